@@ -1,0 +1,21 @@
+"""The media types that documents have on the wire, each with the one spelling we answer in."""
+
+from __future__ import annotations
+
+from typing import Final, NewType
+
+MediaType = NewType("MediaType", str)
+
+JSON: Final = MediaType("application/json")
+CBOR: Final = MediaType("application/cbor")
+PROTOBUF: Final = MediaType("application/com.github.proto-openapi.spec.v3.v1.0+protobuf")
+
+PROTOBUF_V2: Final = MediaType("application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+"""Swagger 2.0 as gnostic's openapi.v2.Document; what old apiservers serve at /openapi/v2."""
+
+ALIASES: Final = {
+    # A media type may hold no "@" (RFC 6838 4.2): Kubernetes renamed it, clients still send the old one.
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": PROTOBUF,
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": PROTOBUF_V2,
+}
+"""Other spellings that are read, never written."""

@@ -1,0 +1,56 @@
+"""The reference data beside the checkout (``../shared``): where it lies, and what its files say.
+
+A user's clone does not have it. Tests that need it use ``needs_shared`` or the ``files`` of a folder; both
+skip there, and the closing summary says how many did (tests/conftest.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+DATA = SHARED / "data"
+GOLDEN = SHARED / "golden"
+REASON = "no reference data beside the checkout"
+
+needs_shared = [pytest.mark.shared, pytest.mark.skipif(not DATA.is_dir(), reason=REASON)]
+"""Marks for one test: ``pytestmark = needs_shared``, or ``@pytest.mark.parametrize(..., marks=...)``."""
+
+
+def shared(function: Any) -> Any:
+    """Decorator form of ``needs_shared``."""
+    for mark in needs_shared:
+        function = mark(function)
+    return function
+
+
+def read(path: Path) -> bytes:
+    """The file's bytes, unpacked when it is stored gzipped."""
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def load(path: Path) -> Any:
+    return orjson.loads(read(path))
+
+
+def files(folder: Path, pattern: str = "**/*") -> list[Any]:
+    """A pytest parameter for every file below ``folder``, or the one that is skipped in its place."""
+    found = sorted(path for path in folder.glob(pattern) if path.is_file() and path.name != "INDEX.json")
+    if not found:
+        return [pytest.param(None, marks=needs_shared, id="no-reference-data")]
+    return [pytest.param(path, marks=pytest.mark.shared, id=str(path.relative_to(folder))) for path in found]
+
+
+def documents(release: str) -> dict[str, Path]:
+    """Discovery key -> file of a release's native v3 documents below ``data/k8s-pairs``."""
+    folder = DATA / "k8s-pairs" / release / "v3"
+    return {
+        str(path.relative_to(folder)).removesuffix(".gz").removesuffix(".json"): path
+        for path in sorted(folder.rglob("*.json*"))
+    }
