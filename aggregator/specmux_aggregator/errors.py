@@ -1,0 +1,30 @@
+"""Everything this package raises.
+
+SpecmuxError
+├── InvalidConfig        the configuration was refused; names the file, line and key
+├── NoBackendReachable   a command that needs one found none
+└── WorkerFailed         a build in the worker process crashed or ran out of time
+"""
+
+from __future__ import annotations
+
+
+class SpecmuxError(Exception):
+    """Root of the service's own errors. A backend that fails is a value (model.Failure), never one of these."""
+
+
+class InvalidConfig(SpecmuxError):
+    """The configuration was refused; the running one is kept."""
+
+    def __init__(self, reason: str, *, where: str = "") -> None:
+        super().__init__(f"{where}: {reason}" if where else reason)
+        self.reason = reason
+        self.where = where
+
+
+class NoBackendReachable(SpecmuxError):
+    """Not one of the configured backends answered."""
+
+
+class WorkerFailed(SpecmuxError):
+    """A build in the worker process crashed or ran out of time; the input is to blame until proven otherwise."""

@@ -1,0 +1,248 @@
+"""The values that flow one way: Backend → Observation → Entry → Snapshot → Request → Prepared.
+
+All are frozen. A Snapshot is replaced as a whole, so a reader that took one sees one consistent state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NewType
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import MediaType
+
+BackendName = NewType("BackendName", str)
+Hash = NewType("Hash", str)
+ETag = NewType("ETag", str)
+"""An entity tag as it stands on the wire, quotes included (RFC 9110 8.8.3)."""
+
+
+class Kind(StrEnum):
+    """What the configuration says a backend is."""
+
+    AUTO = "auto"
+    V3 = "v3"
+    V2 = "v2"
+    DIRECTORY = "directory"
+
+
+class Dialect(StrEnum):
+    """What a backend was last seen to speak."""
+
+    V3 = "v3"
+    V2 = "v2"
+    DIRECTORY = "directory"
+
+
+class Coding(StrEnum):
+    """Content codings we serve (RFC 9110 8.4.1)."""
+
+    IDENTITY = "identity"
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendTLS:
+    """How one backend's certificate is checked, and with which we present ourselves. PEM files."""
+
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    server_name: str | None = None
+    insecure_skip_verify: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What one backend is told about us. Never another's, and never a client's."""
+
+    token_file: Path | None = None
+    """Bearer token; the file is read again when it changes."""
+    remote_user: str | None = None
+    """Sent as X-Remote-User, for backends that trust our client certificate as a front proxy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """One apiserver, or one directory of documents, as configured."""
+
+    name: BackendName
+    kind: Kind = Kind.AUTO
+    url: str = ""
+    """Origin and base path without a trailing slash; empty for a directory."""
+    directory: Path | None = None
+    priority: int = 0
+    """The highest wins a contested group-version; then the name that sorts first."""
+    group_versions: frozenset[GroupVersion] | None = None
+    """What it may publish; None: whatever it offers."""
+    tls: BackendTLS = field(default_factory=BackendTLS)
+    credentials: Credentials = field(default_factory=Credentials)
+
+    def owns(self, group_version: GroupVersion) -> bool:
+        return self.group_versions is None or group_version in self.group_versions
+
+
+class Cause(StrEnum):
+    """Why a backend could not be used; also the metric label, so the list is closed."""
+
+    REFUSED = "refused"
+    UNRESOLVED = "unresolved"
+    RESET = "reset"
+    TIMEOUT = "timeout"
+    BAD_TLS = "bad_tls"
+    CREDENTIALS = "credentials"
+    NOT_FOUND = "not_found"
+    NOT_ACCEPTABLE = "not_acceptable"
+    THROTTLED = "throttled"
+    SERVER_ERROR = "server_error"
+    REDIRECTED = "redirected"
+    UNEXPECTED_STATUS = "unexpected_status"
+    TRUNCATED = "truncated"
+    BAD_BODY = "bad_body"
+    TOO_LARGE = "too_large"
+    BAD_ROOT = "bad_root"
+    UNREADABLE = "unreadable"
+    BUILD_FAILED = "build_failed"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed attempt. ``detail`` is for people: short, printable, without secrets."""
+
+    cause: Cause
+    detail: str
+    retry_after: float | None = None
+    """Seconds the backend asked us to wait."""
+
+
+class Provenance(StrEnum):
+    """How a document came to be v3."""
+
+    NATIVE = "native"
+    CONVERTED = "converted"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """One document that a backend has, without its bytes."""
+
+    hash: Hash
+    provenance: Provenance
+    size: int | None = None
+    """Bytes of the JSON form, where known."""
+    losses: tuple[str, ...] = ()
+    """What conversion could not carry over: "<pointer>: <construct>: <reason>"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What is known of one backend: its last good offers, and how the last attempt went."""
+
+    backend: Backend
+    dialect: Dialect | None = None
+    offers: Mapping[GroupVersion, Offer] = MappingProxyType({})
+    failure: Failure | None = None
+    attempted: bool = False
+    """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
+    succeeded_at: float | None = None
+    """Wall clock, seconds."""
+    changed_at: float | None = None
+    """Wall clock, seconds, of the last change of ``offers`` or of health."""
+    validated_at: float | None = None
+    """Monotonic clock, seconds, of the last successful check: how fresh ``offers`` are."""
+    notes: tuple[str, ...] = ()
+    """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentKey:
+    """Where a document's bytes are found. The owner is part of it: a backend can forge another's hash."""
+
+    owner: BackendName
+    group_version: GroupVersion
+    hash: Hash
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A published group-version."""
+
+    group_version: GroupVersion
+    owner: BackendName
+    offer: Offer
+    key: DocumentKey
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A group-version that several backends offer; the losers are not served."""
+
+    group_version: GroupVersion
+    winner: BackendName
+    losers: tuple[BackendName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """The bytes of one thing in one media type and one content coding."""
+
+    media_type: MediaType
+    coding: Coding
+    etag: ETag
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that clients can be told at one moment."""
+
+    generation: int
+    entries: Mapping[GroupVersion, Entry]
+    discovery: Mapping[tuple[MediaType, Coding], Representation]
+    """The root in every form, ready to send."""
+    observations: Mapping[BackendName, Observation]
+    conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What of a request can change its answer. Repeated header fields are joined by ", " (RFC 9110 5.3)."""
+
+    method: str
+    path: str
+    """As on the wire: never percent-decoded."""
+    query: str = ""
+    """As on the wire, without "?"."""
+    accept: str | None = None
+    accept_encoding: str | None = None
+    if_none_match: str | None = None
+    if_match: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """An answer ready for the wire but for its time lines (Date, and Expires when ``is_immutable``)."""
+
+    status: int
+    head: bytes
+    """Status line and header fields, each ended by CRLF; without Date, Expires, Connection, and the empty line."""
+    body: bytes
+    """Empty for HEAD, 304 and every other answer without content."""
+    is_immutable: bool = False
+    route: str = "other"
+    """Metric label: openapi_root, openapi_document, health, metrics, status, other."""
+    format: str = "none"
+    """Metric label: json, protobuf, cbor, text, none."""
+    good_until: float | None = None
+    """Monotonic seconds until which the same request gets the same answer in this snapshot; None: no end."""
+
+
+OFFERED: Final = (Coding.ZSTD, Coding.GZIP, Coding.IDENTITY)
+"""Codings in our own order of preference among equals."""
