@@ -21,7 +21,7 @@ class Limits:
     max_depth: int = 200
 
 
-def parse(data: bytes, *, limits: Limits = Limits()) -> Document:  # noqa: B008 - frozen
+def parse(data: bytes, *, limits: Limits = Limits()) -> Document:
     """The JSON object in ``data``, in its own key order.
 
     Raises InvalidDocument for what is not one JSON object, LimitExceeded past ``limits``.
@@ -31,7 +31,9 @@ def parse(data: bytes, *, limits: Limits = Limits()) -> Document:  # noqa: B008 
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise InvalidDocument(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+        raise InvalidDocument(
+            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from error
     if not isinstance(document, dict):
         raise InvalidDocument("not a JSON object")
     return document

@@ -1,0 +1,1 @@
+"""Swagger 2.0 to OpenAPI 3.0, one module for each kind of object that the two standards name."""

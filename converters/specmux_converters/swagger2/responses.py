@@ -1,0 +1,55 @@
+"""Response objects: the schema moves under each media type, headers get a schema of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specmux_converters.losses import Trace
+from specmux_converters.swagger2.parameters import convert_header
+from specmux_converters.swagger2.schemas import convert_schema
+from specmux_converters.swagger2.source import ANY_MEDIA_TYPE, Source, object_at
+
+
+def convert_response(
+    node: dict[str, Any], media_types: Sequence[str], source: Source, trace: Trace
+) -> dict[str, Any]:
+    result = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    if "description" not in result:
+        trace.lose("response without description", "OpenAPI 3.0 requires one; an empty one is added")
+        result["description"] = ""
+    content = _content(node, media_types, source, trace)
+    if content:
+        result["content"] = content
+    headers = object_at(node, "headers", trace)
+    if headers:
+        result["headers"] = _headers(headers, source, trace)
+    for key in node.keys() - result.keys() - {"schema", "examples", "headers"}:
+        trace.lose(f"response field {key}", "OpenAPI 3.0 has no such field here", key)
+    return result
+
+
+def _content(
+    node: dict[str, Any], media_types: Sequence[str], source: Source, trace: Trace
+) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    media: dict[str, Any] = {}
+    if node.get("schema") is not None:
+        trace.path.append("schema")
+        media["schema"] = convert_schema(node["schema"], source, trace)
+        trace.path.pop()
+        content = dict.fromkeys(media_types or (ANY_MEDIA_TYPE,), media)
+    for media_type, example in object_at(node, "examples", trace).items():
+        content[media_type] = {**media, "example": example}
+    return content
+
+
+def _headers(headers: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    result = {}
+    trace.path.append("headers")
+    for name, header in headers.items():
+        trace.path.append(name)
+        result[name] = convert_header(header, source, trace)
+        trace.path.pop()
+    trace.path.pop()
+    return result
