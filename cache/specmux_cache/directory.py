@@ -1,0 +1,115 @@
+"""The store's directory: whose it is, what marks it as a cache, the space kept in reserve.
+
+Invariant: a directory that is refused has not been changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from typing import TYPE_CHECKING, Final
+
+from .errors import StoreUnavailable, cut
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSION: Final = 1
+VERSION_FILE: Final = "version"
+VERSION_TEXT: Final = "specmux-cache {}\n"
+TAG_FILE: Final = "CACHEDIR.TAG"
+TAG_TEXT: Final = (
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This directory holds a cache of specmux. It may be deleted at any time.\n"
+    "# See https://bford.info/cachedir/\n"
+)
+RESERVE_FILE: Final = "reserve"
+
+
+def prepare(directory: Path) -> None:
+    """Make the directory a store's, 0700 and ours. Raises StoreUnavailable."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_foreign(directory)
+        _refuse_version(directory)
+        if stat.S_IMODE(directory.stat().st_mode) != 0o700:
+            directory.chmod(0o700)
+        _write_once(directory / TAG_FILE, TAG_TEXT)
+        _write_once(directory / VERSION_FILE, VERSION_TEXT.format(VERSION))
+    except OSError as error:
+        raise StoreUnavailable(cut(error.strerror or str(error)), directory=str(directory)) from error
+
+
+def fill_reserve(directory: Path, size: int) -> None:
+    """Allocate the reserve again. A full disk leaves it as it is."""
+    path = directory / RESERVE_FILE
+    with contextlib.suppress(OSError):
+        if path.lstat().st_blocks * 512 >= size:
+            return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        except OSError:
+            os.ftruncate(descriptor, 0)
+        finally:
+            os.close(descriptor)
+
+
+def release_reserve(directory: Path) -> bool:
+    """Give the reserve up; whether there was one."""
+    try:
+        (directory / RESERVE_FILE).unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _refuse_foreign(directory: Path) -> None:
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise StoreUnavailable("not a directory of its own (a symlink or a file)", directory=str(directory))
+    if status.st_uid != os.geteuid():
+        raise StoreUnavailable("belongs to another user", directory=str(directory))
+    for name in ("bodies", "tmp"):
+        if (directory / name).is_symlink():
+            raise StoreUnavailable(f"its {name} is a symlink", directory=str(directory))
+
+
+def _refuse_version(directory: Path) -> None:
+    """Read the version file; a directory without one is taken only when it is empty or half made by us."""
+    try:
+        text = _read(directory / VERSION_FILE)
+    except FileNotFoundError:
+        if any(not _is_ours(name) for name in os.listdir(directory)):
+            raise StoreUnavailable(
+                "not empty, and not a cache of specmux", directory=str(directory)
+            ) from None
+        return
+    name, _, number = text.strip().partition(" ")
+    if name != "specmux-cache" or not number.isdecimal():
+        raise StoreUnavailable("its version file is not one of specmux", directory=str(directory))
+    if int(number) > VERSION:
+        raise StoreUnavailable(f"written by a newer version ({cut(number)})", directory=str(directory))
+
+
+def _is_ours(name: str) -> bool:
+    return name in {TAG_FILE, "lock"} or name.startswith((f"{TAG_FILE}.", f"{VERSION_FILE}."))
+
+
+def _read(path: Path) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, encoding="ascii", errors="replace") as file:
+        return file.read(256)
+
+
+def _write_once(path: Path, text: str) -> None:
+    if path.exists():
+        return
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+    os.replace(beside, path)
