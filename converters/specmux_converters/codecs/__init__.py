@@ -1,0 +1,80 @@
+"""The encodings of an OpenAPI v3 document. A new one is a module and a row of ``CODECS``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol
+
+from specmux_converters import media_types
+from specmux_converters.codecs import cbor, envelope, json_text, protobuf_v3
+from specmux_converters.codecs.fragments import Fragments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from specmux_converters.document import Document, Limits
+    from specmux_converters.media_types import MediaType
+
+__all__ = ["CODECS", "Codec", "Fragments", "decode", "encode", "recognise"]
+
+
+class Encode(Protocol):
+    def __call__(self, document: Document, *, fragments: Fragments | None = None) -> bytes: ...
+
+
+class Decode(Protocol):
+    def __call__(self, data: bytes, *, limits: Limits) -> Document: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """One encoding. ``encode`` raises Unrepresentable, ``decode`` InvalidDocument and LimitExceeded."""
+
+    name: str
+    media_type: MediaType
+    suffix: str
+    """Of a file with such content, with its dot."""
+    encode: Encode
+    decode: Decode
+
+
+CODECS: Final[Mapping[MediaType, Codec]] = MappingProxyType(
+    {
+        codec.media_type: codec
+        for codec in (
+            Codec("json", media_types.JSON, ".json", json_text.encode, json_text.decode),
+            Codec("protobuf", media_types.PROTOBUF, ".pb", protobuf_v3.encode, protobuf_v3.decode),
+            Codec("cbor", media_types.CBOR, ".cbor", cbor.encode, cbor.decode),
+        )
+    }
+)
+
+
+def encode(document: Document, media_type: MediaType, *, fragments: Fragments | None = None) -> bytes:
+    """The document's bytes; parts that ``fragments`` knows are taken from there.
+
+    KeyError where CODECS has no such media type, Unrepresentable where the encoding has no form for a part.
+    """
+    return CODECS[media_type].encode(document, fragments=fragments)
+
+
+def decode(data: bytes, media_type: MediaType, *, limits: Limits) -> Document:
+    """KeyError where CODECS has no such media type; else the errors of ``Codec.decode``."""
+    return CODECS[media_type].decode(data, limits=limits)
+
+
+_PREFIXES: Final = (
+    (re.compile(rb"[ \t\r\n]*\{"), media_types.JSON),
+    (re.compile(cbor.SELF_DESCRIBED), media_types.CBOR),
+    (re.compile(re.escape(envelope.MAGIC)), envelope.KUBERNETES_PROTOBUF),
+    (re.compile(rb"\n[\x03-\x20]3\.[0-9]"), media_types.PROTOBUF),
+    (re.compile(rb"\n\x032\.0"), media_types.PROTOBUF_V2),
+)
+
+
+def recognise(data: bytes) -> MediaType | None:
+    """What ``data`` is by its first bytes: one of CODECS, Swagger 2.0 as Protobuf, or a Kubernetes object in
+    its Protobuf envelope ("k8s" and a zero byte). None where they say nothing; YAML for example."""
+    return next((media_type for prefix, media_type in _PREFIXES if prefix.match(data)), None)

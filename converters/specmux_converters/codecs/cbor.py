@@ -1,0 +1,221 @@
+"""Documents as CBOR (RFC 8949), as KEP-4222 has it: deterministic, self-described, strict when reading.
+
+Written: one item behind tag 55799, definite lengths, map keys in the order of their encoded bytes, shortest
+floats. Read: no other tag, no key twice (``'a'`` and ``b'a'`` are one key), valid UTF-8, integers of int64,
+finite floats, nothing behind the item. cbor2 does the work in C; what it is laxer about is found afterwards,
+by a scan of the bytes and, only where that or orjson takes offence, by a walk over the values.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import cbor2
+import orjson
+
+from specmux_converters.codecs.go_scalars import INT64_MAX
+from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from specmux_converters.codecs.fragments import Fragments
+    from specmux_converters.document import Document, Limits
+
+SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
+
+_BUILT_IN_TAGS: Final = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    25,
+    28,
+    29,
+    30,
+    35,
+    36,
+    37,
+    52,
+    54,
+    100,
+    256,
+    258,
+    260,
+    261,
+    1004,
+    43000,
+    55799,
+)
+"""What cbor2 would decode by itself, before it asks the hook for unknown tags."""
+
+_UNUSUAL_NUMBERS: Final = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        rb"\x1b[\x80-\xff]",  # an unsigned integer beyond int64
+        rb"\x3b[\x80-\xff]",  # a negative one
+        rb"\xf9[\x7c-\x7f\xfc-\xff]",  # NaN and the infinities as half,
+        rb"\xfa[\x7f\xff]",  # single
+        rb"\xfb[\x7f\xff]",  # and double precision
+    )
+)
+"""How the numbers begin that are not taken. Other bytes may look so too: the walk decides."""
+
+
+def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
+    """Raises Unrepresentable for a value that CBOR of Kubernetes has no form for."""
+    return SELF_DESCRIBED + _dump(document)
+
+
+def encode_sequence(documents: Iterable[Document]) -> bytes:
+    """The documents one after another (RFC 8742), without framing."""
+    return b"".join(encode(document) for document in documents)
+
+
+def decode(data: bytes, *, limits: Limits) -> Document:
+    """Raises InvalidDocument for what is not one map of JSON's data model, LimitExceeded past ``limits``."""
+    value = decode_value(data, limits=limits)
+    if not isinstance(value, dict):
+        raise InvalidDocument("not a CBOR map")
+    return value
+
+
+def decode_value(data: bytes, *, limits: Limits) -> Any:
+    """The one item in ``data``, as JSON has it."""
+    source = _Source(data, limits)
+    value = source.next()
+    if not source.is_empty:
+        raise InvalidDocument("bytes follow the CBOR item")
+    return value
+
+
+def decode_sequence(data: bytes, *, limits: Limits) -> list[Any]:
+    """The items of a CBOR sequence (RFC 8742); none where ``data`` is empty."""
+    source = _Source(data, limits)
+    values = []
+    while not source.is_empty:
+        values.append(source.next())
+    return values
+
+
+def _dump(value: Any) -> bytes:
+    try:
+        data = cbor2.dumps(value, canonical=True)
+    except (cbor2.CBOREncodeError, UnicodeEncodeError, RecursionError) as error:
+        raise Unrepresentable(f"CBOR: {cut(str(error))}") from error
+    if any(pattern.search(data) for pattern in _UNUSUAL_NUMBERS):
+        _walk(value, "", Unrepresentable)
+    return data
+
+
+class _Source:
+    """The file object that cbor2 reads: after each item its position tells where the item ended."""
+
+    def __init__(self, data: bytes, limits: Limits) -> None:
+        if len(data) > limits.max_bytes:
+            raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+        self.data = data
+        self.position = 0
+        self._limits = limits
+        self._decoder = cbor2.CBORDecoder(
+            self,  # type: ignore[arg-type]  # cbor2 calls these methods only
+            tag_hook=_refuse_tag,
+            semantic_decoders=_tag_refusals(),
+            read_size=max(len(data), 1),
+            max_depth=limits.max_depth,
+            allow_duplicate_keys=False,
+            strict_hashable_types=True,
+        )
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.position
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self.position = offset if whence == 0 else self.position + offset
+        return self.position
+
+    def read(self, size: int) -> bytes:
+        start = self.position
+        self.position = min(start + size, len(self.data))
+        return self.data[start : self.position]
+
+    @property
+    def is_empty(self) -> bool:
+        return self.position == len(self.data)
+
+    def next(self) -> Any:
+        start = self.position
+        if self.data.startswith(SELF_DESCRIBED, start):
+            self.position += len(SELF_DESCRIBED)
+        try:
+            value = self._decoder.decode()
+        except (cbor2.CBORDecodeError, RecursionError) as error:
+            raise _decode_error(error) from error
+        return _checked(value, self.data)
+
+
+def _checked(value: Any, data: bytes) -> Any:
+    if any(pattern.search(data) for pattern in _UNUSUAL_NUMBERS):
+        return _walk(value, "", InvalidDocument)
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return _walk(value, "", InvalidDocument)
+    return value
+
+
+def _decode_error(error: Exception) -> InvalidDocument | LimitExceeded:
+    if "nesting depth" in str(error) or isinstance(error, RecursionError):
+        return LimitExceeded("CBOR nested too deeply")
+    cause = error.__cause__
+    return InvalidDocument(
+        f"not CBOR that is taken: {cut(str(error))}" + (f": {cut(str(cause))}" if cause else "")
+    )
+
+
+def _refuse_tag(*_: Any) -> NoReturn:
+    raise cbor2.CBORDecodeError("only the self-described tag, in front, is taken")
+
+
+@functools.cache
+def _tag_refusals() -> Mapping[int, Callable[[Any, bool], Any]]:
+    return dict.fromkeys(_BUILT_IN_TAGS, _refuse_tag)
+
+
+def _walk(value: Any, pointer: str, refused: type[InvalidDocument] | type[Unrepresentable]) -> Any:
+    """``value`` with byte strings read as text, once every part of it is known to be of JSON."""
+    match value:
+        case dict():
+            out: dict[str, Any] = {}
+            for key, item in value.items():
+                name = _walk(key, pointer, refused)
+                if name in out:
+                    raise refused(f"the key {cut(name)!r} twice, as text and as bytes", pointer=pointer)
+                out[name] = _walk(item, f"{pointer}/{name}", refused)
+            return out
+        case list() | tuple():
+            return [_walk(item, f"{pointer}/{index}", refused) for index, item in enumerate(value)]
+        case str() | bool() | None:
+            return value
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError as error:
+                raise refused("a byte string that is not UTF-8", pointer=pointer) from error
+        case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
+            return value
+        case float() if value - value == 0:
+            return value
+        case int() | float():
+            raise refused("a number that is not finite, or an integer beyond 64 bits", pointer=pointer)
+    raise refused(f"a {type(value).__name__}, which JSON does not have", pointer=pointer)

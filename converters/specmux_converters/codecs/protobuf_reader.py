@@ -1,0 +1,266 @@
+"""Reads gnostic's Protobuf messages, of either version, back into the JSON document they stand for.
+
+Our own reader, because protobuf's own stops at 100 nested messages, and one level of a schema takes four.
+Like any protobuf reader it skips fields that it does not know.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from specmux_converters.codecs.gnostic import Field, Messages
+from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT
+from specmux_converters.codecs.yaml_reader import read_yaml
+from specmux_converters.errors import InvalidDocument, LimitExceeded
+
+if TYPE_CHECKING:
+    from specmux_converters.document import Limits
+
+ABSENT: Final = object()
+"""What a message stands for that has no JSON form: an empty DefaultType."""
+
+_WIRE_TYPES: Final = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
+
+
+class _Cursor:
+    """One document being read."""
+
+    __slots__ = ("data", "max_depth", "texts")
+
+    def __init__(self, data: bytes, max_depth: int) -> None:
+        self.data = data
+        self.max_depth = max_depth
+        self.texts: dict[str, Any] = {}
+        """Values of Any{yaml} by their text: few texts, many times each."""
+
+
+Read = Callable[[_Cursor, int, int, int], Any]
+"""(cursor, start, end, depth of the JSON value) to the value of the message that lies between."""
+
+
+def compile_reader(messages: Messages, root: str) -> Read:
+    return _Compiler(messages).message(root)
+
+
+def read_message(data: bytes, read: Read, limits: Limits) -> Any:
+    """Raises InvalidDocument for bytes that are no such message, LimitExceeded past ``limits``."""
+    if len(data) > limits.max_bytes:
+        raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+    try:
+        return read(_Cursor(data, limits.max_depth), 0, len(data), 1)
+    except RecursionError as error:
+        raise LimitExceeded("Protobuf nested too deeply") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A field as the reader meets it: by its number and wire type."""
+
+    key: str
+    read: Read
+    style: str
+    """"one", "many" (a repeated field) or "entry" (the field's values are entries of the object itself)."""
+
+
+class _Compiler:
+    """Messages refer to each other in cycles, so they are looked up in ``readers`` when they are read."""
+
+    def __init__(self, messages: Messages) -> None:
+        self.messages = messages
+        self.readers: dict[str, Read] = {"Any": _read_any}
+
+    def message(self, name: str) -> Read:
+        if name not in self.readers:
+            self.readers[name] = lambda *place: self.readers[name](*place)
+            self.readers[name] = self._compile(name, self.messages[name])
+        return self.readers[name]
+
+    def _compile(self, name: str, fields: tuple[Field, ...]) -> Read:
+        match name:
+            case "StringArray":
+                return _wrapper(self._members(fields), _as_list)
+            case "ItemsItem" | "TypeItem":
+                return _wrapper(self._members(fields), _as_one_or_list)
+        if fields[0].is_keyless:
+            return _wrapper(self._members(fields), _as_only)
+        texts = tuple(field.key for field in fields if field.required and field.type == "string")
+        return _object(self._members(fields), texts)
+
+    def _members(self, fields: tuple[Field, ...]) -> Mapping[int, _Member]:
+        return dict(self._member(field) for field in fields)
+
+    def _member(self, field: Field) -> tuple[int, _Member]:
+        kind, style = field.type, "one"
+        if field.is_pattern:
+            kind, style = kind[1:-1], "entry"
+        elif kind.startswith("["):
+            kind, style = kind[1:-1], "many"
+        read = self._entry(kind) if style == "entry" else self._value(kind)
+        return field.number << 3 | _WIRE_TYPES.get(kind, LENGTH), _Member(field.key, read, style)
+
+    def _value(self, kind: str) -> Read:
+        if kind in _SCALARS:
+            return _SCALARS[kind]
+        if kind.startswith("{"):
+            return _object({1 << 3 | LENGTH: _Member("", self._entry(kind[1:-1]), "entry")}, ())
+        if kind.startswith("@"):
+            members = (Field(1, "=", kind[1:], False), Field(2, "=", "Reference", False))
+            return _wrapper(self._members(members), _as_only)
+        return self.message(kind)
+
+    def _entry(self, kind: str) -> Read:
+        members = {1 << 3 | LENGTH: _Member("name", _read_string, "one")}
+        members[2 << 3 | _WIRE_TYPES.get(kind, LENGTH)] = _Member("value", self._value(kind), "one")
+        empty: Any = "" if kind == "string" else {}
+        read = _object(members, ("name",))
+
+        def read_entry(cursor: _Cursor, pos: int, end: int, depth: int) -> tuple[str, Any]:
+            # An entry is no level of the JSON value: it is a key and a value of the object around it.
+            pair = read(cursor, pos, end, depth - 1)
+            return pair["name"], pair.get("value", empty)
+
+        return read_entry
+
+
+def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> Read:
+    def read(cursor: _Cursor, pos: int, end: int, depth: int) -> dict[str, Any]:
+        if depth > cursor.max_depth:
+            raise LimitExceeded(f"nested more than {cursor.max_depth} levels deep")
+        out: dict[str, Any] = {}
+        data = cursor.data
+        while pos < end:
+            tag = data[pos]
+            pos += 1
+            if tag > 0x7F:
+                tag, pos = _varint(data, pos - 1, end)
+            member = members.get(tag)
+            start, pos = _extent(data, pos, end, tag)
+            if member is None:
+                continue
+            value = member.read(cursor, start, pos, depth + 1)
+            if value is ABSENT:
+                continue
+            if member.style == "one":
+                out[member.key] = value
+            elif member.style == "many":
+                out.setdefault(member.key, []).append(value)
+            else:
+                out[value[0]] = value[1]
+        for key in required_texts:
+            # The empty text of a required key is left out on the wire.
+            out.setdefault(key, "")
+        return out
+
+    return read
+
+
+def _wrapper(members: Mapping[int, _Member], shape: Callable[[list[Any]], Any]) -> Read:
+    """A message without keys of its own, a oneof or a list: ``shape`` makes its value of what it holds."""
+
+    def read(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
+        values = []
+        while pos < end:
+            tag, pos = _varint(cursor.data, pos, end)
+            member = members.get(tag)
+            start, pos = _extent(cursor.data, pos, end, tag)
+            if member is not None:
+                values.append(member.read(cursor, start, pos, depth))
+        return shape(values)
+
+    return read
+
+
+def _as_list(values: list[Any]) -> Any:
+    return values
+
+
+def _as_one_or_list(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _as_only(values: list[Any]) -> Any:
+    return values[-1] if values else ABSENT
+
+
+def _read_any(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
+    text = _read_any_text(cursor, pos, end, depth)
+    if text is ABSENT:
+        return None
+    if text not in cursor.texts:
+        cursor.texts[text] = read_yaml(text, max_depth=cursor.max_depth - depth)
+    return cursor.texts[text]
+
+
+def _read_string(cursor: _Cursor, pos: int, end: int, _: int) -> str:
+    try:
+        return cursor.data[pos:end].decode()
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(f"Protobuf: text that is not UTF-8, at byte {pos}") from error
+
+
+def _read_bool(cursor: _Cursor, pos: int, end: int, _: int) -> bool:
+    return _varint(cursor.data, pos, end)[0] != 0
+
+
+def _read_int64(cursor: _Cursor, pos: int, end: int, _: int) -> int:
+    value = _varint(cursor.data, pos, end)[0]
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _read_double(cursor: _Cursor, pos: int, _: int, __: int) -> int | float:
+    value: float = struct.unpack_from("<d", cursor.data, pos)[0]
+    if value - value != 0:
+        raise InvalidDocument(f"Protobuf: a number that is not finite, at byte {pos}")
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+
+
+def _read_bytes(cursor: _Cursor, pos: int, end: int, _: int) -> bytes:
+    return cursor.data[pos:end]
+
+
+_SCALARS: Final[Mapping[str, Read]] = {
+    "bytes": _read_bytes,
+    "string": _read_string,
+    "bool": _read_bool,
+    "int64": _read_int64,
+    "double": _read_double,
+}
+
+_read_any_text: Final = _wrapper({2 << 3 | LENGTH: _Member("", _read_string, "one")}, _as_only)
+
+
+def _extent(data: bytes, pos: int, end: int, tag: int) -> tuple[int, int]:
+    """Where the value of a field begins and ends."""
+    match tag & 7:
+        case 2:
+            length = data[pos] if pos < end else 0x80
+            start = pos + 1
+            if length > 0x7F:
+                length, start = _varint(data, pos, end)
+            after = start + length
+        case 0:
+            start, after = pos, _varint(data, pos, end)[1]
+        case 1:
+            start, after = pos, pos + 8
+        case 5:
+            start, after = pos, pos + 4
+        case _:
+            raise InvalidDocument(f"Protobuf: wire type {tag & 7} at byte {pos}")
+    if after > end or tag < 8:
+        raise InvalidDocument(f"Protobuf: a field that is cut short or has no number, at byte {pos}")
+    return start, after
+
+
+def _varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while pos < end and shift < 64:
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, pos
+        shift += 7
+    raise InvalidDocument(f"Protobuf: a varint without an end at byte {pos}")

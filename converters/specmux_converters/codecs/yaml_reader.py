@@ -1,0 +1,61 @@
+"""The text of gnostic's ``Any{yaml}`` as a JSON value.
+
+libyaml takes the text apart; what a plain scalar means is go-yaml's rule (``go_scalars``), not PyYAML's.
+Aliases and tags are refused: Go writes none, and aliases make small texts expand without bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from specmux_converters.codecs.go_scalars import read_plain
+from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FRAME: Final = (
+    yaml.StreamStartEvent,
+    yaml.StreamEndEvent,
+    yaml.DocumentStartEvent,
+    yaml.DocumentEndEvent,
+)
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_yaml(text: str, *, max_depth: int) -> Any:
+    """Raises InvalidDocument for what is not one YAML document of JSON's data model; "" is null."""
+    try:
+        events = [event for event in yaml.parse(text, Loader=_LOADER) if not isinstance(event, _FRAME)]
+    except yaml.YAMLError as error:
+        raise InvalidDocument(f"not YAML: {cut(str(error))}") from error
+    if not events:
+        return None
+    rest = iter(events)
+    value = _value(next(rest), rest, max_depth)
+    if next(rest, None) is not None:
+        raise InvalidDocument("more than one YAML document")
+    return value
+
+
+def _value(event: yaml.Event, rest: Iterator[yaml.Event], depth: int) -> Any:
+    if depth < 0:
+        raise LimitExceeded("YAML nested too deeply")
+    if getattr(event, "anchor", None) is not None or getattr(event, "tag", None) is not None:
+        raise InvalidDocument("YAML with an alias, an anchor or a tag")
+    match event:
+        case yaml.ScalarEvent():
+            return read_plain(event.value) if event.implicit[0] else event.value
+        case yaml.SequenceStartEvent():
+            items = []
+            while not isinstance(event := next(rest), yaml.SequenceEndEvent):
+                items.append(_value(event, rest, depth - 1))
+            return items
+    entries = {}
+    while not isinstance(event := next(rest), yaml.MappingEndEvent):
+        if not isinstance(event, yaml.ScalarEvent):
+            raise InvalidDocument("a YAML key that is not text")
+        entries[event.value] = _value(next(rest), rest, depth - 1)
+    return entries

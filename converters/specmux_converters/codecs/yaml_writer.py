@@ -1,0 +1,169 @@
+"""JSON values as go-yaml v3 writes them: the text of gnostic's ``Any{yaml}``.
+
+Block style, four columns, no folding. The rules are those of go-yaml's encode.go and emitterc.go, oddities
+included, because the result is compared byte for byte: a nested sequence indents by two where everything else
+goes to the next multiple of four, and the indentation hint of a literal is always 4.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.codecs.go_scalars import is_plain_string
+
+_STEP: Final = 4
+_SIMPLE_KEY_MAX: Final = 128
+"""Bytes; a longer key, or one with a line break, is written as an explicit one ("? ")."""
+
+# is_printable of yamlprivateh.go counts bytes of UTF-8: everything beyond U+FFFF is "special" to it.
+_SPECIAL: Final = re.compile("[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+_ESCAPED: Final = re.compile('["\\\\\u2028\u2029]|[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]')
+_BREAKS: Final = "\n\r\x85\u2028\u2029"
+_BREAK: Final = re.compile(f"[{_BREAKS}]")
+_INDICATORS: Final = re.compile(
+    r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`]|[?:](?:[ \t]|\Z)|-(?:[ \t]|\Z)"  # at the start
+    rf"|.*(?::(?:[ \t]|\Z)|[ \t{_BREAKS}\0]#)",  # anywhere
+    re.DOTALL,
+)
+_SIMPLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./]*(?:[ :-][A-Za-z0-9_./]+)*", re.ASCII)
+"""Texts without a place for any trouble: the quick way for nearly all of them."""
+_RESOLVED: Final = frozenset(("true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"))
+_ESCAPES: Final = {
+    "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
+    '"': '"', "\\": "\\", "\x85": "N", "\xa0": "_", "\u2028": "L", "\u2029": "P",
+}  # fmt: skip
+
+
+def write_yaml(value: Any) -> str:
+    """The document of one value, with its last line ended. Raises TypeError for what JSON has no form for."""
+    out: list[str] = []
+    _node(value, out, _Place("", "", 0, _STEP))
+    return "".join(out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value is written."""
+
+    lead: str
+    """What stands before it on the line where its indicator ended."""
+    first: str
+    """The same for the first entry of a block collection, which may begin on a line of its own."""
+    indent: int
+    """Columns before the entries of a block collection."""
+    literal: int
+    """Columns before the lines of a literal."""
+
+
+def _node(value: Any, out: list[str], at: _Place) -> None:
+    """Appends ``value`` from where its indicator ended to the end of its last line."""
+    if type(value) is str:
+        out.append(at.lead + _string(value, at.literal))
+    elif type(value) is dict and value:
+        _mapping(value, out, at)
+    elif type(value) is list and value:
+        _sequence(value, out, at)
+    else:
+        out.append(f"{at.lead}{_other(value)}\n")
+
+
+def _mapping(value: dict[str, Any], out: list[str], at: _Place) -> None:
+    margin = " " * at.indent
+    inner = _STEP * (at.indent // _STEP + 1)
+    simple = _Place(" ", "\n" + " " * inner, inner, inner)
+    explicit = _Place(" ", " " * (inner - at.indent - 1), inner, inner)
+    before = at.first
+    for key, item in value.items():
+        if (len(key) > _SIMPLE_KEY_MAX // 4 and len(key.encode()) > _SIMPLE_KEY_MAX) or _BREAK.search(key):
+            out.append(f"{before}? {_string(key, inner)}{margin}:")
+            _node(item, out, explicit)
+        else:
+            out.append(f"{before}{_inline(key)}:")
+            _node(item, out, simple)
+        before = margin
+
+
+def _sequence(value: list[Any], out: list[str], at: _Place) -> None:
+    margin = " " * at.indent
+    place = _Place(" ", " ", at.indent + 2, at.indent + 2)
+    before = at.first
+    for item in value:
+        out.append(before + "-")
+        _node(item, out, place)
+        before = margin
+
+
+def _other(value: Any) -> str:
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if type(value) is int:
+        return str(value)
+    if type(value) is float:
+        return write_float(value)
+    if value == {} and isinstance(value, dict):
+        return "{}"
+    if value == [] and isinstance(value, list):
+        return "[]"
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+def write_float(value: float) -> str:
+    return repr(value)
+
+
+def _string(text: str, indent: int) -> str:
+    """A string that is a value, with the end of its line."""
+    if "\n" in text and not _SPECIAL.search(text) and not _blocked(text):
+        return _literal(text, indent)
+    return _inline(text) + "\n"
+
+
+def _blocked(text: str) -> bool:
+    return text[-1] == " " or re.search(f" [{_BREAKS}]", text) is not None
+
+
+def _inline(text: str) -> str:
+    """A string on one line: plain where it can be, else quoted."""
+    if _SIMPLE.fullmatch(text) and text not in _RESOLVED:
+        return text
+    if _SPECIAL.search(text) or "\t" in text or "\n" in text or not text or not is_plain_string(text):
+        return _double_quoted(text)
+    if text[0] == " " or text[-1] == " " or _INDICATORS.match(text):
+        return "'" + text.replace("'", "''") + "'"
+    return text
+
+
+def _double_quoted(text: str) -> str:
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    short = _ESCAPES.get(char)
+    if short is not None:
+        return "\\" + short
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+def _literal(text: str, indent: int) -> str:
+    hint = str(_STEP) if text[0] in " " + _BREAKS else ""
+    if text[-1] not in _BREAKS:
+        chomp = "-"
+    elif len(text) == 1 or text[-2] in _BREAKS:
+        chomp = "+"
+    else:
+        chomp = ""
+    margin = " " * indent
+    lines = text.split("\n")
+    ended = lines[-1] == ""
+    body = "\n".join(margin + line if line else "" for line in lines)
+    return f"|{hint}{chomp}\n{body}" + ("" if ended else "\n")
