@@ -1,40 +1,49 @@
 """One Swagger 2.0 document to the OpenAPI v3 documents of its group-versions, or to one for all of it.
 
-Each definition and each path is converted once, and its dict is shared by every document that holds it.
+Each path and component is converted once, into a Part that every document shares. A document is then a join:
+of dicts for ``documents``, of encoded bytes for ``json``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from specmux_converters.document import Document, canonical
+import orjson
+
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.losses import Loss, Trace
-from specmux_converters.swagger2.components import convert_definition
+from specmux_converters.losses import Loss
+from specmux_converters.parts import ConversionMemo, Part
 from specmux_converters.swagger2.document import convert_frame
-from specmux_converters.swagger2.operations import convert_path_item
+from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.security import convert_security_schemes
-from specmux_converters.swagger2.source import Profile, escape, object_at, read_source
+from specmux_converters.swagger2.source import Profile, object_at, read_source
+from specmux_converters.swagger2.trace import Budget, Trace
+from specmux_converters.swagger2.workshop import Workshop
 
-
-class ConversionMemo:
-    """What earlier conversions made, so that an unchanged part is not converted again."""
+ENTRY_COST = 64
+"""Bytes that a component costs in a document beside its own JSON: its name and its place in a dict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The documents by group-version. They share component dicts: read them, never write into them."""
+    """The documents by group-version. They share component dicts: read them, never write into them.
+
+    ``outlines`` are the same documents with each part as an ``orjson.Fragment``, which cannot be pickled.
+    """
 
     documents: Mapping[GroupVersion, Document]
     losses: tuple[Loss, ...]
+    outlines: Mapping[GroupVersion, Document] = field(repr=False, compare=False)
 
     def json(self, group_version: GroupVersion) -> bytes:
         """``canonical(documents[group_version])``, joined from parts that were encoded once."""
-        return canonical(self.documents[group_version])
+        return orjson.dumps(self.outlines[group_version], option=orjson.OPT_SORT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,104 +54,112 @@ class WholeConversion:
     losses: tuple[Loss, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One converted definition or path."""
-
-    value: dict[str, Any]
-    refs: frozenset[str]
-    losses: tuple[Loss, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    frame: dict[str, Any]
-    security_schemes: dict[str, Any]
-    paths: Mapping[str, _Part]
-    schemas: Mapping[str, _Part]
-    losses: tuple[Loss, ...]
-
-
 def convert(
     document: Document,
     *,
     profile: Profile = "kubernetes",
     owns: Callable[[GroupVersion], bool] | None = None,
     memo: ConversionMemo | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Conversion:
     """The documents of all group-versions that ``owns`` accepts, each pruned to what its paths refer to.
 
-    Raises InvalidDocument or LimitExceeded, and nothing else, whatever ``document`` holds.
+    Only those are looked at: neither an error nor a loss in another group-version shows. ``document`` may be
+    shared with the result and must not be changed afterwards. Raises InvalidDocument or LimitExceeded.
     """
-    parts = _convert_parts(document, profile)
-    split: dict[GroupVersion, dict[str, _Part]] = {}
-    losses = list(parts.losses)
-    for path, part in parts.paths.items():
-        key = group_version_of(path)
-        if key is None:
-            losses.append(Loss(f"/paths/{escape(path)}", "path", "belongs to no group-version"))
-        elif owns is None or owns(key):
-            split.setdefault(key, {})[path] = part
-    documents = {
-        key: _assemble(parts, paths, _closure(paths.values(), parts.schemas))
-        for key, paths in sorted(split.items())
-    }
-    return Conversion(MappingProxyType(documents), tuple(sorted(losses)))
+    with _bounded_depth():
+        draft = _begin(document, profile, memo, limits)
+        split: dict[GroupVersion, dict[str, Part]] = {}
+        for path, node in draft.paths.items():
+            key = group_version_of(path)
+            if key is None:
+                draft.trace.lose("path", "belongs to no group-version; left out", "paths", path)
+            elif owns is None or owns(key):
+                split.setdefault(key, {})[path] = draft.workshop.path(path, node)
+        documents, outlines = {}, {}
+        for key, paths in sorted(split.items()):
+            needed = draft.workshop.needed(set[str]().union(*(part.refs for part in paths.values())))
+            documents[key], outlines[key] = draft.assemble(paths, needed)
+        losses = draft.losses(part for paths in split.values() for part in paths.values())
+    return Conversion(MappingProxyType(documents), losses, MappingProxyType(outlines))
 
 
-def convert_whole(document: Document, *, profile: Profile = "oas") -> WholeConversion:
+def convert_whole(
+    document: Document, *, profile: Profile = "oas", limits: Limits = DEFAULT_LIMITS
+) -> WholeConversion:
     """All of ``document`` as one OpenAPI v3 document. Raises as ``convert`` does."""
-    parts = _convert_parts(document, profile)
-    return WholeConversion(_assemble(parts, parts.paths, parts.schemas), tuple(sorted(parts.losses)))
+    with _bounded_depth():
+        draft = _begin(document, profile, None, limits)
+        paths = {
+            path: draft.workshop.path(path, node)
+            for path, node in draft.paths.items()
+            if path.startswith("/")
+        }
+        whole, _ = draft.assemble(paths, draft.workshop.all_components())
+        for key in draft.paths.keys() - paths.keys():
+            if key.startswith("x-"):
+                whole["paths"][key] = draft.paths[key]
+            else:
+                draft.trace.lose("path", "a path begins with a slash; left out", "paths", key)
+        losses = draft.losses(paths.values())
+    return WholeConversion(whole, losses)
 
 
-def _convert_parts(document: Document, profile: Profile) -> _Parts:
-    trace = Trace()
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What all documents of one conversion share, and where their parts are made."""
+
+    frame: dict[str, Any]
+    security_schemes: dict[str, Any]
+    paths: Mapping[str, Any]
+    workshop: Workshop
+    trace: Trace
+
+    def assemble(self, paths: Mapping[str, Part], components: Sequence[str]) -> tuple[Document, Document]:
+        """A document of these paths and components, and its outline."""
+        parts = {name: self.workshop.component(name) for name in components}
+        size = sum(part.size for part in paths.values()) + sum(part.size for part in parts.values())
+        self.trace.spend(size + ENTRY_COST * len(parts))
+        document: Document = {**self.frame, "paths": {path: part.value for path, part in paths.items()}}
+        outline: Document = {**self.frame, "paths": {path: part.fragment for path, part in paths.items()}}
+        values: dict[str, Any] = {}
+        fragments: dict[str, Any] = {}
+        for name, part in parts.items():
+            kind, _, key = name.partition("/")
+            values.setdefault(kind, {})[key] = part.value
+            fragments.setdefault(kind, {})[key] = part.fragment
+        if self.security_schemes:
+            values["securitySchemes"] = fragments["securitySchemes"] = self.security_schemes
+        if values:
+            document["components"], outline["components"] = values, fragments
+        return document, outline
+
+    def losses(self, paths: Iterable[Part]) -> tuple[Loss, ...]:
+        """All that was reported, once each: what is shared is converted where it is written out."""
+        found = set(self.trace.losses)
+        for part in (*paths, *self.workshop.components.values()):
+            found.update(part.losses)
+        return tuple(sorted(found))
+
+
+def _begin(document: Document, profile: Profile, memo: ConversionMemo | None, limits: Limits) -> _Draft:
+    trace = Trace(budget=Budget(limits.max_expanded_bytes))
+    source = read_source(document, profile, trace)
+    frame = convert_frame(source, trace)
+    schemes = convert_security_schemes(source, trace)
+    return _Draft(
+        frame=orjson.loads(encode(frame, "")),
+        security_schemes=orjson.loads(encode(schemes, "/securityDefinitions")),
+        paths=object_at(document, "paths", trace),
+        workshop=Workshop(source, memo, trace.budget),
+        trace=trace,
+    )
+
+
+@contextmanager
+def _bounded_depth() -> Iterator[None]:
+    """``parse`` bounds the depth of what it reads; a document from elsewhere may be deeper."""
     try:
-        source = read_source(document, profile, trace)
-        frame = convert_frame(source, trace)
-        schemes = convert_security_schemes(source, trace)
-        paths = {}
-        for path, item in object_at(document, "paths", trace).items():
-            if path.startswith("x-"):
-                continue
-            at = Trace(["paths", path])
-            paths[path] = _part(convert_path_item(item, source, at), at)
-        schemas = {}
-        for name, node in source.definitions.items():
-            at = Trace(["definitions", name])
-            schemas[name] = _part(convert_definition(name, node, source, at), at)
+        yield
     except RecursionError:
         raise LimitExceeded("nested too deeply") from None
-    losses = [*trace.losses]
-    for part in (*paths.values(), *schemas.values()):
-        losses.extend(part.losses)
-    return _Parts(frame, schemes, paths, schemas, tuple(losses))
-
-
-def _part(value: dict[str, Any], trace: Trace) -> _Part:
-    return _Part(value, frozenset(trace.refs), tuple(trace.losses))
-
-
-def _closure(roots: Iterable[_Part], schemas: Mapping[str, _Part]) -> dict[str, _Part]:
-    by_ref = {f"#/components/schemas/{escape(name)}": name for name in schemas}
-    found: dict[str, _Part] = {}
-    waiting = [ref for part in roots for ref in part.refs]
-    while waiting:
-        name = by_ref[waiting.pop()]
-        if name not in found:
-            found[name] = schemas[name]
-            waiting.extend(schemas[name].refs)
-    return found
-
-
-def _assemble(parts: _Parts, paths: Mapping[str, _Part], schemas: Mapping[str, _Part]) -> Document:
-    document = {**parts.frame, "paths": {path: part.value for path, part in paths.items()}}
-    components: dict[str, Any] = {}
-    if schemas:
-        components["schemas"] = {name: part.value for name, part in schemas.items()}
-    if parts.security_schemes:
-        components["securitySchemes"] = parts.security_schemes
-    if components:
-        document["components"] = components
-    return document

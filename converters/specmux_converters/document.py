@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -19,9 +19,14 @@ class Limits:
 
     max_bytes: int = 64 * 1024 * 1024
     max_depth: int = 200
+    max_expanded_bytes: int = 256 * 1024 * 1024
+    """JSON of all documents made from one: references written out and shared components multiply it."""
 
 
-def parse(data: bytes, *, limits: Limits = Limits()) -> Document:
+DEFAULT_LIMITS: Final = Limits()
+
+
+def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
     """The JSON object in ``data``, in its own key order.
 
     Raises InvalidDocument for what is not one JSON object, LimitExceeded past ``limits``.

@@ -1,81 +1,86 @@
-"""Request bodies, from a body parameter or from form fields. Their content depends on the operation's
-``consumes``, so even a shared one is built for each operation that names it."""
+"""Request bodies, from a body parameter or from form fields.
+
+Their content depends on the operation's ``consumes``, so even a shared one is built for each operation that
+accepts something else than the document does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from specmux_converters.losses import Trace
 from specmux_converters.swagger2.parameters import serialisation, value_schema
 from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import ANY_MEDIA_TYPE, Source
+from specmux_converters.swagger2.trace import Trace
 
 MULTIPART: Final = "multipart/form-data"
 URLENCODED: Final = "application/x-www-form-urlencoded"
 
+_BODY_KEYS: Final = frozenset({"description", "required"})
 
-def body_content(
-    node: dict[str, Any], media_types: Sequence[str], source: Source, trace: Trace
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One ``in: formData`` parameter and where it stands."""
+
+    node: dict[str, Any]
+    trace: Trace
+
+
+def convert_body(
+    node: dict[str, Any], accepted: Sequence[str], source: Source, trace: Trace
 ) -> dict[str, Any]:
-    """The request body for one ``in: body`` parameter."""
-    result = {
-        key: value for key, value in node.items() if key in ("description", "required") or key[:2] == "x-"
-    }
+    """The request body for one ``in: body`` parameter. ``accepted`` are the operation's media types."""
+    result = {key: value for key, value in node.items() if key in _BODY_KEYS or key[:2] == "x-"}
     media: dict[str, Any] = {}
-    if "schema" in node:
+    if node.get("schema") is None:
+        trace.lose("body without schema", "Swagger 2.0 requires one; any content is allowed")
+    else:
         trace.path.append("schema")
         media["schema"] = convert_schema(node["schema"], source, trace)
         trace.path.pop()
-    else:
-        trace.lose("body without schema", "any content is allowed")
-    result["content"] = dict.fromkeys(media_types or (ANY_MEDIA_TYPE,), media)
-    for key in node.keys() - result.keys() - {"name", "in", "schema"}:
-        trace.lose(f"parameter field {key}", "OpenAPI 3.0 has no such field here", key)
+    result["content"] = dict.fromkeys(accepted or (ANY_MEDIA_TYPE,), media)
+    trace.keep_unknown(node, _BODY_KEYS | {"name", "in", "schema"}, result)
     return result
 
 
-def form_content(
-    fields: Sequence[tuple[dict[str, Any], Trace]], media_types: Sequence[str], source: Source
-) -> dict[str, Any]:
-    """The request body for all ``in: formData`` parameters of an operation, each with its own trace."""
+def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: Source) -> dict[str, Any]:
+    """The request body for all form fields of an operation."""
     properties: dict[str, Any] = {}
-    required: list[str] = []
     encoding: dict[str, Any] = {}
-    has_file = False
-    for node, trace in fields:
-        name = node["name"]
-        has_file = has_file or node.get("type") == "file"
-        properties[name] = _field_schema(node, source, trace)
-        if node.get("required") is True:
-            required.append(name)
-        style = serialisation(node, "formData", trace)
+    for each in fields:
+        name = each.node["name"]
+        properties[name] = _field_schema(each.node, source, each.trace)
+        style = serialisation(each.node, "formData", each.trace)
         if "style" in style:
             encoding[name] = style
-        elif style:
+        else:
             properties[name] = {**properties[name], **style}
     schema: dict[str, Any] = {"type": "object", "properties": properties}
+    required = [each.node["name"] for each in fields if each.node.get("required") is True]
     if required:
-        schema["required"] = required
+        schema["required"] = list(dict.fromkeys(required))
     media: dict[str, Any] = {"schema": schema}
     if encoding:
         media["encoding"] = encoding
-    content = dict.fromkeys(_form_types(media_types, has_file=has_file), media)
+    has_file = any(each.node.get("type") == "file" for each in fields)
+    content = dict.fromkeys(_form_types(accepted, has_file=has_file), media)
     return {"content": content, "required": True} if required else {"content": content}
 
 
 def _field_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    schema = value_schema(node, source, trace)
-    extra = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    kept = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
     if "allowEmptyValue" in node:
-        trace.lose("allowEmptyValue", "OpenAPI 3.0 has it for query parameters only", "allowEmptyValue")
-    return {**extra, **schema}
+        reason = "OpenAPI 3.0 has it for query parameters only; kept as x-allowEmptyValue"
+        trace.lose("allowEmptyValue", reason, "allowEmptyValue")
+        kept["x-allowEmptyValue"] = node["allowEmptyValue"]
+    return {**kept, **value_schema(node, source, trace)}
 
 
-def _form_types(media_types: Sequence[str], *, has_file: bool) -> list[str]:
+def _form_types(accepted: Sequence[str], *, has_file: bool) -> list[str]:
     """A file travels as multipart only; without one the operation's own choice of the two counts."""
-    if has_file:
-        return [MULTIPART]
-    return [item for item in media_types if item.partition(";")[0].strip() in (MULTIPART, URLENCODED)] or [
-        URLENCODED
-    ]
+    wanted = (MULTIPART,) if has_file else (MULTIPART, URLENCODED)
+    chosen = [item for item in accepted if item.partition(";")[0].strip().lower() in wanted]
+    return chosen or [MULTIPART if has_file else URLENCODED]

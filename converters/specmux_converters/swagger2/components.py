@@ -1,16 +1,20 @@
-"""Definitions as component schemas, with the two types that Swagger 2.0 could not state."""
+"""Shared objects: each definition, parameter and response becomes a component of its kind."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from specmux_converters.losses import Trace
+from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
+from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
+from specmux_converters.swagger2.references import Found, find, located
+from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.trace import Trace
 
 
 def convert_definition(name: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
-    converted: dict[str, Any] = convert_schema(node, source, trace)
+    converted = convert_schema(node, source, trace)
     if source.profile == "kubernetes" and converted.get("type") == "string":
         alternatives = _alternatives(name, converted)
         if alternatives:
@@ -25,3 +29,34 @@ def _alternatives(name: str, node: dict[str, Any]) -> list[dict[str, str]] | Non
     if name.endswith(".api.resource.Quantity"):
         return [{"type": "string"}, {"type": "number"}]
     return None
+
+
+def parameter_kind(node: Any, source: Source) -> str | None:
+    """The kind of component that a shared parameter becomes, None for one that leads nowhere."""
+    found = find(node, source, Trace())
+    if not isinstance(found, Found):
+        return "parameters" if "$ref" in found else None
+    location = found.node.get("in")
+    if location in ("body", "formData"):
+        return "requestBodies"
+    return "parameters" if isinstance(location, str) and location in LOCATIONS else None
+
+
+def convert_shared_parameter(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    """A parameter or, for what v3 has in bodies, a request body with the document's own media types."""
+    found = find(node, source, trace)
+    if not isinstance(found, Found):
+        return found
+    location = located(found)
+    if location == "body":
+        return convert_body(found.node, source.consumes, source, found.trace)
+    if location == "formData":
+        return convert_form([FormField(found.node, found.trace)], source.consumes, source)
+    return convert_parameter(found.node, source, found.trace)
+
+
+def convert_shared_response(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    found = find(node, source, trace)
+    if not isinstance(found, Found):
+        return found if "$ref" in found else {"description": "", **found}
+    return convert_response(found.node, source.produces, source, found.trace)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.losses import Trace
 from specmux_converters.swagger2.servers import convert_servers
 from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.trace import Trace
 
 VERSION: Final = {"kubernetes": "3.0.0", "oas": "3.0.3"}
 
@@ -23,11 +23,8 @@ def convert_frame(source: Source, trace: Trace) -> dict[str, Any]:
     """A v3 document without ``paths`` and ``components``."""
     document = source.document
     result: dict[str, Any] = {"openapi": VERSION[source.profile], "info": _info(document.get("info"), trace)}
-    for key, value in document.items():
-        if key in _COPIED or key[:2] == "x-":
-            result[key] = value
-        elif key not in _MOVED:
-            trace.lose(f"field {key}", "OpenAPI 3.0 has no such field here", key)
+    result |= {key: value for key, value in document.items() if key in _COPIED or key[:2] == "x-"}
+    trace.keep_unknown(document, _COPIED | _MOVED, result)
     if "security" in document:
         if source.profile == "kubernetes":
             trace.lose("security", "Kubernetes publishes the schemes, not the requirement", "security")

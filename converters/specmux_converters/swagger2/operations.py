@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specmux_converters.losses import Trace
-from specmux_converters.swagger2.bodies import body_content, form_content
+from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
+from specmux_converters.swagger2.references import Found, find, located
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.servers import operation_servers
 from specmux_converters.swagger2.source import Source, media_types, object_at
+from specmux_converters.swagger2.trace import Trace
 
-METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
 
-_OPERATION_KEYS: Final = frozenset(
+_COPIED: Final = frozenset(
     {"tags", "summary", "description", "externalDocs", "operationId", "deprecated", "security"}
 )
 _MOVED: Final = frozenset({"parameters", "responses", "consumes", "produces", "schemes"})
+_STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,8 @@ class Parameters:
     """The parameters of a path item or operation, apart by what becomes of them."""
 
     plain: tuple[dict[str, Any], ...] = ()
-    body: tuple[dict[str, Any], Trace] | None = None
-    form: tuple[tuple[dict[str, Any], Trace], ...] = ()
+    body: Found | None = None
+    form: tuple[FormField, ...] = ()
 
     @property
     def has_body(self) -> bool:
@@ -45,43 +47,32 @@ def convert_path_item(node: Any, source: Source, trace: Trace) -> dict[str, Any]
             result[key] = _operation(value, shared, source, trace)
             trace.path.pop()
         elif key == "$ref":
-            trace.lose("path item $ref", "never fetched; kept as it is", key)
+            trace.lose("path item $ref", "not followed; kept as it is", key)
             result[key] = value
         elif key[:2] == "x-":
             result[key] = value
-        elif key != "parameters":
-            trace.lose(f"path item field {key}", "OpenAPI 3.0 has no such field here", key)
     if shared.plain:
         result["parameters"] = list(shared.plain)
+    trace.keep_unknown(node, METHODS | {"$ref", "parameters"}, result)
     return result
 
 
 def _operation(node: Any, shared: Parameters, source: Source, trace: Trace) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
-    result = {key: value for key, value in node.items() if key in _OPERATION_KEYS or key[:2] == "x-"}
+    result = {key: value for key, value in node.items() if key in _COPIED or key[:2] == "x-"}
     own = _parameters(node, source, trace)
     if own.plain:
         result["parameters"] = list(own.plain)
     body = own if own.has_body else shared
-    consumes = media_types(node.get("consumes"), "consumes", trace)
     if body.has_body:
-        accepted = source.consumes if consumes is None else consumes
-        result["requestBody"] = _request_body(body, accepted, source)
-    produces = media_types(node.get("produces"), "produces", trace)
+        consumes = media_types(node, "consumes", trace)
+        result["requestBody"] = _body(body, source.consumes if consumes is None else consumes, source)
+    produces = media_types(node, "produces", trace)
     result["responses"] = _responses(node, source.produces if produces is None else produces, source, trace)
     result.update(operation_servers(node, source, trace))
-    for key in node.keys() - _OPERATION_KEYS - _MOVED:
-        if key[:2] != "x-":
-            trace.lose(f"operation field {key}", "OpenAPI 3.0 has no such field here", key)
+    trace.keep_unknown(node, _COPIED | _MOVED, result)
     return result
-
-
-def _request_body(parameters: Parameters, accepted: Sequence[str], source: Source) -> dict[str, Any]:
-    if parameters.body is not None:
-        node, trace = parameters.body
-        return body_content(node, accepted, source, trace)
-    return form_content(parameters.form, accepted, source)
 
 
 def _parameters(owner: dict[str, Any], source: Source, trace: Trace) -> Parameters:
@@ -91,62 +82,73 @@ def _parameters(owner: dict[str, Any], source: Source, trace: Trace) -> Paramete
     if not isinstance(nodes, list):
         trace.refuse("an array of parameters is required", "parameters")
     plain: list[dict[str, Any]] = []
-    form: list[tuple[dict[str, Any], Trace]] = []
+    form: list[FormField] = []
     body = None
+    trace.path.append("parameters")
     for index, written in enumerate(nodes):
-        here = Trace([*trace.path, "parameters", index], trace.losses, trace.refs)
-        node = _resolved(written, source, here)
-        if node is None:
-            plain.append(written)
+        found = find(written, source, trace.at([*trace.path, index]))
+        if not isinstance(found, Found):
+            if "$ref" in found:
+                plain.append(found)
             continue
-        location = node.get("in")
-        if not isinstance(node.get("name"), str) or not isinstance(location, str):
-            here.refuse('a parameter needs "name" and "in"')
+        location = located(found)
         if location in LOCATIONS:
-            plain.append(convert_parameter(node, source, here))
+            plain.append(_plain(found, source))
         elif location == "body":
-            body = (node, here)
+            body = found
         elif location == "formData":
-            form.append((node, here))
+            form.append(FormField(found.node, found.trace))
         else:
-            here.lose("parameter location", "no such location in Swagger 2.0; left out", "in")
+            found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
+    trace.path.pop()
     return Parameters(tuple(plain), body, tuple(form))
 
 
-def _resolved(node: Any, source: Source, trace: Trace) -> dict[str, Any] | None:
-    """The parameter itself, behind any chain of local references; None for one that stays external."""
-    seen = set()
-    while isinstance(node, dict) and "$ref" in node:
-        ref = node["$ref"]
-        if not isinstance(ref, str):
-            trace.refuse("a reference must be a string", "$ref")
-        if not ref.startswith("#"):
-            trace.lose("external $ref", "never fetched; kept as it is", "$ref")
-            return None
-        if ref in seen:
-            trace.refuse("a reference that leads to itself", "$ref")
-        seen.add(ref)
-        node = source.resolve(ref)
-        if node is None:
-            trace.refuse("a reference to nothing", "$ref")
-    if not isinstance(node, dict):
-        trace.refuse("a parameter object is required")
-    return node
+def _plain(found: Found, source: Source) -> dict[str, Any]:
+    if found.shared is None or source.profile == "kubernetes":
+        return convert_parameter(found.node, source, found.trace)
+    return _component("parameters", found)
+
+
+def _component(kind: str, found: Found) -> dict[str, Any]:
+    name = found.shared or ""
+    found.trace.refs.add(f"{kind}/{name}")
+    return {"$ref": f"#/components/{kind}/{name.replace('~', '~0').replace('/', '~1')}"}
+
+
+def _body(parameters: Parameters, accepted: Sequence[str], source: Source) -> dict[str, Any]:
+    found = parameters.body
+    if found is None:
+        return convert_form(parameters.form, accepted, source)
+    if found.shared is not None and source.profile == "oas" and tuple(accepted) == source.consumes:
+        return _component("requestBodies", found)
+    return convert_body(found.node, accepted, source, found.trace)
 
 
 def _responses(node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
+    responses = object_at(node, "responses", trace)
     result: dict[str, Any] = {}
     trace.path.append("responses")
-    for status, written in object_at({"responses": node.get("responses")}, "responses", trace).items():
+    for status, written in responses.items():
         if status[:2] == "x-":
             result[status] = written
-            continue
-        trace.path.append(status)
-        response = _resolved(written, source, trace)
-        result[status] = written if response is None else convert_response(response, offered, source, trace)
-        trace.path.pop()
-    if not any(status[:2] != "x-" for status in result):
+        elif status in _STATUS:
+            trace.path.append(status)
+            result[status] = _response(written, offered, source, trace)
+            trace.path.pop()
+    if _STATUS.isdisjoint(result):
         trace.lose("operation without responses", "OpenAPI 3.0 requires one; an empty default is added")
         result["default"] = {"description": ""}
+    trace.keep_unknown(responses, _STATUS, result)
     trace.path.pop()
     return result
+
+
+def _response(written: Any, offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
+    found = find(written, source, trace)
+    if not isinstance(found, Found):
+        return found if "$ref" in found else {"description": "", **found}
+    is_same = "schema" not in found.node or tuple(offered) == source.produces
+    if found.shared is not None and source.profile == "oas" and is_same:
+        return _component("responses", found)
+    return convert_response(found.node, offered, source, found.trace)

@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from specmux_converters.losses import Trace
 from specmux_converters.swagger2.parameters import convert_header
 from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import ANY_MEDIA_TYPE, Source, object_at
+from specmux_converters.swagger2.trace import Trace
+
+_KEYS: Final = frozenset({"description", "schema", "examples", "headers"})
 
 
 def convert_response(
-    node: dict[str, Any], media_types: Sequence[str], source: Source, trace: Trace
+    node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace
 ) -> dict[str, Any]:
+    """``offered`` are the operation's media types."""
     result = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
     if "description" not in result:
         trace.lose("response without description", "OpenAPI 3.0 requires one; an empty one is added")
         result["description"] = ""
-    content = _content(node, media_types, source, trace)
+    content = _content(node, offered, source, trace)
     if content:
         result["content"] = content
     headers = object_at(node, "headers", trace)
     if headers:
         result["headers"] = _headers(headers, source, trace)
-    for key in node.keys() - result.keys() - {"schema", "examples", "headers"}:
-        trace.lose(f"response field {key}", "OpenAPI 3.0 has no such field here", key)
+    trace.keep_unknown(node, _KEYS, result)
     return result
 
 
-def _content(
-    node: dict[str, Any], media_types: Sequence[str], source: Source, trace: Trace
-) -> dict[str, Any]:
+def _content(node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
     content: dict[str, Any] = {}
     media: dict[str, Any] = {}
     if node.get("schema") is not None:
         trace.path.append("schema")
         media["schema"] = convert_schema(node["schema"], source, trace)
         trace.path.pop()
-        content = dict.fromkeys(media_types or (ANY_MEDIA_TYPE,), media)
+        content = dict.fromkeys(offered or (ANY_MEDIA_TYPE,), media)
     for media_type, example in object_at(node, "examples", trace).items():
         content[media_type] = {**media, "example": example}
     return content
 
 
-def _headers(headers: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def _headers(headers: Mapping[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     result = {}
     trace.path.append("headers")
     for name, header in headers.items():

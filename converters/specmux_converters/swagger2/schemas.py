@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.losses import Trace
 from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.trace import Trace
 
 TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
 
 _DATA: Final = frozenset(
     {
-        "title", "description", "format", "default", "enum", "example", "required", "readOnly", "xml",
-        "externalDocs", "deprecated", "writeOnly", "maximum", "minimum", "exclusiveMaximum",
+        "title", "description", "format", "default", "enum", "example", "required", "readOnly", "writeOnly",
+        "xml", "externalDocs", "deprecated", "nullable", "maximum", "minimum", "exclusiveMaximum",
         "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
         "maxProperties", "minProperties", "multipleOf",
     }
@@ -25,11 +25,10 @@ _DATA: Final = frozenset(
 """Keywords that mean the same in both standards and hold no schema."""
 
 _PLAIN: Final = _DATA | {"type"}
-_ONE: Final = frozenset({"items", "additionalProperties", "not"})
-_MANY: Final = frozenset({"allOf", "anyOf", "oneOf"})
+_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 
 
-def convert_schema(node: Any, source: Source, trace: Trace) -> Any:
+def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     """Raises InvalidDocument where a schema is required and something else stands."""
     if node.__class__ is not dict:
         trace.refuse("a schema object is required")
@@ -37,44 +36,45 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> Any:
         return _reference(node, source, trace)
     kind = node.get("type")
     if (kind is None or (kind.__class__ is str and kind in TYPES)) and node.keys() <= _PLAIN:
-        return node
+        checked: dict[str, Any] = node
+        return checked
     return _keywords(node, source, trace)
 
 
 def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+    """The schema's keywords one by one. The dict comes back changed only as a copy."""
     changed: dict[str, Any] = {}
-    lost: list[str] = []
+    unknown = False
     for key, value in node.items():
-        if key in _DATA or key == "type":
+        if key in _PLAIN or key[:2] == "x-":
             continue
+        new: Any
         if key == "properties":
-            new: Any = _properties(value, source, trace)
-        elif key in _ONE:
-            if value.__class__ is bool and key == "additionalProperties":
-                continue
-            trace.path.append(key)
-            new = (
-                _tuple(value, source, trace)
-                if key == "items" and value.__class__ is list
-                else (convert_schema(value, source, trace))
-            )
-            trace.path.pop()
-        elif key in _MANY:
-            trace.path.append(key)
-            new = _list(value, source, trace)
-            trace.path.pop()
+            new = _properties(value, source, trace)
+        elif key == "items":
+            new = _items(value, source, trace)
+        elif key == "additionalProperties" or key == "not":
+            new = value if value.__class__ is bool else _at(key, value, source, trace)
+        elif key in _LISTS:
+            new = _list(key, value, source, trace)
         elif key == "discriminator":
             if value.__class__ is not str:
                 trace.refuse("a property name is required", key)
             new = {"propertyName": value}
-        elif key[:2] == "x-":
-            continue
         else:
-            lost.append(key)
+            unknown = True
             continue
         if new is not value:
             changed[key] = new
-    return _rewrite({**node, **changed} if changed else node, lost, trace)
+    result = {**node, **changed} if changed else node
+    return _without_v2(result, trace) if unknown or _needs_care(result) else result
+
+
+def _at(key: str | int, value: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    trace.path.append(key)
+    converted = convert_schema(value, source, trace)
+    trace.path.pop()
+    return converted
 
 
 def _properties(value: Any, source: Source, trace: Trace) -> Any:
@@ -82,7 +82,7 @@ def _properties(value: Any, source: Source, trace: Trace) -> Any:
     path.append("properties")
     if value.__class__ is not dict:
         trace.refuse("an object is required")
-    changed = None
+    changed: dict[str, Any] | None = None
     for name, schema in value.items():
         path.append(name)
         new = convert_schema(schema, source, trace)
@@ -95,61 +95,65 @@ def _properties(value: Any, source: Source, trace: Trace) -> Any:
     return value if changed is None else changed
 
 
-def _list(value: Any, source: Source, trace: Trace) -> Any:
+def _list(key: str, value: Any, source: Source, trace: Trace) -> Any:
     if value.__class__ is not list:
-        trace.refuse("an array of schemas is required")
-    converted = []
-    for index, schema in enumerate(value):
-        trace.path.append(index)
-        converted.append(convert_schema(schema, source, trace))
-        trace.path.pop()
+        trace.refuse("an array of schemas is required", key)
+    trace.path.append(key)
+    converted = [_at(index, schema, source, trace) for index, schema in enumerate(value)]
+    trace.path.pop()
     return value if all(a is b for a, b in zip(converted, value, strict=True)) else converted
 
 
-def _tuple(value: list[Any], source: Source, trace: Trace) -> dict[str, Any]:
-    trace.lose("tuple items", "OpenAPI 3.0 has one schema for all items; the positions are kept in x-items")
-    schemas = _list(value, source, trace)
+def _items(value: Any, source: Source, trace: Trace) -> Any:
+    """One schema for all items, or (not in 3.0) a tuple with one for each position."""
+    if value.__class__ is not list:
+        return _at("items", value, source, trace)
+    trace.lose(
+        "tuple items", "OpenAPI 3.0 has one schema for all items; the positions stay in x-items", "items"
+    )
+    schemas = _list("items", value, source, trace)
     return {"anyOf": schemas, "x-items": schemas} if schemas else {"x-items": schemas}
 
 
-def _rewrite(node: dict[str, Any], lost: list[str], trace: Trace) -> dict[str, Any]:
-    """The keywords that depend on each other or move. ``node`` may be the input's own: never changed."""
+def _needs_care(node: dict[str, Any]) -> bool:
     kind = node.get("type")
-    nullable = node.get("x-nullable") is True
-    if not lost and not nullable and (kind is None or (kind.__class__ is str and kind in TYPES)):
-        return node
-    result = dict(node)
-    if kind is not None:
-        _type(kind, result, trace)
-    if nullable:
+    has_plain_type = kind is None or (kind.__class__ is str and kind in TYPES)
+    return not has_plain_type or node.get("x-nullable") is True
+
+
+def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
+    """A copy without what only Swagger 2.0 says: unknown keywords, ``x-nullable``, types beyond one name."""
+    known = _PLAIN | _LISTS | {"properties", "items", "additionalProperties", "not", "discriminator"}
+    result = {key: value for key, value in node.items() if key in known or key[:2] == "x-"}
+    trace.keep_unknown(node, known, result)
+    if "type" in result:
+        _type(result, trace)
+    if node.get("x-nullable") is True:
         result["nullable"] = True
-    for key in lost:
-        trace.lose(f"schema keyword {key}", f"OpenAPI 3.0 has no such keyword; kept as x-{key}", key)
-        result.setdefault(f"x-{key}", result.pop(key))
     return result
 
 
-def _type(kind: Any, result: dict[str, Any], trace: Trace) -> None:
-    if kind == "file":
-        result.update(type="string", format="binary")
-        return
+def _type(result: dict[str, Any], trace: Trace) -> None:
+    """OpenAPI 3.0 knows one type, and ``nullable`` instead of "null"."""
+    kind = result.pop("type")
     kinds = kind if kind.__class__ is list else [kind]
     if any(item.__class__ is not str for item in kinds):
         trace.refuse("a type name or an array of them is required", "type")
+    if kinds == ["file"]:
+        result.update(type="string", format="binary")
+        return
     known = [item for item in dict.fromkeys(kinds) if item in TYPES]
-    unknown = [item for item in kinds if item not in TYPES and item != "null"]
-    if unknown:
-        trace.lose("type", "no such type in OpenAPI 3.0; kept as x-type", "type")
-        result["x-type"] = kind
-    del result["type"]
     if "null" in kinds:
         result["nullable"] = True
-        if not known and not unknown:
-            result["enum"] = [None]
-    if len(known) == 1:
+    if not kinds or any(item not in TYPES and item != "null" for item in kinds):
+        trace.lose("type", "no such type in OpenAPI 3.0; kept as x-type", "type")
+        result["x-type"] = kind
+    elif len(known) == 1:
         result["type"] = known[0]
     elif known:
         _also(result, {"anyOf": [{"type": item} for item in known]})
+    else:
+        result["enum"] = [None]
 
 
 def _also(result: dict[str, Any], constraint: dict[str, Any]) -> None:
@@ -166,8 +170,6 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     if len(node) == 1:
         return target
     siblings = _keywords({key: value for key, value in node.items() if key != "$ref"}, source, trace)
-    if "$ref" not in target:
-        return {**siblings, **target}
     return {**siblings, "allOf": [target, *siblings.get("allOf", ())]}
 
 
@@ -177,10 +179,12 @@ def _target(ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
     if not ref.startswith("#"):
         trace.lose("external $ref", "never fetched; kept as it is", "$ref")
         return {"$ref": ref}
-    converted = source.schema_ref(ref)
-    if converted is None:
-        trace.is_local = False
+    found = source.schema_ref(ref)
+    if found is None:
+        trace.foreign.append(ref)
         trace.lose("dangling $ref", "nothing is there; kept as x-unresolved-ref", "$ref")
         return {"x-unresolved-ref": ref}
-    trace.refs.add(converted)
-    return {"$ref": converted}
+    trace.refs.add(found.component)
+    if found.is_hoisted:
+        trace.foreign.append(ref)
+    return found.node

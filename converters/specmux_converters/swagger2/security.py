@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.losses import Trace
 from specmux_converters.swagger2.source import Source, object_at
+from specmux_converters.swagger2.trace import Trace
 
 _FLOWS: Final = {
     "implicit": "implicit",
@@ -13,18 +13,26 @@ _FLOWS: Final = {
     "application": "clientCredentials",
     "accessCode": "authorizationCode",
 }
-_FLOW_KEYS: Final = ("authorizationUrl", "tokenUrl")
+_FIELDS: Final = {
+    "basic": (),
+    "apiKey": ("name", "in"),
+    "oauth2": ("flow", "authorizationUrl", "tokenUrl", "scopes"),
+}
 
 
 def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
+    """The component security schemes, by name."""
+    definitions = object_at(source.document, "securityDefinitions", trace)
     result = {}
     trace.path.append("securityDefinitions")
-    for name, node in object_at(source.document, "securityDefinitions", Trace()).items():
+    for name, node in definitions.items():
         trace.path.append(name)
         if not isinstance(node, dict):
             trace.refuse("a security scheme object is required")
         scheme = _scheme(node, trace)
-        if scheme is not None:
+        if scheme is None:
+            trace.lose("security scheme", "no such type or flow in Swagger 2.0; left out")
+        else:
             result[name] = scheme
         trace.path.pop()
     trace.path.pop()
@@ -32,21 +40,24 @@ def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
 
 
 def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
-    kept = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
-    kind = node.get("type")
+    kind, flow = node.get("type"), node.get("flow")
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        return None
+    result = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    result["type"] = kind
     if kind == "basic":
-        return {"type": "http", "scheme": "basic", **kept}
-    if kind == "apiKey":
-        return {"type": "apiKey", **{key: node[key] for key in ("name", "in") if key in node}, **kept}
-    if kind == "oauth2":
-        flow = node.get("flow")
-        if isinstance(flow, str) and flow in _FLOWS:
-            return {"type": "oauth2", "flows": {_FLOWS[flow]: _flow(node, trace)}, **kept}
-    trace.lose("security scheme", "no such type or flow in Swagger 2.0; left out")
-    return None
+        result.update(type="http", scheme="basic")
+    elif kind == "apiKey":
+        result.update({key: node[key] for key in _FIELDS[kind] if key in node})
+    elif not isinstance(flow, str) or flow not in _FLOWS:
+        return None
+    else:
+        result["flows"] = {_FLOWS[flow]: _flow(node, trace)}
+    trace.keep_unknown(node, {"type", "description", *_FIELDS[kind]}, result)
+    return result
 
 
 def _flow(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
-    result: dict[str, Any] = {key: node[key] for key in _FLOW_KEYS if key in node}
+    result: dict[str, Any] = {key: node[key] for key in ("authorizationUrl", "tokenUrl") if key in node}
     result["scopes"] = dict(object_at(node, "scopes", trace))
     return result

@@ -4,49 +4,50 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmux_converters.losses import Trace
 from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.trace import Trace
 
 
 def convert_servers(source: Source, trace: Trace) -> dict[str, Any]:
-    """``{"servers": […]}``, empty when the document says nothing of where it is served.
+    """``{"servers": […]}``, or nothing when the document does not say where it is served.
 
     The ``kubernetes`` profile has none: a client reaches the paths through whoever serves the document.
     """
     document = source.document
-    named = [key for key in ("host", "basePath", "schemes") if document.get(key)]
-    if source.profile == "kubernetes":
-        for key in named:
+    if source.profile == "oas":
+        return _servers(document.get("schemes"), source, trace)
+    for key in ("host", "basePath", "schemes"):
+        if document.get(key) not in (None, "", "/", []):
             trace.lose(key, "a Kubernetes client asks the server that it got the document from", key)
-        return {}
-    return _servers(source, document.get("schemes"), "schemes", trace)
+    return {}
 
 
 def operation_servers(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    if "schemes" not in node:
+    if node.get("schemes") is None:
         return {}
-    if source.profile == "kubernetes":
-        trace.lose("operation schemes", "a Kubernetes client keeps to its connection", "schemes")
-        return {}
-    return _servers(source, node["schemes"], "schemes", trace)
+    if source.profile == "oas":
+        return _servers(node["schemes"], source, trace)
+    trace.lose("operation schemes", "a Kubernetes client keeps to its connection", "schemes")
+    return {}
 
 
-def _servers(source: Source, schemes: Any, key: str, trace: Trace) -> dict[str, Any]:
-    host = source.document.get("host")
-    base = source.document.get("basePath")
-    for name, value in (("host", host), ("basePath", base)):
-        if value is not None and not isinstance(value, str):
-            trace.refuse(f"{name} must be a string")
-    if schemes is not None and (
-        not isinstance(schemes, list) or not all(isinstance(s, str) for s in schemes)
-    ):
-        trace.refuse("an array of schemes is required", key)
-    path = "" if base in (None, "/") else base if base.startswith("/") else f"/{base}"
+def _servers(schemes: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    host, base = (_text(source, key) for key in ("host", "basePath"))
+    if schemes is None:
+        schemes = []
+    if not isinstance(schemes, list) or not all(isinstance(scheme, str) for scheme in schemes):
+        trace.refuse("an array of schemes is required", "schemes")
+    path = "" if base == "/" or not base else f"/{base.lstrip('/')}"
     if host:
-        return {
-            "servers": [{"url": f"{scheme}://{host}{path}"} for scheme in schemes or ()]
-            or [{"url": f"//{host}{path}"}]
-        }
+        urls = [f"{scheme}://{host}{path}" for scheme in dict.fromkeys(schemes)] or [f"//{host}{path}"]
+        return {"servers": [{"url": url} for url in urls]}
     if schemes:
-        trace.lose("schemes", "a server URL with a scheme needs a host", key)
+        trace.lose("schemes", "a server URL with a scheme needs a host", "schemes")
     return {"servers": [{"url": path}]} if path else {}
+
+
+def _text(source: Source, key: str) -> str:
+    value = source.document.get(key)
+    if value is not None and not isinstance(value, str):
+        Trace().refuse("a string is required", key)
+    return value or ""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+from re import sub
 from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import unquote
 
 from specmux_converters.document import Document
-from specmux_converters.losses import Trace
+from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.trace import Trace
 
 Profile: TypeAlias = Literal["kubernetes", "oas"]
 """``kubernetes``: what an apiserver publishes and kubectl reads. ``oas``: all of Swagger 2.0."""
@@ -15,12 +19,26 @@ Profile: TypeAlias = Literal["kubernetes", "oas"]
 ANY_MEDIA_TYPE: Final = "*/*"
 """What a body is when neither the operation nor the document names a media type."""
 
-NO_OBJECT: Final[Mapping[str, Any]] = {}
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRef:
+    """A reference to a component schema: its name, and the object to write for it (shared, never changed)."""
+
+    component: str
+    node: dict[str, Any]
+    is_hoisted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One Swagger 2.0 document. ``schema_refs`` remembers the v3 form of each reference to a definition."""
+    """One Swagger 2.0 document.
+
+    The last three grow as it is read: ``schema_refs`` remembers how each reference is written in v3,
+    ``sizes`` what it costs to write one out, and ``hoisted`` holds the schemas that were referred to where no
+    component stands (``#/paths/…``): they become components under a new name.
+    """
 
     document: Document
     profile: Profile
@@ -29,28 +47,55 @@ class Source:
     responses: Mapping[str, Any]
     consumes: tuple[str, ...]
     produces: tuple[str, ...]
-    schema_refs: dict[str, str | None] = field(default_factory=dict)
+    schema_refs: dict[str, SchemaRef | None] = field(default_factory=dict)
+    hoisted: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
 
-    def schema_ref(self, ref: str) -> str | None:
-        """The v3 reference for a ``#/definitions/…`` reference, None when there is no such definition."""
+    def schema_ref(self, ref: str) -> SchemaRef | None:
+        """None when ``ref`` points at nothing in this document."""
         try:
             return self.schema_refs[ref]
         except KeyError:
-            found = self.schema_refs[ref] = self._schema_ref(ref)
+            found = self.schema_refs[ref] = self._find_schema(ref)
             return found
 
-    def _schema_ref(self, ref: str) -> str | None:
-        name = unescape(ref.removeprefix("#/definitions/"))
-        return f"#/components/schemas/{escape(name)}" if name in self.definitions else None
+    def _find_schema(self, ref: str) -> SchemaRef | None:
+        head, _, tail = ref.rpartition("/")
+        if head == "#/definitions":
+            for name in dict.fromkeys((unescape(tail), unescape(unquote(tail)))):
+                if name in self.definitions:
+                    return SchemaRef(f"schemas/{name}", {"$ref": f"#/components/schemas/{tail}"})
+        tokens = tokens_of(ref)
+        target = self.resolve(tokens)
+        if not isinstance(target, dict) or not tokens:
+            return None
+        name = self._name_for(tokens)
+        self.hoisted[name] = tokens, target
+        return SchemaRef(f"schemas/{name}", {"$ref": f"#/components/schemas/{name}"}, is_hoisted=True)
 
-    def resolve(self, ref: str) -> Any:
-        """What a local reference (``#/a/b``) points at, None when nothing is there."""
+    def _name_for(self, tokens: list[str]) -> str:
+        kept = tokens[1:] if tokens[0] == "definitions" else tokens
+        name = sub(r"[^A-Za-z0-9._-]+", "_", ".".join(kept)).strip("_")
+        taken = self.hoisted.get(name)
+        if name in self.definitions or (taken is not None and taken[0] != tokens):
+            # The hash, not a counter: the name must not depend on which reference was met first.
+            return f"{name}.{sha256('/'.join(tokens).encode()).hexdigest()[:12]}"
+        return name
+
+    def size_of(self, ref: str, target: Any) -> int:
+        """What writing the target of ``ref`` out costs, in bytes of JSON."""
+        size = self.sizes.get(ref)
+        if size is None:
+            size = self.sizes[ref] = len(encode(target, ref))
+        return size
+
+    def resolve(self, tokens: list[str]) -> Any:
+        """What stands at a path of the document, None when nothing does."""
         node: Any = self.document
-        for token in ref.removeprefix("#").split("/")[1:]:
-            key = unescape(token)
+        for key in tokens:
             if isinstance(node, dict) and key in node:
                 node = node[key]
-            elif isinstance(node, list) and key.isascii() and key.isdigit() and int(key) < len(node):
+            elif isinstance(node, list) and key.isascii() and key.isdigit() and int(key[:9]) < len(node):
                 node = node[int(key)]
             else:
                 return None
@@ -67,23 +112,24 @@ def read_source(document: Document, profile: Profile, trace: Trace) -> Source:
         definitions=object_at(document, "definitions", trace),
         parameters=object_at(document, "parameters", trace),
         responses=object_at(document, "responses", trace),
-        consumes=media_types(document.get("consumes"), "consumes", trace) or (),
-        produces=media_types(document.get("produces"), "produces", trace) or (),
+        consumes=media_types(document, "consumes", trace) or (),
+        produces=media_types(document, "produces", trace) or (),
     )
 
 
 def object_at(parent: Mapping[str, Any], key: str, trace: Trace) -> Mapping[str, Any]:
-    """The object at ``key``; absent and null (Go prints nil maps so) are the empty one."""
+    """The object at ``key``; absent and null (Go prints a nil map so) are the empty one."""
     value = parent.get(key)
     if value is None:
-        return NO_OBJECT
+        return _NOTHING
     if not isinstance(value, dict):
         trace.refuse("an object is required", key)
     return value
 
 
-def media_types(value: Any, key: str, trace: Trace) -> tuple[str, ...] | None:
+def media_types(node: Mapping[str, Any], key: str, trace: Trace) -> tuple[str, ...] | None:
     """A ``consumes`` or ``produces`` list, None when the key is absent: ``[]`` is not the same."""
+    value = node.get(key)
     if value is None:
         return None
     if not isinstance(value, list):
@@ -94,9 +140,9 @@ def media_types(value: Any, key: str, trace: Trace) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(value))
 
 
-def escape(name: str) -> str:
-    """A key as a token of a reference (RFC 6901; the key itself stays raw)."""
-    return name.replace("~", "~0").replace("/", "~1")
+def tokens_of(ref: str) -> list[str]:
+    """The path of a local reference: a JSON pointer (RFC 6901) in a URI fragment."""
+    return [unescape(unquote(token)) for token in ref.removeprefix("#").split("/")[1:]]
 
 
 def unescape(token: str) -> str:

@@ -1,0 +1,62 @@
+"""Parameters and responses behind ``$ref``: which shared object it is, and whether v3 may name it too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from specmux_converters.swagger2.source import Source, tokens_of
+from specmux_converters.swagger2.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The object itself and a trace that stands where it is written.
+
+    ``shared`` is its name below ``/parameters`` or ``/responses`` when the first reference named it there.
+    """
+
+    node: dict[str, Any]
+    trace: Trace
+    shared: str | None = None
+
+
+def find(written: Any, source: Source, trace: Trace) -> Found | dict[str, Any]:
+    """Follows local references to the end; an object that stands in for it when there is none.
+
+    A reference out of the document stays as it is, one to nothing (or to itself) is kept as an extension:
+    both are reported.
+    """
+    node, at, shared = written, trace, None
+    seen: set[str] = set()
+    while isinstance(node, dict) and "$ref" in node:
+        ref = node["$ref"]
+        if not isinstance(ref, str):
+            at.refuse("a reference must be a string", "$ref")
+        if not ref.startswith("#"):
+            at.lose("external $ref", "never fetched; kept as it is", "$ref")
+            return {"$ref": ref}
+        tokens = tokens_of(ref)
+        target = None if ref in seen else source.resolve(tokens)
+        if target is None:
+            at.foreign.append(ref)
+            at.lose("dangling $ref", "nothing is there; kept as x-unresolved-ref", "$ref")
+            return {"x-unresolved-ref": ref}
+        if len(tokens) == 2 and tokens[0] in ("parameters", "responses"):
+            shared = tokens[1] if not seen else shared
+        else:
+            at.foreign.append(ref)
+        at.spend(source.size_of(ref, target))
+        seen.add(ref)
+        node, at = target, trace.at([*tokens])
+    if not isinstance(node, dict):
+        at.refuse("an object is required")
+    return Found(node, at, shared)
+
+
+def located(found: Found) -> str:
+    """Where a parameter is; every parameter says so and has a name."""
+    location = found.node.get("in")
+    if not isinstance(found.node.get("name"), str) or not isinstance(location, str):
+        found.trace.refuse('a parameter needs "name" and "in"')
+    return location

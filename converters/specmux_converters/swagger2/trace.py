@@ -1,0 +1,68 @@
+"""Where a walk through the input stands, what it met on the way, and what it may still cost."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from specmux_converters.document import Limits
+from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.losses import Loss, pointer_to
+
+
+@dataclass(slots=True)
+class Budget:
+    """Bytes that the output of one conversion may still grow by beyond the input.
+
+    A reference that is written out, a schema under many media types, a component in many documents: each
+    multiplies the input, and a small hostile document could ask for terabytes.
+    """
+
+    left: int = Limits().max_expanded_bytes
+
+    def spend(self, cost: int, *tokens: str | int) -> None:
+        self.left -= cost
+        if self.left < 0:
+            raise LimitExceeded("the converted documents would be too large", pointer=pointer_to(*tokens))
+
+
+@dataclass(slots=True)
+class Trace:
+    """The place of a walk and its notes.
+
+    ``refs`` names the components that the result refers to ("schemas/Pod"): the edges that pruning follows.
+    ``foreign`` lists references to places that are no shared object: a result that has any depends on more
+    than its own text, and may not be kept for an equal one.
+    """
+
+    path: list[str | int] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    refs: set[str] = field(default_factory=set)
+    foreign: list[str] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)
+
+    def at(self, path: list[str | int]) -> Trace:
+        """A trace that stands elsewhere and takes the same notes."""
+        return Trace(path, self.losses, self.refs, self.foreign, self.budget)
+
+    def pointer(self, *tokens: str | int) -> str:
+        return pointer_to(*self.path, *tokens)
+
+    def lose(self, construct: str, reason: str, *tokens: str | int) -> None:
+        pointer = self.pointer(*tokens)
+        self.budget.spend(len(pointer) + len(construct), *self.path)
+        self.losses.append(Loss(pointer, construct, reason))
+
+    def refuse(self, reason: str, *tokens: str | int) -> NoReturn:
+        raise InvalidDocument(reason, pointer=self.pointer(*tokens))
+
+    def spend(self, cost: int) -> None:
+        self.budget.spend(cost, *self.path)
+
+    def keep_unknown(self, node: Mapping[str, Any], known: Container[str], result: dict[str, Any]) -> None:
+        """Fields that OpenAPI 3.0 does not have there stay readable as extensions, and are reported."""
+        for key, value in node.items():
+            if key not in known and key[:2] != "x-":
+                self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)
+                result.setdefault(f"x-{key}", value)

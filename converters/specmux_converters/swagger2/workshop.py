@@ -1,0 +1,112 @@
+"""Turns the paths and shared objects of one source into Parts, each when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import orjson
+
+from specmux_converters.parts import ConversionMemo, Part
+from specmux_converters.swagger2.components import (
+    convert_definition,
+    convert_shared_parameter,
+    convert_shared_response,
+    parameter_kind,
+)
+from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.operations import convert_path_item
+from specmux_converters.swagger2.schemas import convert_schema
+from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.trace import Budget, Trace
+
+Make: TypeAlias = Callable[[Any, Source, Trace], dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Workshop:
+    """``components`` holds what was made so far, by component name ("schemas/Pod")."""
+
+    source: Source
+    memo: ConversionMemo | None
+    budget: Budget
+    components: dict[str, Part] = field(default_factory=dict)
+    shared: str = ""
+    known: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """A kept Part is good when its text, all shared objects and the names it refers to are the same."""
+        source = self.source
+        environment: list[Any] = [
+            source.profile,
+            source.parameters,
+            source.responses,
+            source.consumes,
+            source.produces,
+        ]
+        environment += [source.document.get(key) for key in ("host", "basePath")]
+        self.shared = sha256(encode(environment, "")).hexdigest()
+        names = [f"schemas/{name}" for name in source.definitions]
+        names += [f"{kind}/{name}" for kind in ("parameters", "requestBodies") for name in source.parameters]
+        self.known = frozenset(names + [f"responses/{name}" for name in source.responses])
+
+    def path(self, path: str, node: Any) -> Part:
+        return self._part(["paths", path], node, convert_path_item, depends_on=self.shared)
+
+    def component(self, name: str) -> Part:
+        part = self.components.get(name)
+        if part is None:
+            part = self.components[name] = self._component(*name.split("/", 1))
+        return part
+
+    def needed(self, waiting: Set[str]) -> list[str]:
+        """The named components and those that they refer to, directly or through others, sorted."""
+        found: set[str] = set()
+        while waiting:
+            found |= waiting
+            waiting = set().union(*(self.component(name).refs for name in waiting)) - found
+        return sorted(found)
+
+    def all_components(self) -> list[str]:
+        """Every shared object, whether or not a path needs it, sorted."""
+        names = {f"schemas/{name}" for name in self.source.definitions}
+        if self.source.profile == "oas":
+            names |= {f"responses/{name}" for name in self.source.responses}
+            for name, node in self.source.parameters.items():
+                kind = parameter_kind(node, self.source)
+                if kind is not None:
+                    names.add(f"{kind}/{name}")
+        return self.needed(names)
+
+    def _component(self, kind: str, name: str) -> Part:
+        source = self.source
+        if kind != "schemas":
+            shared = source.responses if kind == "responses" else source.parameters
+            convert = convert_shared_response if kind == "responses" else convert_shared_parameter
+            where = "responses" if kind == "responses" else "parameters"
+            return self._part([where, name], shared[name], convert, depends_on=self.shared)
+        if name in source.definitions:
+            return self._part(
+                ["definitions", name], source.definitions[name], partial(convert_definition, name)
+            )
+        tokens, node = source.hoisted[name]
+        return self._part([*tokens], node, convert_schema)
+
+    def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:
+        trace = Trace(path, budget=self.budget)
+        text = encode(node, trace.pointer())
+        key = (self.source.profile, depends_on, *path, text)
+        kept = self.memo.get(key) if self.memo is not None else None
+        if kept is not None and kept.refs <= self.known:
+            return kept
+        if orjson.dumps(node) != text:
+            node = orjson.loads(text)  # keys sorted: the order of the input's must not show in the output
+        value = make(node, self.source, trace)
+        encoded = encode(value, trace.pointer())
+        part = Part(value, orjson.Fragment(encoded), len(encoded), frozenset(trace.refs), tuple(trace.losses))
+        if self.memo is not None and not trace.foreign:
+            self.memo.put(key, part, cost=len(text) + len(encoded))
+        return part
