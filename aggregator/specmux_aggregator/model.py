@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NewType
+from typing import NewType
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import MediaType
 
 BackendName = NewType("BackendName", str)
 Hash = NewType("Hash", str)
@@ -147,16 +146,13 @@ class Observation:
 
     backend: Backend
     dialect: Dialect | None = None
-    offers: Mapping[GroupVersion, Offer] = MappingProxyType({})
+    offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
     failure: Failure | None = None
     attempted: bool = False
     """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
-    succeeded_at: float | None = None
-    """Wall clock, seconds."""
     changed_at: float | None = None
-    """Wall clock, seconds, of the last change of ``offers`` or of health."""
-    validated_at: float | None = None
-    """Monotonic clock, seconds, of the last successful check: how fresh ``offers`` are."""
+    """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not here:
+    a check that changes nothing publishes nothing (refresh.Check)."""
     notes: tuple[str, ...] = ()
     """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
 
@@ -190,23 +186,15 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Representation:
-    """The bytes of one thing in one media type and one content coding."""
-
-    media_type: MediaType
-    coding: Coding
-    etag: ETag
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that clients can be told at one moment."""
 
     generation: int
     entries: Mapping[GroupVersion, Entry]
-    discovery: Mapping[tuple[MediaType, Coding], Representation]
-    """The root in every form, ready to send."""
+    root: DocumentKey
+    """The discovery root; it has an owner and a group-version of its own (snapshot.ROOT), and is served as a
+    document whose JSON form is always there."""
+    root_json: bytes
     observations: Mapping[BackendName, Observation]
     conflicts: tuple[Conflict, ...] = ()
 
@@ -242,7 +230,3 @@ class Prepared:
     """Metric label: json, protobuf, cbor, text, none."""
     good_until: float | None = None
     """Monotonic seconds until which the same request gets the same answer in this snapshot; None: no end."""
-
-
-OFFERED: Final = (Coding.ZSTD, Coding.GZIP, Coding.IDENTITY)
-"""Codings in our own order of preference among equals."""

@@ -1,0 +1,188 @@
+"""The composition root: the only place where the parts of the service are put together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from specmux_aggregator.backends import Backends
+from specmux_aggregator.documents import Documents
+from specmux_aggregator.fetch import BackendClient
+from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
+from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation
+from specmux_aggregator.origins.directory import DirectoryOrigin
+from specmux_aggregator.origins.http import HTTPOrigin
+from specmux_aggregator.origins.origin import Origin, Seen, Sighting
+from specmux_aggregator.pages import Pages
+from specmux_aggregator.publisher import Publisher
+from specmux_aggregator.refresh import Refresher
+from specmux_aggregator.representations import Representations
+from specmux_aggregator.server import HTTPServer
+from specmux_aggregator.service import Service
+from specmux_aggregator.settings import Polling, Settings
+from specmux_aggregator.state import StateDirectory
+from specmux_aggregator.workers import Worker
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.group_versions import GroupVersion
+
+logger = logging.getLogger(__name__)
+
+DIRECTORY_INTERVAL = 1.0
+"""Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their edit."""
+
+
+class App:
+    """One running service. Started once and stopped once, on one event loop."""
+
+    def __init__(self, settings: Settings, state: StateDirectory | None) -> None:
+        """Takes ownership of ``state``. Nothing runs before ``start``."""
+        self.settings = settings
+        self.metrics = Metrics(CollectorRegistry())
+        self._state = state
+        self._limits = DocumentLimits(
+            max_bytes=settings.limits.max_document_bytes, max_depth=settings.limits.max_depth
+        )
+        # Two processes, so that the conversion of one backend's document never delays a client's encoding.
+        self._builder = Worker(timeout=settings.limits.build_timeout)
+        self._encoder = Worker(timeout=settings.limits.build_timeout)
+        self._config_state: Mapping[str, Any] = {"error": None}
+        self._representations = Representations(
+            max_bytes=settings.memory.documents_bytes, on_evict=lambda: self.service.forget_answers()
+        )
+        self.publisher = Publisher(self._representations, timed=self.metrics.timed)
+        self.backends = Backends(self.publisher, make=self._refresher, restore=self._restored)
+        self._documents = Documents(
+            self._representations,
+            self._encoder,
+            state,
+            origin_of=self.backends.origin,
+            limits=self._limits,
+            timed=self.metrics.timed,
+        )
+        self.service = Service(
+            self.publisher,
+            self._representations,
+            self._documents,
+            refresher_of=self.backends.refresher,
+            pages=self._pages().by_path(),
+        )
+        self.server = HTTPServer(self.service, settings.listen, slow_request=settings.log.slow_request)
+        self._register_collectors()
+
+    async def start(self) -> tuple[str, int]:
+        """Listen, then watch the backends; returns the address and port bound. Waits for no backend."""
+        bound = await self.server.start()
+        await self.backends.apply(self.settings.backends)
+        return bound
+
+    async def reconfigure(self, settings: Settings) -> None:
+        """Put another set of backends in force. All other settings stay as they were at the start."""
+        await self.backends.apply(settings.backends)
+        self.note_config(error=None)
+        logger.info("configuration reloaded: %d backends", len(settings.backends))
+
+    def note_config(self, *, error: str | None) -> None:
+        """How the configuration was last read; with an error the one before stays in force."""
+        self._config_state = {"error": error}
+        self.metrics.config_reloads.labels("failed" if error else "ok").inc()
+        self.metrics.config_is_current.set(0 if error else 1)
+
+    async def stop(self) -> None:
+        """Stop accepting, finish what runs, then let go of everything."""
+        await self.server.stop()
+        await self.backends.close()
+        await self._documents.close()
+        self._builder.close()
+        self._encoder.close()
+        if self._state is not None:
+            await self._state.close()
+
+    async def _restored(self, backend: Backend) -> Observation | None:
+        return None if self._state is None else await self._state.restore(backend)
+
+    async def _publish(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+        await self.publisher.publish(observation, bodies)
+        if self._state is not None:
+            self._state.remember(observation, bodies)
+
+    def _refresher(self, observation: Observation) -> Refresher:
+        backend = observation.backend
+        polling = self.settings.polling
+        if backend.kind is Kind.DIRECTORY:
+            polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
+        return Refresher(
+            self._origin(backend, polling),
+            observation,
+            polling=polling,
+            publish=self._publish,
+            observed=self._observed,
+        )
+
+    def _origin(self, backend: Backend, polling: Polling) -> Origin:
+        limits = self.settings.limits
+        if backend.kind is Kind.DIRECTORY:
+            return DirectoryOrigin(
+                backend, self._builder, limits=self._limits, max_files=limits.max_group_versions
+            )
+        return HTTPOrigin(
+            backend,
+            BackendClient(backend, polling=polling, limits=limits),
+            self._builder,
+            limits=self._limits,
+            v3_probe_interval=polling.v3_probe_interval,
+        )
+
+    def _observed(self, observation: Observation, sighting: Sighting, seconds: float) -> None:
+        """Count one check of a backend."""
+        if isinstance(sighting, Failure):
+            self.metrics.timed("poll", "failed", seconds)
+            self.metrics.backend_failures.labels(observation.backend.name, sighting.cause.value).inc()
+            return
+        is_built = isinstance(sighting, Seen) and sighting.dialect is not Dialect.V3 and sighting.bodies
+        self.metrics.timed("convert" if is_built else "poll", "ok", seconds)
+        if isinstance(sighting, Seen) and sighting.dialect is Dialect.V2:
+            for group_version in sighting.bodies:
+                is_lossy = bool(sighting.offers[group_version].losses)
+                self.metrics.conversions.labels("true" if is_lossy else "false").inc()
+
+    def _pages(self) -> Pages:
+        return Pages(
+            self.publisher,
+            self.backends,
+            self._representations,
+            self.metrics,
+            version=version("specmux"),
+            config_state=lambda: self._config_state,
+        )
+
+    def _register_collectors(self) -> None:
+        registry = self.metrics.registry
+        registry.register(
+            StateCollector(
+                snapshot=lambda: self.publisher.current,
+                checks=self.backends.checks,
+                usage=self._representations.usage,
+                now=time.time,
+            )
+        )
+        registry.register(RequestCollector(self.server.stats.snapshot, moved=lambda: self.service.moved))
+        ProcessCollector(registry=registry)
+
+
+async def open_state(settings: Settings) -> StateDirectory | None:
+    """The state directory, where one is configured and can be used."""
+    if settings.state.directory is None:
+        return None
+    return await asyncio.to_thread(
+        StateDirectory.open,
+        settings.state.directory,
+        max_bytes=settings.state.max_bytes,
+        max_document_bytes=settings.limits.max_document_bytes,
+    )

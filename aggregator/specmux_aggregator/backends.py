@@ -1,0 +1,97 @@
+"""The backends in force: one refresher and one task for each, exchanged when the configuration changes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+
+from specmux_aggregator.model import Backend, BackendName, Observation
+from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.publisher import Publisher
+from specmux_aggregator.refresh import Check, Refresher
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    refresher: Refresher
+    task: asyncio.Task[None]
+
+
+class Backends:
+    """Runs what is configured. ``make`` builds the refresher of a backend from what is known of it."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        *,
+        make: Callable[[Observation], Refresher],
+        restore: Callable[[Backend], Awaitable[Observation | None]],
+    ) -> None:
+        self._publisher = publisher
+        self._make = make
+        self._restore = restore
+        self._running: dict[BackendName, _Running] = {}
+
+    async def apply(self, backends: Iterable[Backend]) -> None:
+        """Start, stop and exchange refreshers until exactly ``backends`` run. Those that did not change go on."""
+        wanted = {backend.name: backend for backend in backends}
+        observations: dict[BackendName, Observation] = {}
+        for name, backend in wanted.items():
+            observations[name] = await self._first_observation(backend)
+        gone = [name for name, running in self._running.items() if wanted.get(name) != _backend(running)]
+        await self._stop([self._running.pop(name) for name in gone])
+        # Offers of a check that ended meanwhile: the running ones are asked last.
+        current = {
+            name: self._running[name].refresher.observation for name in wanted if name in self._running
+        }
+        await self._publisher.replace_backends({**observations, **current})
+        for name in wanted.keys() - self._running.keys():
+            refresher = self._make(observations[name])
+            task = asyncio.create_task(refresher.run(), name=f"backend {name}")
+            self._running[name] = _Running(refresher, task)
+
+    def refresher(self, name: BackendName) -> Refresher | None:
+        running = self._running.get(name)
+        return running.refresher if running else None
+
+    def origin(self, name: BackendName) -> Origin | None:
+        running = self._running.get(name)
+        return running.refresher.origin if running else None
+
+    def checks(self) -> list[tuple[Observation, Check]]:
+        """What is known of each backend, and how its last check went, by name."""
+        return [
+            (running.refresher.observation, running.refresher.check)
+            for _, running in sorted(self._running.items())
+        ]
+
+    async def close(self) -> None:
+        await self._stop(list(self._running.values()))
+        self._running.clear()
+
+    async def _first_observation(self, backend: Backend) -> Observation:
+        running = self._running.get(backend.name)
+        if running is not None and _address(running.refresher.observation.backend) == _address(backend):
+            # Only its priority, credentials or group-versions changed: what it offered still stands.
+            return replace(running.refresher.observation, backend=backend)
+        return await self._restore(backend) or Observation(backend=backend)
+
+    async def _stop(self, running: list[_Running]) -> None:
+        for item in running:
+            item.task.cancel()
+        results = await asyncio.gather(*(item.task for item in running), return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                logger.error("a backend's task ended with %s", type(result).__name__)
+
+
+def _backend(running: _Running) -> Backend:
+    return running.refresher.observation.backend
+
+
+def _address(backend: Backend) -> tuple[object, ...]:
+    return (backend.kind, backend.url, backend.directory)

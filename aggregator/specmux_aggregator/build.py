@@ -1,0 +1,251 @@
+"""What is computed from a backend's bytes: documents split and converted, forms encoded, foreign JSON checked. Pure.
+
+These functions run in a worker process (workers.py), so they take and return bytes and small values, and a bad
+input is a value too. What they remember between calls is in a ``BuildMemo``: a change of one definition costs that
+definition, not the document.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.file_names import COMPRESSED, group_version_of_file
+from specmux_aggregator.model import Cause, Coding, Failure, Hash, Offer, Provenance
+from specmux_converters import codecs
+from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.conversion import Conversion, convert
+from specmux_converters.document import Document, Limits, canonical, content_hash, parse
+from specmux_converters.errors import ConverterError, Unrepresentable
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.losses import Loss
+from specmux_converters.media_types import JSON, PROTOBUF_V2, MediaType
+from specmux_converters.parts import ConversionMemo
+
+Owned = frozenset[GroupVersion] | None
+"""The group-versions a backend may publish; None: all."""
+
+LOSSES_KEPT = 100
+"""Losses of one document that are named; more are counted in one line."""
+
+
+@dataclass(slots=True)
+class BuildMemo:
+    """What one worker process remembers between builds."""
+
+    conversion: ConversionMemo = field(default_factory=ConversionMemo)
+    fragments: Fragments = field(default_factory=Fragments)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A document made here. ``gzip`` is its canonical JSON, or None where the caller already holds that hash."""
+
+    group_version: GroupVersion
+    offer: Offer
+    gzip: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileBuilt:
+    """What one file of a directory gave. ``note``: why it gave nothing, or what is odd about it."""
+
+    documents: tuple[Built, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A document in one media type, without content coding."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a document has no form in a media type."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A foreign document is what it claims to be. ``is_proven``: its hash is the SHA-512 of its bytes."""
+
+    size: int
+    is_proven: bool
+
+
+def build_swagger(
+    memo: BuildMemo,
+    body: bytes,
+    coding: Coding,
+    *,
+    media_type: str,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+) -> tuple[Built, ...] | Failure:
+    """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
+    try:
+        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        document = _parse_swagger(plain, media_type, limits)
+        return convert_document(memo, document, provenance=Provenance.CONVERTED, owned=owned, held=held)
+    except TooLarge as error:
+        return Failure(Cause.TOO_LARGE, str(error))
+    except BadCoding as error:
+        return Failure(Cause.TRUNCATED, str(error))
+    except ConverterError as error:
+        return Failure(Cause.BAD_BODY, str(error))
+
+
+def build_file(
+    memo: BuildMemo,
+    name: str,
+    data: bytes,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+) -> FileBuilt | Failure:
+    """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0 one."""
+    coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
+    try:
+        document = _parse_file(decoded(data, coding, max_bytes=limits.max_bytes), name, limits)
+        if "swagger" in document:
+            return FileBuilt(
+                convert_document(memo, document, provenance=Provenance.CONVERTED, owned=owned, held=held)
+            )
+        if not _is_v3(document):
+            return FileBuilt((), "is neither OpenAPI v3 nor Swagger 2.0")
+        group_version = group_version_of_file(name) or _group_version_within(document)
+        if group_version is None:
+            return FileBuilt((), "neither its name nor its paths tell its group-version")
+        if owned is not None and group_version not in owned:
+            return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
+        return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, (), held),))
+    except TooLarge as error:
+        return Failure(Cause.TOO_LARGE, str(error))
+    except BadCoding as error:
+        return Failure(Cause.TRUNCATED, str(error))
+    except ConverterError as error:
+        return Failure(Cause.BAD_BODY, str(error))
+
+
+def convert_document(
+    memo: BuildMemo,
+    document: Document,
+    *,
+    provenance: Provenance,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+) -> tuple[Built, ...]:
+    """The group-version documents of a parsed Swagger 2.0 document. Raises ConverterError."""
+    conversion = convert(document, owns=None if owned is None else owned.__contains__, memo=memo.conversion)
+    lost = losses_by_group_version(conversion)
+    return tuple(
+        _built(group_version, conversion.json(group_version), provenance, lost.get(group_version, ()), held)
+        for group_version in conversion.documents
+    )
+
+
+def encode(
+    memo: BuildMemo, json: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
+) -> Encoded | Refused | Failure:
+    """A JSON document in another media type."""
+    try:
+        document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
+        return Encoded(codecs.encode(document, media_type, fragments=memo.fragments))
+    except Unrepresentable as error:
+        return Refused(str(error))
+    except (ConverterError, BadCoding, TooLarge) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+
+
+def check_native(body: bytes, coding: Coding, *, claimed: Hash | None, limits: Limits) -> Checked | Failure:
+    """Whether foreign bytes are a whole OpenAPI v3 document, and whether their hash proves it."""
+    try:
+        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        document = parse(plain, limits=limits)
+    except TooLarge as error:
+        return Failure(Cause.TOO_LARGE, str(error))
+    except BadCoding as error:
+        return Failure(Cause.TRUNCATED, str(error))
+    except ConverterError as error:
+        return Failure(Cause.BAD_BODY, str(error))
+    if not _is_v3(document):
+        return Failure(Cause.BAD_BODY, 'not an OpenAPI v3 document: "openapi" is missing or no 3.x')
+    return Checked(len(plain), claimed is not None and hash_of(plain) == claimed.upper())
+
+
+def hash_of(json: bytes) -> Hash:
+    """The content hash of these very bytes; for documents built here they are the canonical ones."""
+    return Hash(hashlib.sha512(json).hexdigest().upper())
+
+
+def losses_by_group_version(conversion: Conversion) -> dict[GroupVersion, tuple[Loss, ...]]:
+    """Each loss beside every document that holds the construct it speaks of."""
+    found: dict[GroupVersion, list[Loss]] = {}
+    for loss in conversion.losses:
+        for group_version in _concerned(loss, conversion):
+            found.setdefault(group_version, []).append(loss)
+    return {group_version: tuple(losses) for group_version, losses in found.items()}
+
+
+def _concerned(loss: Loss, conversion: Conversion) -> list[GroupVersion]:
+    _, kind, *rest = [*loss.pointer.split("/"), ""]
+    name = rest[0].replace("~1", "/").replace("~0", "~") if rest else ""
+    if kind == "paths":
+        key = group_version_of(name)
+        return [key] if key is not None and key in conversion.documents else []
+    if kind == "definitions":
+        return [
+            group_version
+            for group_version, document in conversion.documents.items()
+            if name in document.get("components", {}).get("schemas", {})
+        ]
+    return list(conversion.documents)
+
+
+def _is_v3(document: Document) -> bool:
+    version = document.get("openapi")
+    return isinstance(version, str) and version.startswith("3.")
+
+
+def _group_version_within(document: Document) -> GroupVersion | None:
+    """The one group-version that all paths of the document belong to."""
+    paths = document.get("paths")
+    keys = {group_version_of(path) for path in paths} if isinstance(paths, dict) else set()
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _parse_file(plain: bytes, name: str, limits: Limits) -> Document:
+    media_type = codecs.recognise(plain) or JSON
+    return codecs.decode(plain, media_type, limits=limits)
+
+
+def _parse_swagger(plain: bytes, media_type: str, limits: Limits) -> Document:
+    if "protobuf" in media_type:
+        return codecs.decode(plain, PROTOBUF_V2, limits=limits)
+    return parse(plain, limits=limits)
+
+
+def _built(
+    group_version: GroupVersion,
+    json: bytes,
+    provenance: Provenance,
+    losses: tuple[Loss, ...],
+    held: Mapping[GroupVersion, Hash],
+) -> Built:
+    digest = Hash(content_hash(json))
+    offer = Offer(hash=digest, provenance=provenance, size=len(json), losses=_named(losses))
+    is_held = held.get(group_version) == digest
+    return Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP))
+
+
+def _named(losses: tuple[Loss, ...]) -> tuple[str, ...]:
+    shown = tuple(f"{loss.pointer}: {loss.construct}: {loss.reason}" for loss in losses[:LOSSES_KEPT])
+    more = len(losses) - len(shown)
+    return (*shown, f"and {more} more") if more else shown

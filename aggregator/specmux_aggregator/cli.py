@@ -1,0 +1,26 @@
+"""The command line: parses and hands over, nothing else."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import click
+
+from specmux_aggregator.commands.demo import demo
+from specmux_aggregator.commands.serve import serve
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("specmux"), prog_name="specmux")
+def main() -> None:
+    """One OpenAPI v3 discovery in front of many Kubernetes-style apiservers."""
+
+
+@click.command("version")
+def print_version() -> None:
+    """Print the version."""
+    click.echo(f"specmux {version('specmux')}")
+
+
+for command in (serve, demo, print_version):
+    main.add_command(command)

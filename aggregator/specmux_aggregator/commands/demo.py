@@ -1,0 +1,83 @@
+"""``specmux demo``."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import click
+import orjson
+
+from specmux_aggregator.app import App
+from specmux_aggregator.demo.backends import serving, v2_application, v3_application
+from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, STATIONS, openapi_v3, swagger_2
+from specmux_aggregator.demo.tour import tour
+from specmux_aggregator.errors import NoBackendReachable
+from specmux_aggregator.model import Backend, BackendName, Kind
+from specmux_aggregator.process import configure_logging, handled_signals
+from specmux_aggregator.settings import Listen, Log, Polling, Settings
+from specmux_aggregator.status import is_ready
+from specmux_converters.group_versions import GroupVersion
+
+READY_TIMEOUT = 30.0
+"""Seconds that the demonstration's own backends may take for their first answers."""
+
+
+@click.command()
+@click.option("--port", default=8080, show_default=True, help="Port to listen on; 0 takes a free one.")
+def demo(port: int) -> None:
+    """Start backends on loopback with documents of ours, the aggregator in front, and say what to try."""
+    configure_logging(Log(level="warning"))
+    asyncio.run(run_demo(port))
+
+
+async def run_demo(port: int) -> None:
+    """Run until SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(handled_signals(stop, asyncio.Event()))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specmux-demo-")))
+        edited = folder / f"{STATIONS.group_version}.json"
+        edited.parent.mkdir(parents=True)
+        edited.write_bytes(orjson.dumps(openapi_v3(STATIONS), option=orjson.OPT_INDENT_2))
+        modern = v3_application({item.group_version: openapi_v3(item) for item in (PLANTS, SEEDS)})
+        v3_url = await stack.enter_async_context(serving(modern))
+        v2_url = await stack.enter_async_context(serving(v2_application(swagger_2(BOOKS))))
+        app = App(_settings(port, v3_url, v2_url, folder), None)
+        stack.push_async_callback(app.stop)
+        host, bound = await app.start()
+        await _ready(app)
+        click.echo(
+            tour(
+                f"http://{host}:{bound}",
+                app.publisher.current,
+                native=GroupVersion(PLANTS.group_version),
+                converted=GroupVersion(BOOKS.group_version),
+                edited=edited,
+            )
+        )
+        await stop.wait()
+        click.echo("stopping")
+
+
+def _settings(port: int, v3_url: str, v2_url: str, folder: Path) -> Settings:
+    return Settings(
+        listen=Listen(port=port),
+        polling=Polling(interval=2.0),
+        backends=(
+            Backend(name=BackendName("garden"), url=v3_url),
+            Backend(name=BackendName("library"), url=v2_url),
+            Backend(name=BackendName("weather"), kind=Kind.DIRECTORY, directory=folder),
+        ),
+    )
+
+
+async def _ready(app: App) -> None:
+    try:
+        async with asyncio.timeout(READY_TIMEOUT):
+            while not is_ready(app.publisher.current.observations.values()):
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise NoBackendReachable("the demonstration's own backends did not answer") from None

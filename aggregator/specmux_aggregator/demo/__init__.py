@@ -1,0 +1,1 @@
+"""A demonstration on loopback: real HTTP backends with documents of our own, and the aggregator in front."""

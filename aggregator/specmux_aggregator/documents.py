@@ -1,0 +1,208 @@
+"""The bytes of a document in the form a client wants: from memory, from disk, from its owner, or made from another form.
+
+Whatever is made or fetched is kept, so it is made once: simultaneous first requests wait for one piece of work.
+A native document is taken whole and checked before its first byte is passed on. Streaming it through would pass on
+truncated and forged ones as a 200 that nobody can take back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from specmux_aggregator.build import Checked, Encoded, Refused, check_native, encode
+from specmux_aggregator.content_codings import decoded, encoded
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.fetch import Moved, Payload
+from specmux_aggregator.model import BackendName, Cause, Coding, DocumentKey, Failure
+from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.representations import Representations
+from specmux_aggregator.singleflight import SingleFlight
+from specmux_aggregator.workers import Worker
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.media_types import JSON, MediaType
+
+logger = logging.getLogger(__name__)
+
+INLINE_MAX = 100 * 1024
+"""Bytes that are parsed or compressed in place; more would hold the event loop for longer than a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Bytes, and the content coding they are in."""
+
+    coding: Coding
+    body: bytes
+
+
+Obtained = bytes | Failure | Moved | Refused
+
+
+class Archive(Protocol):
+    """Where documents outlive the process (state.py)."""
+
+    async def load(self, key: DocumentKey) -> bytes | None: ...
+
+    def save(self, key: DocumentKey, json: Coded) -> None: ...
+
+
+class Documents:
+    """Finds and makes forms of documents. ``timed`` is told (phase, result, seconds) of every download and encoding."""
+
+    def __init__(
+        self,
+        representations: Representations,
+        worker: Worker,
+        archive: Archive | None,
+        *,
+        origin_of: Callable[[BackendName], Origin | None],
+        limits: DocumentLimits,
+        timed: Callable[[str, str, float], None],
+    ) -> None:
+        self._representations = representations
+        self._worker = worker
+        self._archive = archive
+        self._origin_of = origin_of
+        self._limits = limits
+        self._timed = timed
+        self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
+        self._forms: SingleFlight[tuple[DocumentKey, MediaType, Coding], Obtained] = SingleFlight()
+        self._sources: SingleFlight[DocumentKey, Coded | Failure | Moved] = SingleFlight()
+        self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Coded | Failure | Moved | Refused] = (
+            SingleFlight()
+        )
+
+    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
+        """The bytes of one form, or why there are none."""
+        body = self._representations.get(key, media_type, coding)
+        if body is not None:
+            return body
+        return await self._forms.run((key, media_type, coding), lambda: self._make(key, media_type, coding))
+
+    async def close(self) -> None:
+        for flights in (self._forms, self._encodings, self._sources):
+            await flights.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _make(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
+        source = self._held(key, media_type)
+        if source is None:
+            if media_type == JSON:
+                made: Coded | Failure | Moved | Refused = await self._sources.run(
+                    key, lambda: self._find(key, coding)
+                )
+            else:
+                made = await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))
+            if not isinstance(made, Coded):
+                return made
+            source = made
+        if source.coding is coding:
+            return source.body
+        body = await self._recoded(source, coding)
+        self._representations.put(key, media_type, coding, body)
+        return body
+
+    def _held(self, key: DocumentKey, media_type: MediaType) -> Coded | None:
+        """Any coding of this form, the cheapest to undo first."""
+        for coding in (Coding.IDENTITY, Coding.ZSTD, Coding.GZIP):
+            body = self._representations.get(key, media_type, coding)
+            if body is not None:
+                return Coded(coding, body)
+        return None
+
+    async def _encode(self, key: DocumentKey, media_type: MediaType) -> Coded | Failure | Moved | Refused:
+        source = self._held(key, JSON) or await self._sources.run(key, lambda: self._find(key, Coding.GZIP))
+        if not isinstance(source, Coded):
+            return source
+        started = _now()
+        try:
+            form = await self._worker.build(
+                encode, source.body, source.coding, media_type=media_type, limits=self._limits
+            )
+        except WorkerFailed as error:
+            form = Failure(Cause.BUILD_FAILED, str(error))
+        match form:
+            case Encoded(body):
+                self._timed("encode", "ok", _now() - started)
+                self._representations.put(key, media_type, Coding.IDENTITY, body)
+                return Coded(Coding.IDENTITY, body)
+            case Refused(reason):
+                logger.warning(
+                    "%s of backend %s has no form as %s: %s", key.group_version, key.owner, media_type, reason
+                )
+                self._representations.refuse(key, media_type, reason)
+        self._timed("encode", "failed", _now() - started)
+        return form
+
+    async def _find(self, key: DocumentKey, coding: Coding) -> Coded | Failure | Moved:
+        """The JSON form in some coding: from disk, else from the owner."""
+        if self._archive is not None and (stored := await self._archive.load(key)) is not None:
+            self._representations.put(key, JSON, Coding.IDENTITY, stored)
+            return Coded(Coding.IDENTITY, stored)
+        origin = self._origin_of(key.owner)
+        if origin is None:
+            return Failure(Cause.NOT_FOUND, "its backend is gone")
+        started = _now()
+        fetched = await self._fetch(origin, key, coding)
+        self._timed("download", "ok" if isinstance(fetched, Coded) else "failed", _now() - started)
+        if isinstance(fetched, Coded):
+            self._representations.put(key, JSON, fetched.coding, fetched.body)
+            if self._archive is not None:
+                self._archive.save(key, fetched)
+        return fetched
+
+    async def _fetch(self, origin: Origin, key: DocumentKey, coding: Coding) -> Coded | Failure | Moved:
+        payload = await origin.document(
+            key.group_version, hash=key.hash, accept_gzip=coding is not Coding.IDENTITY
+        )
+        if not isinstance(payload, Payload):
+            return payload
+        checked = await self._check(payload, key)
+        if isinstance(checked, Failure):
+            return checked
+        if not checked.is_proven and _contradicts(payload.etag, key):
+            return Moved(None)
+        return Coded(payload.coding, payload.body)
+
+    async def _check(self, payload: Payload, key: DocumentKey) -> Checked | Failure:
+        if payload.coding is Coding.IDENTITY and len(payload.body) <= INLINE_MAX:
+            return check_native(payload.body, payload.coding, claimed=key.hash, limits=self._limits)
+        try:
+            return await self._worker.run(
+                check_native, payload.body, payload.coding, claimed=key.hash, limits=self._limits
+            )
+        except WorkerFailed as error:
+            return Failure(Cause.BUILD_FAILED, str(error))
+
+    async def _recoded(self, source: Coded, coding: Coding) -> bytes:
+        if len(source.body) <= INLINE_MAX // 10:
+            return _recode(source, coding, self._limits.max_bytes)
+        loop = asyncio.get_running_loop()
+        # zlib and zstd let go of the GIL, so a thread is enough here.
+        return await loop.run_in_executor(self._threads, _recode, source, coding, self._limits.max_bytes)
+
+
+def _recode(source: Coded, coding: Coding, max_bytes: int) -> bytes:
+    # Forms made here may exceed what a backend may send: Protobuf and CBOR of a document at the limit.
+    return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)
+
+
+def _contradicts(etag: str | None, key: DocumentKey) -> bool:
+    """Whether the entity tag is a hash of the asked one's kind, but another: the document changed, no redirect came.
+
+    Other tags say nothing: servers make them from whatever they like.
+    """
+    if etag is None:
+        return False
+    tag = etag.removeprefix("W/").strip('"')
+    is_same_kind = len(tag) == len(key.hash) and tag.isalnum() and len(tag) >= 32
+    return is_same_kind and tag.upper() != key.hash.upper()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,242 @@
+"""Every metric of the service, made on a registry that the caller owns. Names are a promise: docs/metrics.md.
+
+No label ever holds what a client sent: routes, formats, codes, backends and group-versions are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from specmux_aggregator.model import Observation, Snapshot
+from specmux_aggregator.refresh import Check
+from specmux_aggregator.representations import Usage
+from specmux_aggregator.request_stats import BOUNDS, Durations, RequestCounts
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+
+AGGREGATION_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""Seconds. KEP-2896 names the metric and no buckets; these span one CRD version to a whole slow backend."""
+
+
+class Metrics:
+    """The instruments that code holds. What can be read off the state is collected by ``StateCollector``."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.aggregation = Histogram(
+            "specmux_aggregation_duration_seconds",
+            "How long each step from a backend to its published documents took.",
+            ["phase", "result"],
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
+        self.backend_failures = Counter(
+            "specmux_backend_failures",
+            "Failed checks and downloads of a backend.",
+            ["backend", "cause"],
+            registry=registry,
+        )
+        self.conversions = Counter(
+            "specmux_conversions",
+            "Documents converted from Swagger 2.0 and published.",
+            ["lossy"],
+            registry=registry,
+        )
+        self.stale_served = Counter(
+            "specmux_stale_served",
+            "Documents served while their backend was failing.",
+            registry=registry,
+        )
+        self.config_reloads = Counter(
+            "specmux_config_reloads",
+            "Readings of a changed configuration.",
+            ["result"],
+            registry=registry,
+        )
+        self.config_is_current = Gauge(
+            "specmux_config_last_reload_successful",
+            "1 when the configuration in force is the one in the file.",
+            registry=registry,
+        )
+        self.config_is_current.set(1)
+
+    def timed(self, phase: str, result: str, seconds: float) -> None:
+        self.aggregation.labels(phase, result).observe(seconds)
+
+    def exposition(self) -> bytes:
+        """The text that Prometheus scrapes."""
+        return generate_latest(self.registry)
+
+
+class StateCollector:
+    """Reads what is known at the moment of a scrape, so that no gauge can lag or outlive its backend."""
+
+    def __init__(
+        self,
+        *,
+        snapshot: Callable[[], Snapshot],
+        checks: Callable[[], Iterable[tuple[Observation, Check]]],
+        usage: Callable[[], Usage],
+        now: Callable[[], float],
+    ) -> None:
+        self._snapshot = snapshot
+        self._checks = checks
+        self._usage = usage
+        self._now = now
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._backends()
+        yield from self._group_versions(self._snapshot())
+        yield from self._store(self._usage())
+
+    def _backends(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily(
+            "specmux_backend_up", "1 when the last check of the backend succeeded.", labels=["backend"]
+        )
+        unavailable = GaugeMetricFamily(
+            "aggregator_unavailable_apiservice",
+            "1 when the backend is unavailable; kube-aggregator's metric of the same name and meaning.",
+            labels=["name"],
+        )
+        age = GaugeMetricFamily(
+            "specmux_backend_age_seconds",
+            "Since the last successful check of the backend.",
+            labels=["backend"],
+        )
+        for observation, check in self._checks():
+            name = observation.backend.name
+            is_up = observation.attempted and observation.failure is None
+            up.add_metric([name], float(is_up))
+            unavailable.add_metric([name], float(not is_up))
+            if check.succeeded_at is not None:
+                age.add_metric([name], max(0.0, self._now() - check.succeeded_at))
+        yield from (up, unavailable, age)
+
+    def _group_versions(self, snapshot: Snapshot) -> Iterator[Metric]:
+        info = GaugeMetricFamily(
+            "specmux_group_version_info",
+            "1 for every published group-version, with its owner and where the document comes from.",
+            labels=["group_version", "backend", "provenance"],
+        )
+        size = GaugeMetricFamily(
+            "specmux_group_version_bytes",
+            "JSON bytes of the document, where known.",
+            labels=["group_version"],
+        )
+        age = GaugeMetricFamily(
+            "specmux_group_version_age_seconds",
+            "Since the backend that owns the group-version last changed or recovered.",
+            labels=["group_version"],
+        )
+        for key, entry in snapshot.entries.items():
+            info.add_metric([key, entry.owner, entry.offer.provenance.value], 1)
+            if entry.offer.size is not None:
+                size.add_metric([key], entry.offer.size)
+            changed_at = snapshot.observations[entry.owner].changed_at
+            if changed_at is not None:
+                age.add_metric([key], max(0.0, self._now() - changed_at))
+        yield from (info, size, age)
+        yield GaugeMetricFamily(
+            "specmux_group_version_conflicts",
+            "Group-versions that more than one backend offers.",
+            value=len(snapshot.conflicts),
+        )
+        yield GaugeMetricFamily(
+            "specmux_snapshot_generation", "Rises with every published change.", value=snapshot.generation
+        )
+
+    def _store(self, usage: Usage) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "specmux_documents_bytes", "Bytes of documents in memory, in all forms.", value=usage.bytes
+        )
+        yield GaugeMetricFamily(
+            "specmux_documents_pinned_bytes",
+            "Of these, bytes that are never evicted.",
+            value=usage.pinned_bytes,
+        )
+        yield GaugeMetricFamily("specmux_documents_forms", "Forms of documents in memory.", value=usage.forms)
+        evictions = CounterMetricFamily(
+            "specmux_documents_evictions", "Forms evicted to hold the memory bound."
+        )
+        evictions.add_metric([], usage.evictions)
+        yield evictions
+
+
+class RequestCollector:
+    """Reads the server's own counters (request_stats.py) as Prometheus families."""
+
+    def __init__(self, counts: Callable[[], RequestCounts], *, moved: Callable[[], int]) -> None:
+        self._counts = counts
+        self._moved = moved
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._counts()
+        durations = HistogramMetricFamily(
+            "specmux_request_duration_seconds",
+            "From a request's last byte read to its answer handed to the kernel.",
+            labels=["route", "format", "code"],
+        )
+        redirected = 0
+        for cell in counts.durations:
+            durations.add_metric([cell.route, cell.format, str(cell.code)], _cumulative(cell), cell.seconds)
+            redirected += sum(cell.buckets) if cell.code == 301 else 0
+        yield durations
+        redirects = CounterMetricFamily(
+            "specmux_redirects",
+            "Requests answered with the current hash, by what was wrong with theirs.",
+            labels=["reason"],
+        )
+        moved = min(self._moved(), redirected)
+        redirects.add_metric(["stale_hash"], redirected - moved)
+        redirects.add_metric(["moved_upstream"], moved)
+        yield redirects
+        yield GaugeMetricFamily(
+            "specmux_requests_in_flight", "Requests being answered.", value=counts.in_flight
+        )
+        yield GaugeMetricFamily("specmux_connections", "Open client connections.", value=counts.connections)
+        for name, text, value in (
+            (
+                "specmux_connections_refused",
+                "Connections closed at once: the cap was reached.",
+                counts.connections_refused,
+            ),
+            ("specmux_malformed_requests", "Requests that were no HTTP we accept.", counts.malformed),
+            (
+                "specmux_client_disconnects",
+                "Clients that left before their answer was complete.",
+                counts.disconnects,
+            ),
+            (
+                "specmux_header_timeouts",
+                "Clients that took too long to send a request.",
+                counts.header_timeouts,
+            ),
+            (
+                "specmux_write_stalls",
+                "Clients that were cut off because they read nothing.",
+                counts.write_stalls,
+            ),
+            (
+                "specmux_accelerated_requests",
+                "Requests answered inside the parser's callback.",
+                counts.accelerated,
+            ),
+            ("specmux_memo_hits", "Of these, requests recognised by their bytes.", counts.memo_hits),
+        ):
+            family = CounterMetricFamily(name, text)
+            family.add_metric([], value)
+            yield family
+
+
+def _cumulative(cell: Durations) -> list[tuple[str, float]]:
+    """Prometheus counts every bucket with all below it."""
+    total, buckets = 0, []
+    for bound, count in zip((*map(str, BOUNDS), "+Inf"), cell.buckets, strict=True):
+        total += count
+        buckets.append((bound, float(total)))
+    return buckets

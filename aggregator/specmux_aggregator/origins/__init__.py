@@ -1,0 +1,1 @@
+"""Where documents come from: one Origin per Backend, all behind one small interface."""

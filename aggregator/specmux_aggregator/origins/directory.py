@@ -1,0 +1,188 @@
+"""A directory of documents as origin: OpenAPI v3 files by group-version, and Swagger 2.0 files that are converted.
+
+Only files that changed are read again. A file that stops being readable keeps what it last held; one that is gone
+takes its documents with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from specmux_aggregator.build import Built, FileBuilt, build_file
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.fetch import Moved, Payload
+from specmux_aggregator.file_names import is_document_name
+from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation, Provenance
+from specmux_aggregator.origins.origin import Seen, Sighting, Unchanged
+from specmux_aggregator.workers import Worker
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.group_versions import GroupVersion
+
+Fingerprint = tuple[int, int, int]
+"""Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file as it was last read."""
+
+    fingerprint: Fingerprint
+    built: tuple[Built, ...]
+    """Without bytes: those went to the caller."""
+    note: str | None
+
+
+class DirectoryOrigin:
+    """One directory tree of document files."""
+
+    def __init__(self, backend: Backend, worker: Worker, *, limits: DocumentLimits, max_files: int) -> None:
+        if backend.directory is None:
+            raise ValueError(f"backend {backend.name} has no directory")
+        self._backend = backend
+        self._directory = backend.directory
+        self._worker = worker
+        self._limits = limits
+        self._max_files = max_files
+        self._files: dict[str, _File] = {}
+
+    async def observe(self, last: Observation) -> Sighting:
+        try:
+            found = await asyncio.to_thread(_scan, self._directory, self._max_files)
+        except OSError as error:
+            return Failure(Cause.UNREADABLE, f"{error.strerror or type(error).__name__}")
+        except _TooMany:
+            return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
+        changed = [name for name, fingerprint in found.items() if self._fingerprint(name) != fingerprint]
+        if not changed and found.keys() == self._files.keys() and last.failure is None and last.attempted:
+            return Unchanged()
+        # What was restored from an earlier run has to be delivered once by this one.
+        held = {key: offer.hash for key, offer in last.offers.items()} if self._files else {}
+        bodies: dict[tuple[str, GroupVersion], bytes] = {}
+        files = {name: file for name, file in self._files.items() if name in found}
+        for name in changed:
+            files[name] = await self._read(name, found[name], held, bodies)
+        winners = _winners(files)
+        for name in {
+            name for key, (name, built) in winners.items() if self._lacks(built, name, held, bodies)
+        }:
+            files[name] = await self._read(name, found[name], {}, bodies)
+        self._files = files
+        winners = _winners(files)
+        return Seen(
+            Dialect.DIRECTORY,
+            {key: built.offer for key, (_, built) in winners.items()},
+            {key: bodies[name, key] for key, (name, _) in winners.items() if (name, key) in bodies},
+            tuple(f"{name}: {file.note}" for name, file in sorted(files.items()) if file.note),
+        )
+
+    async def document(
+        self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
+    ) -> Payload | Moved | Failure:
+        """Never asked for in practice: what a directory offers is kept in memory until it is superseded."""
+        return Failure(Cause.NOT_FOUND, "superseded by what the directory holds now")
+
+    async def close(self) -> None:
+        self._files.clear()
+
+    def _fingerprint(self, name: str) -> Fingerprint | None:
+        file = self._files.get(name)
+        return file.fingerprint if file else None
+
+    @staticmethod
+    def _lacks(
+        built: Built,
+        name: str,
+        held: Mapping[GroupVersion, Hash],
+        bodies: Mapping[tuple[str, GroupVersion], bytes],
+    ) -> bool:
+        """Whether a document that was built earlier and outdone then has to be built again for its bytes."""
+        return held.get(built.group_version) != built.offer.hash and (name, built.group_version) not in bodies
+
+    async def _read(
+        self,
+        name: str,
+        fingerprint: Fingerprint,
+        held: Mapping[GroupVersion, Hash],
+        bodies: dict[tuple[str, GroupVersion], bytes],
+    ) -> _File:
+        last = self._files.get(name)
+        kept = last.built if last else ()
+        try:
+            data = await asyncio.to_thread(_read_bounded, self._directory / name, self._limits.max_bytes)
+            built = await self._worker.build(
+                build_file,
+                name,
+                data,
+                owned=self._backend.group_versions,
+                held=held,
+                limits=self._limits,
+            )
+        except OSError as error:
+            return _File(fingerprint, kept, f"unreadable: {error.strerror or type(error).__name__}")
+        except WorkerFailed as error:
+            return _File(fingerprint, kept, str(error))
+        if isinstance(built, Failure):
+            return _File(fingerprint, kept, f"refused: {built.detail}")
+        return self._keep(name, fingerprint, built, bodies)
+
+    @staticmethod
+    def _keep(
+        name: str, fingerprint: Fingerprint, built: FileBuilt, bodies: dict[tuple[str, GroupVersion], bytes]
+    ) -> _File:
+        for item in built.documents:
+            if item.gzip is not None:
+                bodies[name, item.group_version] = item.gzip
+        documents = tuple(Built(item.group_version, item.offer, None) for item in built.documents)
+        return _File(fingerprint, documents, built.note)
+
+
+class _TooMany(Exception):
+    pass
+
+
+def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, Built]]:
+    """One file for each group-version: a v3 one before a converted one, then the first by name."""
+    winners: dict[GroupVersion, tuple[str, Built]] = {}
+    for name, file in sorted(files.items()):
+        for built in file.built:
+            rival = winners.get(built.group_version)
+            if rival is None or (_is_converted(rival[1]) and not _is_converted(built)):
+                winners[built.group_version] = (name, built)
+    return winners
+
+
+def _is_converted(built: Built) -> bool:
+    return built.offer.provenance is Provenance.CONVERTED
+
+
+def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint]:
+    found: dict[str, Fingerprint] = {}
+    for path in _walk(directory):
+        if not is_document_name(path.name):
+            continue
+        if len(found) >= max_files:
+            raise _TooMany
+        status = path.stat()
+        found[path.relative_to(directory).as_posix()] = (status.st_size, status.st_mtime_ns, status.st_ino)
+    return found
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    """Every file below the directory. A missing directory is an error; links out of it are not followed further
+    than to files, and what is hidden (a ConfigMap's ``..data``) is seen through its visible links only."""
+    with os.scandir(directory) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith(".") or entry.name == ".well-known":
+                    yield from _walk(Path(entry.path))
+            elif entry.is_file():
+                yield Path(entry.path)
+
+
+def _read_bounded(path: Path, max_bytes: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(max_bytes + 1)

@@ -1,0 +1,209 @@
+"""An apiserver as origin: OpenAPI v3 where it has it, else its Swagger 2.0 document converted.
+
+Which of the two is decided anew at every check. v3 missing once, right after it was there, is taken for a restart
+(the reference takes it for the end of v3 until the APIService is deleted); missing twice, v2 is tried; and a
+backend on v2 is asked for v3 again from time to time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from specmux_aggregator.build import Built, build_swagger, check_native, hash_of
+from specmux_aggregator.content_codings import decoded, encoded
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload, Root
+from specmux_aggregator.model import (
+    Backend,
+    Cause,
+    Coding,
+    Dialect,
+    Failure,
+    Hash,
+    Kind,
+    Observation,
+    Offer,
+    Provenance,
+)
+from specmux_aggregator.origins.origin import Seen, Sighting, Unchanged
+from specmux_aggregator.workers import Worker
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.group_versions import GroupVersion
+
+
+@dataclass(frozen=True, slots=True)
+class _Unhashed:
+    """A native document that the root lists without a hash, as it was last downloaded."""
+
+    offer: Offer
+    etag: str | None
+
+
+class HTTPOrigin:
+    """One apiserver. Closed by whoever made it."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        client: BackendClient,
+        worker: Worker,
+        *,
+        limits: DocumentLimits,
+        v3_probe_interval: float,
+    ) -> None:
+        self._backend = backend
+        self._client = client
+        self._worker = worker
+        self._limits = limits
+        self._v3_probe_interval = v3_probe_interval
+        self._root_etag: str | None = None
+        self._swagger_etag: str | None = None
+        self._has_delivered = False
+        self._missed_v3 = 0
+        self._next_v3_probe = 0.0
+        self._unhashed: dict[GroupVersion, _Unhashed] = {}
+
+    async def observe(self, last: Observation) -> Sighting:
+        speaks_v2 = last.dialect is Dialect.V2
+        if self._backend.kind is Kind.V2 or (speaks_v2 and time.monotonic() < self._next_v3_probe):
+            return await self._observe_v2(last)
+        sighting = await self._observe_v3(last)
+        if (
+            not (isinstance(sighting, Failure) and sighting.cause is Cause.NOT_FOUND)
+            or self._backend.kind is Kind.V3
+        ):
+            return sighting
+        self._missed_v3 += 1
+        if last.dialect is Dialect.V3 and self._missed_v3 < 2:
+            return sighting
+        self._next_v3_probe = time.monotonic() + self._v3_probe_interval
+        return await self._observe_v2(last)
+
+    async def document(
+        self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
+    ) -> Payload | Moved | Failure:
+        unhashed = self._unhashed.get(group_version)
+        asked = None if unhashed is not None and unhashed.offer.hash == hash else hash
+        answer = await self._client.document(group_version, hash=asked, accept_gzip=accept_gzip)
+        return (
+            Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+            if isinstance(answer, NotModified)
+            else answer
+        )
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _observe_v3(self, last: Observation) -> Sighting:
+        held = self._root_etag if last.dialect is Dialect.V3 else None
+        root = await self._client.root(etag=held)
+        match root:
+            case Failure():
+                return root
+            case NotModified() if not self._unhashed:
+                return Unchanged()
+            case NotModified():
+                offered: Mapping[GroupVersion, Hash | None] = {
+                    key: None if key in self._unhashed else offer.hash for key, offer in last.offers.items()
+                }
+                notes = last.notes
+            case Root():
+                offered, notes = root.offers, root.ignored
+                self._root_etag = root.etag
+        self._missed_v3 = 0
+        return await self._with_unhashed(last, offered, notes)
+
+    async def _with_unhashed(
+        self, last: Observation, offered: Mapping[GroupVersion, Hash | None], notes: tuple[str, ...]
+    ) -> Sighting:
+        offers: dict[GroupVersion, Offer] = {}
+        bodies: dict[GroupVersion, bytes] = {}
+        self._unhashed = {key: seen for key, seen in self._unhashed.items() if key in offered}
+        for group_version, hash in offered.items():
+            if hash is not None:
+                known = last.offers.get(group_version)
+                fresh = Offer(hash=hash, provenance=Provenance.NATIVE)
+                offers[group_version] = known if known is not None and known.hash == hash else fresh
+                self._unhashed.pop(group_version, None)
+                continue
+            downloaded = await self._download_unhashed(group_version)
+            if isinstance(downloaded, Failure):
+                return replace(downloaded, detail=f"{group_version}: {downloaded.detail}")
+            offer, body = downloaded
+            offers[group_version] = offer
+            if body is not None:
+                bodies[group_version] = body
+        return Seen(Dialect.V3, offers, bodies, notes)
+
+    async def _download_unhashed(self, group_version: GroupVersion) -> tuple[Offer, bytes | None] | Failure:
+        """A document that has no hash of its own gets the content hash of what was served."""
+        known = self._unhashed.get(group_version)
+        etag = known.etag if known else None
+        answer = await self._client.document(group_version, hash=None, accept_gzip=True, etag=etag)
+        match answer:
+            case Failure():
+                return answer
+            case Moved():
+                return Failure(Cause.REDIRECTED, "a document without a hash redirects")
+            case NotModified():
+                return (
+                    (known.offer, None)
+                    if known
+                    else Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+                )
+            case Payload(body, coding):
+                pass
+        try:
+            checked = await self._worker.run(check_native, body, coding, claimed=None, limits=self._limits)
+        except WorkerFailed as error:
+            return Failure(Cause.BUILD_FAILED, str(error))
+        if isinstance(checked, Failure):
+            return checked
+        # These are the small documents beside group-versions (/openapi/v3/apis): cheap to unpack in place.
+        plain = decoded(body, coding, max_bytes=self._limits.max_bytes)
+        offer = Offer(hash=hash_of(plain), provenance=Provenance.NATIVE, size=len(plain))
+        self._unhashed[group_version] = _Unhashed(offer, answer.etag)
+        if known is not None and known.offer.hash == offer.hash:
+            return known.offer, None
+        return offer, body if coding is Coding.GZIP else encoded(plain, Coding.GZIP)
+
+    async def _observe_v2(self, last: Observation) -> Sighting:
+        is_v2 = last.dialect is Dialect.V2
+        payload = await self._client.swagger(etag=self._swagger_etag if is_v2 else None)
+        match payload:
+            case Failure():
+                return payload
+            case NotModified():
+                return Unchanged()
+        held = (
+            {key: offer.hash for key, offer in last.offers.items()} if is_v2 and self._has_delivered else {}
+        )
+        try:
+            built = await self._worker.build(
+                build_swagger,
+                payload.body,
+                payload.coding,
+                media_type=payload.media_type,
+                owned=self._backend.group_versions,
+                held=held,
+                limits=self._limits,
+            )
+        except WorkerFailed as error:
+            return Failure(Cause.BUILD_FAILED, str(error))
+        if isinstance(built, Failure):
+            return built
+        self._swagger_etag = payload.etag
+        self._has_delivered = True
+        return seen(Dialect.V2, built, last)
+
+
+def seen(dialect: Dialect, built: tuple[Built, ...], last: Observation, notes: tuple[str, ...] = ()) -> Seen:
+    """A sighting made of documents built here."""
+    return Seen(
+        dialect,
+        {item.group_version: item.offer for item in built},
+        {item.group_version: item.gzip for item in built if item.gzip is not None},
+        notes,
+    )

@@ -1,0 +1,95 @@
+"""The service's own pages: liveness, readiness, metrics and status."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from specmux_aggregator.backends import Backends
+from specmux_aggregator.metrics import CONTENT_TYPE, Metrics
+from specmux_aggregator.model import Prepared, Request
+from specmux_aggregator.publisher import Publisher
+from specmux_aggregator.replies import ALLOW, NO_STORE, status_reply
+from specmux_aggregator.representations import Representations
+from specmux_aggregator.service import Page
+from specmux_aggregator.status import is_ready, status_json, waiting_for
+from specmux_aggregator.wire import prepare
+
+TEXT = "text/plain; charset=utf-8"
+
+
+class Pages:
+    """Each page as a function of a request. ``config_state``: how the configuration was last read."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        backends: Backends,
+        representations: Representations,
+        metrics: Metrics,
+        *,
+        version: str,
+        config_state: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._publisher = publisher
+        self._backends = backends
+        self._representations = representations
+        self._metrics = metrics
+        self._version = version
+        self._config_state = config_state
+        self._has_been_ready = False
+
+    def by_path(self) -> Mapping[str, Page]:
+        return {
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+            "/metrics": self._metrics_page,
+            "/status": self._status,
+        }
+
+    async def _livez(self, request: Request) -> Prepared:
+        return _page(request, 200, TEXT, b"ok\n", route="livez")
+
+    async def _readyz(self, request: Request) -> Prepared:
+        observations = self._publisher.current.observations.values()
+        # A backend that is configured later must not take a serving instance out of rotation.
+        self._has_been_ready = self._has_been_ready or is_ready(observations)
+        if self._has_been_ready:
+            return _page(request, 200, TEXT, b"ok\n", route="readyz")
+        names = ", ".join(waiting_for(observations))
+        return _page(
+            request, 503, TEXT, f"waiting for the first answer of: {names}\n".encode(), route="readyz"
+        )
+
+    async def _metrics_page(self, request: Request) -> Prepared:
+        # In a thread: thousands of group-versions make megabytes of text.
+        text = await asyncio.to_thread(self._metrics.exposition)
+        return _page(request, 200, CONTENT_TYPE, text, route="metrics")
+
+    async def _status(self, request: Request) -> Prepared:
+        snapshot, checks, usage = (
+            self._publisher.current,
+            self._backends.checks(),
+            self._representations.usage(),
+        )
+        body = await asyncio.to_thread(
+            status_json,
+            snapshot,
+            checks,
+            usage,
+            version=self._version,
+            config=self._config_state(),
+            now=time.time(),
+        )
+        return _page(request, 200, "application/json", body, route="status")
+
+
+def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> Prepared:
+    if request.method not in ("GET", "HEAD"):
+        return status_reply(
+            405, "only GET and HEAD are allowed here", route=route, request=request, fields=[ALLOW]
+        )
+    fields = [("Content-Type", content_type), NO_STORE]
+    return prepare(code, fields, body, is_head=request.method == "HEAD", route=route, format="text")

@@ -1,0 +1,103 @@
+"""The service as a process: logging, signals, a configuration that may change, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+
+from specmux_aggregator.app import App, open_state
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.settings import Log, Settings
+
+logger = logging.getLogger(__name__)
+
+Changes = Callable[[asyncio.Event], AsyncIterator[Settings | InvalidConfig]]
+"""Yields what each change of the configuration reads as; the event asks for a reading at once (SIGHUP)."""
+
+
+async def run(
+    settings: Settings, *, changes: Changes | None = None, started: Callable[[str, int], None] | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT. ``started`` is told the address and port that were bound."""
+    stop, reread = asyncio.Event(), asyncio.Event()
+    with handled_signals(stop, reread):
+        app = App(settings, await open_state(settings))
+        try:
+            host, port = await app.start()
+            logger.info("serving on %s port %d", host, port)
+            if started is not None:
+                started(host, port)
+            await _until_stopped(app, stop, changes(reread) if changes else None)
+        finally:
+            await app.stop()
+            logger.info("stopped")
+
+
+@contextmanager
+def handled_signals(stop: asyncio.Event, reread: asyncio.Event) -> Iterator[None]:
+    """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``; their former handling comes back afterwards."""
+    loop = asyncio.get_running_loop()
+    events = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reread}
+    for number, event in events.items():
+        loop.add_signal_handler(number, event.set)
+    try:
+        yield
+    finally:
+        for number in events:
+            loop.remove_signal_handler(number)
+
+
+def configure_logging(log: Log) -> None:
+    """One line per record on standard error, as text or as JSON."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        JSONFormatter()
+        if log.format == "json"
+        else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    )
+    logging.basicConfig(level=log.level.upper(), handlers=[handler], force=True)
+
+
+class JSONFormatter(logging.Formatter):
+    """A record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+async def _until_stopped(
+    app: App, stop: asyncio.Event, changes: AsyncIterator[Settings | InvalidConfig] | None
+) -> None:
+    if changes is None:
+        await stop.wait()
+        return
+    following = asyncio.create_task(_follow(app, changes))
+    try:
+        await stop.wait()
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def _follow(app: App, changes: AsyncIterator[Settings | InvalidConfig]) -> None:
+    async for change in changes:
+        if isinstance(change, InvalidConfig):
+            logger.error(
+                "the configuration was changed and is refused, the one before stays in force: %s", change
+            )
+            app.note_config(error=str(change))
+        else:
+            await app.reconfigure(change)

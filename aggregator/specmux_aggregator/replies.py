@@ -1,0 +1,271 @@
+"""The answer to a request, given a Snapshot: the HTTP contract in one place. Pure.
+
+``decide`` ends in one of three: an answer that is ready (``Prepared``), a document whose bytes have to be found
+first (``Deliver``, finished by ``deliver``), or a hash that nobody here knows, for which the owner should be asked
+once before the client is sent elsewhere (``Revalidate``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import orjson
+
+from specmux_aggregator.model import (
+    BackendName,
+    Cause,
+    Coding,
+    DocumentKey,
+    ETag,
+    Failure,
+    Prepared,
+    Request,
+    Snapshot,
+)
+from specmux_aggregator.negotiation import MEDIA_TYPES, coding_for, media_type_for
+from specmux_aggregator.queries import AskedHash, BadQuery, asked_hash, with_hash
+from specmux_aggregator.wire import prepare
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import CBOR, JSON, PROTOBUF, MediaType
+
+ROOT_PATH: Final = "/openapi/v3"
+DOCUMENT_PREFIX: Final = "/openapi/v3/"
+
+ROUTE_ROOT: Final = "openapi_root"
+ROUTE_DOCUMENT: Final = "openapi_document"
+
+ROOT_MEDIA_TYPES: Final = (JSON, CBOR)
+"""The root is no OpenAPI document: gnostic's Protobuf has no message for it."""
+
+FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", CBOR: "cbor"}
+
+VARY: Final = ("Vary", "Accept, Accept-Encoding")
+IMMUTABLE: Final = ("Cache-Control", "public, max-age=31536000, immutable")
+REVALIDATE: Final = ("Cache-Control", "no-cache")
+NO_STORE: Final = ("Cache-Control", "no-store")
+ALLOW: Final = ("Allow", "GET, HEAD")
+
+REASONS: Final = {
+    400: "BadRequest",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    412: "PreconditionFailed",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """A document in one form; its bytes are to be found under ``key``."""
+
+    key: DocumentKey
+    media_type: MediaType
+    coding: Coding
+    is_immutable: bool
+    is_head: bool
+    route: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revalidate:
+    """The asked hash is not the one published; the owner may know it already."""
+
+    owner: BackendName
+
+
+Decision = Prepared | Deliver | Revalidate
+
+
+def decide(
+    snapshot: Snapshot,
+    request: Request,
+    *,
+    offered: tuple[MediaType, ...] = MEDIA_TYPES,
+    vouched_until: float | None = None,
+) -> Decision | None:
+    """What to answer; None for a path that is not ours.
+
+    ``offered``: media types that the document has a form in (a document may have none in Protobuf).
+    ``vouched_until``: monotonic seconds until which the published hash may be taken as the backend's own;
+    None: not at all, and a hash that differs ends in ``Revalidate``.
+    """
+    path = request.path
+    if path == ROOT_PATH:
+        return _decide_root(snapshot, request)
+    if not path.startswith(DOCUMENT_PREFIX):
+        return None
+    if request.method not in ("GET", "HEAD"):
+        return _method_not_allowed(ROUTE_DOCUMENT)
+    group_version = GroupVersion(path[len(DOCUMENT_PREFIX) :])
+    entry = snapshot.entries.get(group_version)
+    if entry is None:
+        return _unknown(snapshot, group_version, request)
+    try:
+        asked = asked_hash(request.query)
+    except BadQuery as error:
+        return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
+    if asked is not None and asked.hash != entry.offer.hash:
+        if vouched_until is None:
+            return Revalidate(entry.owner)
+        return _redirect(request, asked, entry.key, vouched_until)
+    return _represent(request, entry.key, offered, is_immutable=asked is not None, route=ROUTE_DOCUMENT)
+
+
+def deliver(wanted: Deliver, body: bytes) -> Prepared:
+    """The 200 that carries ``body``."""
+    return prepare(
+        200,
+        _representation_fields(wanted),
+        body,
+        is_head=wanted.is_head,
+        is_immutable=wanted.is_immutable,
+        route=wanted.route,
+        format=FORMATS[wanted.media_type],
+    )
+
+
+def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Prepared:
+    """503 for a document that its owner cannot give now and nobody kept."""
+    return status_reply(
+        503,
+        f"the document is not available: its backend failed ({failure.cause})",
+        route=ROUTE_DOCUMENT,
+        request=request,
+        fields=[("Retry-After", str(max(1, round(retry_after))))],
+    )
+
+
+def not_acceptable(offered: Iterable[MediaType], request: Request, *, route: str) -> Prepared:
+    """406 that lists what there is."""
+    return status_reply(
+        406,
+        "only the following media types are accepted: " + ", ".join(offered),
+        route=route,
+        request=request,
+        fields=[VARY],
+    )
+
+
+def status_reply(
+    code: int, message: str, *, route: str, request: Request, fields: Iterable[tuple[str, str]] = ()
+) -> Prepared:
+    """An error as Kubernetes words it: ``metav1.Status``, always JSON, never stored."""
+    return prepare(
+        code,
+        [("Content-Type", "application/json"), NO_STORE, *fields],
+        status_body(code, message),
+        is_head=request.method == "HEAD",
+        route=route,
+        format="json",
+    )
+
+
+def status_body(code: int, message: str) -> bytes:
+    return orjson.dumps(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": REASONS[code],
+            "code": code,
+        }
+    )
+
+
+def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
+    """The strong validator of one representation.
+
+    It follows from the hash, so a 304 needs no bytes; and it differs between forms, since one tag for two byte
+    strings made clients take JSON for Protobuf (KEP-2896's spec3BytesETag, spec3PbETag, spec3PbGzETag).
+    """
+    form = "" if media_type == JSON else f"-{FORMATS[media_type]}"
+    coded = "" if coding is Coding.IDENTITY else f"-{coding.value}"
+    return ETag(f'"{key.hash}{form}{coded}"')
+
+
+def _decide_root(snapshot: Snapshot, request: Request) -> Decision:
+    if request.method not in ("GET", "HEAD"):
+        return _method_not_allowed(ROUTE_ROOT)
+    # The reference ignores Accept here, and clients that accept only their own resource format get the root from
+    # it all the same: JSON for whoever takes neither form.
+    if media_type_for(request.accept, ROOT_MEDIA_TYPES) is None:
+        request = replace(request, accept=None)
+    return _represent(request, snapshot.root, ROOT_MEDIA_TYPES, is_immutable=False, route=ROUTE_ROOT)
+
+
+def _represent(
+    request: Request, key: DocumentKey, offered: tuple[MediaType, ...], *, is_immutable: bool, route: str
+) -> Decision:
+    media_type = media_type_for(request.accept, offered)
+    if media_type is None:
+        return not_acceptable(offered, request, route=route)
+    wanted = Deliver(
+        key, media_type, coding_for(request.accept_encoding), is_immutable, request.method == "HEAD", route
+    )
+    etag = etag_of(key, media_type, wanted.coding)
+    if request.if_match is not None and not _names(request.if_match, etag, weak=False):
+        return status_reply(412, "If-Match names another representation", route=route, request=request)
+    if request.if_none_match is not None and _names(request.if_none_match, etag, weak=True):
+        # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
+        fields = [field for field in _representation_fields(wanted) if not field[0].startswith("Content-")]
+        return prepare(304, fields, is_immutable=is_immutable, route=route, format=FORMATS[media_type])
+    return wanted
+
+
+def _representation_fields(wanted: Deliver) -> list[tuple[str, str]]:
+    fields = [
+        ("Content-Type", str(wanted.media_type)),
+        IMMUTABLE if wanted.is_immutable else REVALIDATE,
+        ("ETag", etag_of(wanted.key, wanted.media_type, wanted.coding)),
+        VARY,
+    ]
+    if wanted.coding is not Coding.IDENTITY:
+        fields.append(("Content-Encoding", wanted.coding.value))
+    return fields
+
+
+def _redirect(request: Request, asked: AskedHash, key: DocumentKey, vouched_until: float) -> Prepared:
+    # Relative, so that it holds behind any path prefix (k/k#117463); not stored, so that a backend that goes
+    # back to an earlier document cannot leave two redirects pointing at each other in a cache.
+    location = "?" + with_hash(request.query, asked, key.hash)
+    return prepare(
+        301,
+        [("Location", location), NO_STORE],
+        is_head=request.method == "HEAD",
+        route=ROUTE_DOCUMENT,
+        good_until=vouched_until,
+    )
+
+
+def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> Prepared:
+    for observation in snapshot.observations.values():
+        owned = observation.backend.group_versions
+        if not observation.attempted or (
+            owned is not None and group_version in owned and observation.failure
+        ):
+            failure = observation.failure or Failure(Cause.TIMEOUT, "not asked yet")
+            return unavailable(failure, request, retry_after=failure.retry_after or 1)
+    return status_reply(
+        404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
+    )
+
+
+def _method_not_allowed(route: str) -> Prepared:
+    return status_reply(
+        405, "only GET and HEAD are allowed here", route=route, request=Request("GET", ""), fields=[ALLOW]
+    )
+
+
+def _names(field: str, etag: ETag, *, weak: bool) -> bool:
+    """Whether a list of entity tags names this one (RFC 9110 8.8.3.2: weak comparison ignores the W/ mark)."""
+    for element in field.split(","):
+        tag = element.strip(" \t")
+        if tag == "*" or tag == etag or (weak and tag.startswith("W/") and tag[2:] == etag):
+            return True
+    return False

@@ -1,0 +1,42 @@
+"""One piece of work in flight per key, however many wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SingleFlight(Generic[K, V]):
+    """Callers with an equal key share one run. A caller that is cancelled leaves the others' run alone."""
+
+    def __init__(self) -> None:
+        self._flights: dict[K, asyncio.Task[V]] = {}
+
+    async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = asyncio.ensure_future(_started(work))
+            self._flights[key] = flight
+            flight.add_done_callback(lambda done: self._landed(key, done))
+        return await asyncio.shield(flight)
+
+    async def close(self) -> None:
+        """Cancel what still runs, and wait until it is gone."""
+        flights = list(self._flights.values())
+        for flight in flights:
+            flight.cancel()
+        await asyncio.gather(*flights, return_exceptions=True)
+
+    def _landed(self, key: K, flight: asyncio.Task[V]) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+        if not flight.cancelled():
+            flight.exception()  # marks it as seen when every caller was cancelled
+
+
+async def _started(work: Callable[[], Awaitable[V]]) -> V:
+    return await work()

@@ -1,0 +1,89 @@
+"""The status page: what the service knows of its backends and serves, as JSON for people and scripts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from specmux_aggregator.model import BackendName, Observation, Snapshot
+from specmux_aggregator.refresh import Check
+from specmux_aggregator.representations import Usage
+
+
+def status_json(
+    snapshot: Snapshot,
+    checks: Iterable[tuple[Observation, Check]],
+    usage: Usage,
+    *,
+    version: str,
+    config: Mapping[str, Any],
+    now: float,
+) -> bytes:
+    """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file went."""
+    by_backend = {
+        observation.backend.name: _backend(observation, check, now) for observation, check in checks
+    }
+    status = {
+        "version": version,
+        "generation": snapshot.generation,
+        "ready": is_ready(observation for observation in snapshot.observations.values()),
+        "config": dict(config),
+        "backends": by_backend,
+        "groupVersions": {
+            key: {
+                "owner": entry.owner,
+                "hash": entry.offer.hash,
+                "provenance": entry.offer.provenance.value,
+                "bytes": entry.offer.size,
+                "stale": snapshot.observations[entry.owner].failure is not None,
+                "losses": list(entry.offer.losses),
+            }
+            for key, entry in sorted(snapshot.entries.items())
+        },
+        "conflicts": [
+            {
+                "groupVersion": conflict.group_version,
+                "winner": conflict.winner,
+                "losers": list(conflict.losers),
+            }
+            for conflict in snapshot.conflicts
+        ],
+        "memory": {
+            "bytes": usage.bytes,
+            "pinnedBytes": usage.pinned_bytes,
+            "documents": usage.documents,
+            "forms": usage.forms,
+            "evictions": usage.evictions,
+        },
+    }
+    return orjson.dumps(status, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def is_ready(observations: Iterable[Observation]) -> bool:
+    """Whether every configured backend is fresh, restored from disk, or has failed its first attempt."""
+    return all(observation.attempted for observation in observations)
+
+
+def waiting_for(observations: Iterable[Observation]) -> list[BackendName]:
+    """The backends that readiness waits for."""
+    return [observation.backend.name for observation in observations if not observation.attempted]
+
+
+def _backend(observation: Observation, check: Check, now: float) -> dict[str, Any]:
+    failure = observation.failure
+    return {
+        "kind": observation.backend.kind.value,
+        "speaks": observation.dialect.value if observation.dialect else None,
+        "state": "pending" if not observation.attempted else "failed" if failure else "up",
+        "priority": observation.backend.priority,
+        "groupVersions": len(observation.offers),
+        "lastSuccessAgeSeconds": None
+        if check.succeeded_at is None
+        else round(max(0.0, now - check.succeeded_at), 3),
+        "failedChecks": check.failures,
+        "nextCheckSeconds": round(check.next_delay, 3),
+        "error": None if failure is None else {"cause": failure.cause.value, "detail": failure.detail},
+        "notes": list(observation.notes),
+    }

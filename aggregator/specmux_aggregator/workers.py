@@ -1,0 +1,100 @@
+"""One worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread stalls the loop.
+
+The process is started on first use and again after it died or was killed for taking too long; what it remembered
+is gone then, which costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from specmux_aggregator.build import BuildMemo
+from specmux_aggregator.errors import WorkerFailed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+PRELOADED: Final = ["specmux_aggregator.build"]
+
+
+class Worker:
+    """Runs functions of ``build`` one at a time in a process that keeps a ``BuildMemo``."""
+
+    def __init__(self, *, timeout: float) -> None:
+        self._timeout = timeout
+        self._pool: ProcessPoolExecutor | None = None
+        self._turn = asyncio.Lock()
+
+    async def build(
+        self, function: Callable[Concatenate[BuildMemo, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The result of ``function(memo, *args, **kwargs)``. Raises WorkerFailed."""
+        return await self._run(_with_memo, function, args, kwargs)
+
+    async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of ``function(*args, **kwargs)``. Raises WorkerFailed."""
+        return await self._run(_without_memo, function, args, kwargs)
+
+    async def _run(
+        self,
+        call: Callable[..., Any],
+        function: Callable[..., R],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> R:
+        # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit alone.
+        async with self._turn:
+            future: asyncio.Future[R] = asyncio.wrap_future(
+                self._started().submit(call, function, args, kwargs)
+            )
+            try:
+                return await asyncio.wait_for(future, self._timeout)
+            except TimeoutError:
+                self._kill()
+                raise WorkerFailed(f"not done after {self._timeout:g} s") from None
+            except BrokenProcessPool as error:
+                self._kill()
+                raise WorkerFailed("the worker process died") from error
+            except asyncio.CancelledError:
+                self._kill()
+                raise
+
+    def close(self) -> None:
+        self._kill()
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # A fork of this process would carry its sockets and threads along; the fork server has neither.
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload(PRELOADED)
+            self._pool = ProcessPoolExecutor(max_workers=1, mp_context=context)
+        return self._pool
+
+    def _kill(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        processes = list((pool._processes or {}).values())  # noqa: SLF001 - the executor has no way to stop one
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+
+
+@cache
+def _memo() -> BuildMemo:
+    """The one memo of this worker process; the service's own process never calls it."""
+    return BuildMemo()
+
+
+def _with_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(_memo(), *args, **kwargs)
+
+
+def _without_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)
