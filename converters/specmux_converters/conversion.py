@@ -31,19 +31,65 @@ ENTRY_COST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
-    """The documents by group-version. They share component dicts: read them, never write into them.
+class Outline:
+    """One document as the parts it is made of. ``components`` are by kind, then by name."""
 
-    ``outlines`` are the same documents with each part as an ``orjson.Fragment``, which cannot be pickled.
+    frame: Document
+    paths: Mapping[str, Part]
+    components: Mapping[str, Mapping[str, Part]]
+
+    def json(self) -> bytes:
+        return orjson.dumps(
+            self._joined(lambda part: orjson.Fragment(part.json)), option=orjson.OPT_SORT_KEYS
+        )
+
+    def document(self) -> Document:
+        return self._joined(Part.value)
+
+    def _joined(self, form: Callable[[Part], Any]) -> Document:
+        result = {**self.frame, "paths": {path: form(part) for path, part in self.paths.items()}}
+        components = dict(self.frame.get("components", {}))
+        for kind, parts in self.components.items():
+            components[kind] = {name: form(part) for name, part in parts.items()}
+        if components:
+            result["components"] = components
+        return result
+
+
+class Documents(Mapping[GroupVersion, Document]):
+    """The documents of a conversion, each put together when it is first asked for."""
+
+    def __init__(self, outlines: Mapping[GroupVersion, Outline]) -> None:
+        self._outlines = outlines
+        self._made: dict[GroupVersion, Document] = {}
+
+    def __getitem__(self, key: GroupVersion) -> Document:
+        if key not in self._made:
+            self._made[key] = self._outlines[key].document()
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[GroupVersion]:
+        return iter(self._outlines)
+
+    def __len__(self) -> int:
+        return len(self._outlines)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The documents by group-version.
+
+    They share the dicts of components, with each other and through the memo with other conversions: read
+    them, never write into them.
     """
 
-    documents: Mapping[GroupVersion, Document]
+    outlines: Mapping[GroupVersion, Outline] = field(repr=False)
+    documents: Mapping[GroupVersion, Document] = field(repr=False, compare=False)
     losses: tuple[Loss, ...]
-    outlines: Mapping[GroupVersion, Document] = field(repr=False, compare=False)
 
     def json(self, group_version: GroupVersion) -> bytes:
         """``canonical(documents[group_version])``, joined from parts that were encoded once."""
-        return orjson.dumps(self.outlines[group_version], option=orjson.OPT_SORT_KEYS)
+        return self.outlines[group_version].json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +122,12 @@ def convert(
                 draft.trace.lose("path", "belongs to no group-version; left out", "paths", path)
             elif owns is None or owns(key):
                 split.setdefault(key, {})[path] = draft.workshop.path(path, node)
-        documents, outlines = {}, {}
+        outlines = {}
         for key, paths in sorted(split.items()):
             needed = draft.workshop.needed(set[str]().union(*(part.refs for part in paths.values())))
-            documents[key], outlines[key] = draft.assemble(paths, needed)
+            outlines[key] = draft.outline(paths, needed)
         losses = draft.losses(part for paths in split.values() for part in paths.values())
-    return Conversion(MappingProxyType(documents), losses, MappingProxyType(outlines))
+    return Conversion(MappingProxyType(outlines), Documents(outlines), losses)
 
 
 def convert_whole(
@@ -95,7 +141,7 @@ def convert_whole(
             for path, node in draft.paths.items()
             if path.startswith("/")
         }
-        whole, _ = draft.assemble(paths, draft.workshop.all_components())
+        whole = draft.outline(paths, draft.workshop.all_components()).document()
         for key in draft.paths.keys() - paths.keys():
             if key.startswith("x-"):
                 whole["paths"][key] = draft.paths[key]
@@ -109,30 +155,22 @@ def convert_whole(
 class _Draft:
     """What all documents of one conversion share, and where their parts are made."""
 
-    frame: dict[str, Any]
-    security_schemes: dict[str, Any]
+    frame: Document
     paths: Mapping[str, Any]
     workshop: Workshop
     trace: Trace
 
-    def assemble(self, paths: Mapping[str, Part], components: Sequence[str]) -> tuple[Document, Document]:
-        """A document of these paths and components, and its outline."""
-        parts = {name: self.workshop.component(name) for name in components}
-        size = sum(part.size for part in paths.values()) + sum(part.size for part in parts.values())
-        self.trace.spend(size + ENTRY_COST * len(parts))
-        document: Document = {**self.frame, "paths": {path: part.value for path, part in paths.items()}}
-        outline: Document = {**self.frame, "paths": {path: part.fragment for path, part in paths.items()}}
-        values: dict[str, Any] = {}
-        fragments: dict[str, Any] = {}
-        for name, part in parts.items():
+    def outline(self, paths: Mapping[str, Part], names: Sequence[str]) -> Outline:
+        """The document of these paths and components."""
+        components: dict[str, dict[str, Part]] = {}
+        size = sum([len(part.json) for part in paths.values()])
+        for name in names:
             kind, _, key = name.partition("/")
-            values.setdefault(kind, {})[key] = part.value
-            fragments.setdefault(kind, {})[key] = part.fragment
-        if self.security_schemes:
-            values["securitySchemes"] = fragments["securitySchemes"] = self.security_schemes
-        if values:
-            document["components"], outline["components"] = values, fragments
-        return document, outline
+            part = self.workshop.component(name)
+            components.setdefault(kind, {})[key] = part
+            size += len(part.json) + ENTRY_COST
+        self.trace.spend(size)
+        return Outline(self.frame, dict(sorted(paths.items())), components)
 
     def losses(self, paths: Iterable[Part]) -> tuple[Loss, ...]:
         """All that was reported, once each: what is shared is converted where it is written out."""
@@ -147,9 +185,10 @@ def _begin(document: Document, profile: Profile, memo: ConversionMemo | None, li
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)
     schemes = convert_security_schemes(source, trace)
+    if schemes:
+        frame["components"] = {"securitySchemes": schemes}
     return _Draft(
-        frame=orjson.loads(encode(frame, "")),
-        security_schemes=orjson.loads(encode(schemes, "/securityDefinitions")),
+        frame=orjson.loads(encode(frame)),
         paths=object_at(document, "paths", trace),
         workshop=Workshop(source, memo, trace.budget),
         trace=trace,

@@ -8,7 +8,15 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
+from specmux_converters.json_text import (
+    POINTER_MAX_BYTES,
+    count_strings,
+    deep_pointer,
+    duplicate_pointer,
+    is_deeper,
+    pointer_at,
+)
 
 Document: TypeAlias = dict[str, Any]
 
@@ -19,6 +27,7 @@ class Limits:
 
     max_bytes: int = 64 * 1024 * 1024
     max_depth: int = 200
+    """At most 254, beyond which orjson writes nothing."""
     max_expanded_bytes: int = 256 * 1024 * 1024
     """JSON of all documents made from one: references written out and shared components multiply it."""
 
@@ -29,19 +38,37 @@ DEFAULT_LIMITS: Final = Limits()
 def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
     """The JSON object in ``data``, in its own key order.
 
-    Raises InvalidDocument for what is not one JSON object, LimitExceeded past ``limits``.
+    Raises InvalidDocument for what is not one JSON object (equal keys, numbers beyond a double and lone
+    surrogates included), LimitExceeded past ``limits``. Integers beyond 64 bits become floats.
     """
     if len(data) > limits.max_bytes:
         raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise InvalidDocument(
-            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        ) from error
+        raise _refusal(error) from error
     if not isinstance(document, dict):
         raise InvalidDocument("not a JSON object")
+    _check(data, document, limits)
     return document
+
+
+def _check(data: bytes, document: Document, limits: Limits) -> None:
+    """Depth and equal keys, read off the document written again: a walk in Python would cost more than the
+    parser did."""
+    try:
+        indented = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError as error:  # beyond the 254 levels that orjson writes
+        raise _too_deep(document, limits) from error
+    if is_deeper(indented, limits.max_depth):
+        raise _too_deep(document, limits)
+    if count_strings(data) != count_strings(indented):
+        raise InvalidDocument("the key is there twice", pointer=duplicate_pointer(data.decode()))
+
+
+def _too_deep(document: Document, limits: Limits) -> LimitExceeded:
+    pointer = deep_pointer(document, limits.max_depth)
+    return LimitExceeded(f"nested more than {limits.max_depth} deep", pointer=pointer)
 
 
 def canonical(document: Document) -> bytes:
@@ -52,3 +79,12 @@ def canonical(document: Document) -> bytes:
 def content_hash(canonical_json: bytes) -> str:
     """Upper-case hex SHA-512 of ``canonical()``: equal content has equal hashes on every replica."""
     return hashlib.sha512(canonical_json).hexdigest().upper()
+
+
+def _refusal(error: orjson.JSONDecodeError) -> ConverterError:
+    pointer = pointer_at(error.doc, error.pos) if error.pos <= POINTER_MAX_BYTES else ""
+    if "depth" in error.msg:
+        return LimitExceeded("nested too deeply", pointer=pointer)
+    return InvalidDocument(
+        f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", pointer=pointer
+    )

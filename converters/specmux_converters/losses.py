@@ -19,4 +19,4 @@ class Loss:
 
 def pointer_to(*tokens: str | int) -> str:
     """The JSON pointer of a path of keys and indexes, each escaped."""
-    return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
+    return "".join(["/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens])

@@ -1,9 +1,14 @@
-"""A Part is one converted piece of a document, a path or a component. It is made once per content."""
+"""A Part is one converted piece of a document, a path or a component. It is made once per content.
+
+A Part *is* its canonical JSON. The tree is parsed from that when first asked for, so the order of its keys is
+the sorted one whatever order the input had, it shares nothing with the input, and who wants JSON alone never
+pays for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -11,15 +16,20 @@ import orjson
 from specmux_converters.losses import Loss
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Part:
-    """``fragment`` is ``value`` as canonical JSON of ``size`` bytes; ``refs`` are the components it names."""
+    """``refs`` are the components that the part names ("schemas/Pod")."""
 
-    value: dict[str, Any]
-    fragment: orjson.Fragment
-    size: int
+    json: bytes
     refs: frozenset[str]
     losses: tuple[Loss, ...]
+    tree: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def value(self) -> dict[str, Any]:
+        """The same dict every time: read it, never write into it."""
+        if self.tree is None:
+            self.tree = orjson.loads(self.json)
+        return self.tree
 
 
 class ConversionMemo:

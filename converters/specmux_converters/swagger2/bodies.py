@@ -19,6 +19,7 @@ MULTIPART: Final = "multipart/form-data"
 URLENCODED: Final = "application/x-www-form-urlencoded"
 
 _BODY_KEYS: Final = frozenset({"description", "required"})
+_FIELDS: Final = _BODY_KEYS | {"name", "in", "schema"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def convert_body(
         media["schema"] = convert_schema(node["schema"], source, trace)
         trace.path.pop()
     result["content"] = dict.fromkeys(accepted or (ANY_MEDIA_TYPE,), media)
-    trace.keep_unknown(node, _BODY_KEYS | {"name", "in", "schema"}, result)
+    trace.keep_unknown(node, _FIELDS, result)
     return result
 
 

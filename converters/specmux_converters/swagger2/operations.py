@@ -86,28 +86,53 @@ def _parameters(owner: dict[str, Any], source: Source, trace: Trace) -> Paramete
     body = None
     trace.path.append("parameters")
     for index, written in enumerate(nodes):
-        found = find(written, source, trace.at([*trace.path, index]))
-        if not isinstance(found, Found):
-            if "$ref" in found:
-                plain.append(found)
+        trace.path.append(index)
+        read = _parameter(written, source, trace)
+        trace.path.pop()
+        if read is None:
             continue
-        location = located(found)
-        if location in LOCATIONS:
-            plain.append(_plain(found, source))
-        elif location == "body":
-            body = found
-        elif location == "formData":
-            form.append(FormField(found.node, found.trace))
+        if not isinstance(read, Found):
+            plain.append(read)
+        elif read.node["in"] == "body":
+            body = read
         else:
-            found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
+            form.append(FormField(read.node, read.trace))
     trace.path.pop()
     return Parameters(tuple(plain), body, tuple(form))
 
 
-def _plain(found: Found, source: Source) -> dict[str, Any]:
-    if found.shared is None or source.profile == "kubernetes":
+def _parameter(written: Any, source: Source, trace: Trace) -> Found | dict[str, Any] | None:
+    """The parameter as v3 has it, one that belongs into a body, or None for one that cannot be kept."""
+    ref = written.get("$ref") if isinstance(written, dict) else None
+    if isinstance(ref, str) and ref in source.written_out:
+        plain, notes, size = source.written_out[ref]
+        trace.take(notes)
+        trace.spend(size)
+        return plain
+    found = find(written, source, trace)
+    if not isinstance(found, Found):
+        return found if "$ref" in found else None
+    location = located(found)
+    if location in LOCATIONS:
+        return _plain(found, ref, source, trace)
+    if location in ("body", "formData"):
+        return Found(found.node, found.trace.at([*found.trace.path]), found.shared)
+    found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
+    return None
+
+
+def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    """A shared one is converted once and, where it must be written out, the same dict every time."""
+    if found.shared is not None and source.profile == "oas":
+        return _component("parameters", found)
+    if ref is None or found.trace.foreign:
         return convert_parameter(found.node, source, found.trace)
-    return _component("parameters", found)
+    notes = Trace(found.trace.path, budget=trace.budget)
+    plain = convert_parameter(found.node, source, notes)
+    if not notes.foreign:
+        source.written_out[ref] = plain, notes, source.size_of(ref, found.node)
+    trace.take(notes)
+    return plain
 
 
 def _component(kind: str, found: Found) -> dict[str, Any]:
@@ -145,6 +170,8 @@ def _responses(node: dict[str, Any], offered: Sequence[str], source: Source, tra
 
 
 def _response(written: Any, offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
+    if isinstance(written, dict) and "$ref" not in written:
+        return convert_response(written, offered, source, trace)
     found = find(written, source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else {"description": "", **found}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.swagger2.schemas import convert_schema
+from specmux_converters.swagger2.schemas import TYPES, convert_schema
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
@@ -20,7 +20,12 @@ _SCHEMA_KEYS: Final = frozenset(
     }
 )  # fmt: skip
 _KEPT: Final = frozenset({"name", "in", "description", "required"})
+_SCALAR_KEYS: Final = _SCHEMA_KEYS - {"items"}
+_SCALARS: Final = TYPES - {"array"}
 _MOVED: Final = _SCHEMA_KEYS | {"collectionFormat", "schema"}
+_FIELDS: Final = _KEPT | _MOVED
+_QUERY_FIELDS: Final = _FIELDS | {"allowEmptyValue"}
+_HEADER_FIELDS: Final = _MOVED | {"description"}
 
 _Styles: TypeAlias = Mapping[str, tuple[str, bool | None]]
 _QUERY_STYLES: Final[_Styles] = {
@@ -42,14 +47,32 @@ _STYLES: Final[Mapping[str, _Styles]] = {
 def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """A query, header or path parameter: ``node["in"]`` is one of LOCATIONS."""
     location = node["in"]
-    kept = _KEPT | {"allowEmptyValue"} if location == "query" else _KEPT
-    result = {key: value for key, value in node.items() if key in kept or key[:2] == "x-"}
+    schema: dict[str, Any] = {}
+    result: dict[str, Any] = {"schema": schema}
+    for key, value in node.items():
+        if key in _KEPT:
+            result[key] = value
+        elif key in _SCALAR_KEYS:
+            schema[key] = value
+        else:
+            return _full_parameter(node, location, source, trace)
+    kind = schema.get("type")
+    is_complete = location != "path" or node.get("required") is True
+    if kind.__class__ is str and kind in _SCALARS and is_complete:
+        return result
+    return _full_parameter(node, location, source, trace)
+
+
+def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: Trace) -> dict[str, Any]:
+    result = {key: value for key, value in node.items() if key in _KEPT or key[:2] == "x-"}
     result["schema"] = value_schema(node, source, trace)
     if location == "path" and node.get("required") is not True:
         trace.lose("optional path parameter", "a path parameter is always required")
         result["required"] = True
+    if location == "query" and "allowEmptyValue" in node:
+        result["allowEmptyValue"] = node["allowEmptyValue"]
     result.update(serialisation(node, location, trace))
-    trace.keep_unknown(node, kept | _MOVED, result)
+    trace.keep_unknown(node, _QUERY_FIELDS if location == "query" else _FIELDS, result)
     return result
 
 
@@ -59,13 +82,13 @@ def convert_header(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     result = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
     result["schema"] = value_schema(node, source, trace)
     result.update(serialisation(node, "header", trace))
-    trace.keep_unknown(node, _MOVED | {"description"}, result)
+    trace.keep_unknown(node, _HEADER_FIELDS, result)
     return result
 
 
 def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """The schema that stands open in a parameter or header."""
-    schema = {key: value for key, value in node.items() if key in _SCHEMA_KEYS and key != "items"}
+    schema = {key: value for key, value in node.items() if key in _SCALAR_KEYS}
     result = convert_schema(schema, source, trace)
     if "items" in node:
         result = {**result, "items": _items(node["items"], source, trace)}

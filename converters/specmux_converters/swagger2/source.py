@@ -35,8 +35,9 @@ class SchemaRef:
 class Source:
     """One Swagger 2.0 document.
 
-    The last three grow as it is read: ``schema_refs`` remembers how each reference is written in v3,
-    ``sizes`` what it costs to write one out, and ``hoisted`` holds the schemas that were referred to where no
+    The last four grow as it is read: ``schema_refs`` remembers how each reference is written in v3,
+    ``sizes`` what it costs to write one out, ``written_out`` the parameters for which that happened (with
+    what was noted on the way), and ``hoisted`` holds the schemas that were referred to where no
     component stands (``#/paths/…``): they become components under a new name.
     """
 
@@ -50,6 +51,7 @@ class Source:
     schema_refs: dict[str, SchemaRef | None] = field(default_factory=dict)
     hoisted: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    written_out: dict[str, tuple[dict[str, Any], Trace, int]] = field(default_factory=dict)
 
     def schema_ref(self, ref: str) -> SchemaRef | None:
         """None when ``ref`` points at nothing in this document."""
@@ -86,7 +88,7 @@ class Source:
         """What writing the target of ``ref`` out costs, in bytes of JSON."""
         size = self.sizes.get(ref)
         if size is None:
-            size = self.sizes[ref] = len(encode(target, ref))
+            size = self.sizes[ref] = len(encode(target, *tokens_of(ref)))
         return size
 
     def resolve(self, tokens: list[str]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -46,6 +46,12 @@ class Trace:
         """A trace that stands elsewhere and takes the same notes."""
         return Trace(path, self.losses, self.refs, self.foreign, self.budget)
 
+    def take(self, notes: Trace) -> None:
+        """Adds what was noted on another walk whose result is used here too."""
+        self.losses += notes.losses
+        self.refs |= notes.refs
+        self.foreign += notes.foreign
+
     def pointer(self, *tokens: str | int) -> str:
         return pointer_to(*self.path, *tokens)
 
@@ -60,8 +66,10 @@ class Trace:
     def spend(self, cost: int) -> None:
         self.budget.spend(cost, *self.path)
 
-    def keep_unknown(self, node: Mapping[str, Any], known: Container[str], result: dict[str, Any]) -> None:
+    def keep_unknown(self, node: Mapping[str, Any], known: Set[str], result: dict[str, Any]) -> None:
         """Fields that OpenAPI 3.0 does not have there stay readable as extensions, and are reported."""
+        if node.keys() <= known:
+            return
         for key, value in node.items():
             if key not in known and key[:2] != "x-":
                 self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)

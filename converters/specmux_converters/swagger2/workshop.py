@@ -8,8 +8,6 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-import orjson
-
 from specmux_converters.parts import ConversionMemo, Part
 from specmux_converters.swagger2.components import (
     convert_definition,
@@ -48,7 +46,7 @@ class Workshop:
             source.produces,
         ]
         environment += [source.document.get(key) for key in ("host", "basePath")]
-        self.shared = sha256(encode(environment, "")).hexdigest()
+        self.shared = sha256(encode(environment)).hexdigest()
         names = [f"schemas/{name}" for name in source.definitions]
         names += [f"{kind}/{name}" for kind in ("parameters", "requestBodies") for name in source.parameters]
         self.known = frozenset(names + [f"responses/{name}" for name in source.responses])
@@ -97,16 +95,19 @@ class Workshop:
 
     def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:
         trace = Trace(path, budget=self.budget)
-        text = encode(node, trace.pointer())
+        if self.memo is None:
+            return self._made(node, make, trace)
+        text = encode(node, *path)
         key = (self.source.profile, depends_on, *path, text)
-        kept = self.memo.get(key) if self.memo is not None else None
+        kept = self.memo.get(key)
         if kept is not None and kept.refs <= self.known:
             return kept
-        if orjson.dumps(node) != text:
-            node = orjson.loads(text)  # keys sorted: the order of the input's must not show in the output
-        value = make(node, self.source, trace)
-        encoded = encode(value, trace.pointer())
-        part = Part(value, orjson.Fragment(encoded), len(encoded), frozenset(trace.refs), tuple(trace.losses))
-        if self.memo is not None and not trace.foreign:
-            self.memo.put(key, part, cost=len(text) + len(encoded))
+        part = self._made(node, make, trace)
+        if not trace.foreign:
+            self.memo.put(key, part, cost=len(text) + len(part.json))
         return part
+
+    def _made(self, node: Any, make: Make, trace: Trace) -> Part:
+        path = tuple(trace.path)
+        encoded = encode(make(node, self.source, trace), *path)
+        return Part(encoded, frozenset(trace.refs), tuple(trace.losses))

@@ -1,0 +1,97 @@
+"""Questions about a JSON text that the parser does not answer: where an error is, and which key came twice.
+
+The parser (orjson) keeps the last of equal keys, so a text may show one thing to a reviewer and another to
+us. RFC 8259, section 4 leaves open what a receiver does then; we refuse.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from specmux_converters.losses import pointer_to
+
+POINTER_MAX_BYTES: Final = 4 * 1024 * 1024
+"""How far into a text an error is given a pointer: finding it costs about a second for this much."""
+
+_ESCAPE: Final = re.compile(rb'\\["\\]')
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
+
+
+def is_deeper(indented: bytes, depth: int) -> bool:
+    """Whether a JSON text that is indented by two spaces has a value inside more than ``depth`` containers."""
+    return b"\n" + b"  " * (depth + 1) in indented
+
+
+def count_strings(data: bytes) -> int:
+    """How many strings a JSON text holds, keys included: a parsed text that lost none has no equal keys."""
+    escapes = _ESCAPE.findall(data)
+    return (data.count(b'"') - escapes.count(b'\\"')) // 2
+
+
+def deep_pointer(document: Any, depth: int) -> str:
+    """The pointer of some container below ``depth`` others, "" when there is none."""
+    waiting: list[tuple[Any, tuple[str | int, ...]]] = [(document, ())]
+    while waiting:
+        node, path = waiting.pop()
+        if len(path) >= depth:
+            return pointer_to(*path)
+        for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+            if isinstance(child, dict | list):
+                waiting.append((child, (*path, key)))
+    return ""
+
+
+def pointer_at(text: str, position: int) -> str:
+    """The pointer of the value that stands at ``position``, as far as the text before it tells."""
+    path, _ = _walk(text, position)
+    return path
+
+
+def duplicate_pointer(text: str) -> str:
+    """The pointer of the first key that its object has already, "" when every key is unique."""
+    path, is_duplicate = _walk(text, len(text), stop_at_duplicate=True)
+    return path if is_duplicate else ""
+
+
+def _walk(text: str, end: int, *, stop_at_duplicate: bool = False) -> tuple[str, bool]:
+    """Reads tokens up to ``end``: the path there, and whether a duplicate key stopped it.
+
+    ``path`` has the current key or index of each open container, ``seen`` the keys that it has had, or None
+    for an array.
+    """
+    path: list[str | int] = []
+    seen: list[set[str] | None] = []
+    awaits_key = False
+    for match in _TOKEN.finditer(text, 0, end):
+        mark = match[0]
+        names = seen[-1] if seen else None
+        if mark in "{[":
+            awaits_key = mark == "{"
+            seen.append(set() if awaits_key else None)
+            path.append("" if awaits_key else 0)
+        elif mark in "}]":
+            if not seen:
+                break
+            seen.pop()
+            path.pop()
+            awaits_key = False
+        elif mark == ",":
+            awaits_key = names is not None
+            if seen and names is None:
+                path[-1] = int(path[-1]) + 1
+        elif awaits_key and names is not None:
+            awaits_key = False
+            path[-1] = key = _decoded(mark)
+            if stop_at_duplicate and key in names:
+                return pointer_to(*path), True
+            names.add(key)
+    return pointer_to(*path), False
+
+
+def _decoded(key: str) -> str:
+    try:
+        return str(json.loads(key))
+    except ValueError:
+        return key
