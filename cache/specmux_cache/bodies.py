@@ -6,12 +6,14 @@ Invariant: a file here has been written whole, or the machine lost power.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import zstandard
 
@@ -19,20 +21,21 @@ from .rows import Digest, Encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-DIGEST = re.compile(r"[0-9a-f]{64}")
-BLOCK = 4096
+DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+BLOCK: Final = 4096
 """Bytes that file systems allocate at a time; what a file takes is its size rounded up to this."""
-LEVEL = 3
-"""zstd. On the API documents of Kubernetes 1.35 smaller than zlib -6 and seven times faster to read."""
-SMALL = 128
-"""Bytes; compressing less gains no block."""
+LEVEL: Final = 3
+"""zstd: on the API documents of Kubernetes smaller than zlib -6, and a seventh of its time to decompress."""
+SMALL: Final = 128
+"""Bytes below which compressing saves no block."""
+READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class BodyFile:
-    """A file as it lies on disk; ``digest`` is None for a temporary one."""
+    """A file as it lies on disk; ``digest`` is None for a temporary or foreign one."""
 
     path: Path
     digest: Digest | None
@@ -44,84 +47,84 @@ class Bodies:
     """The files below one directory. Raises OSError; knows nothing of the index."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory / "bodies"
-        self.temporary = directory / "tmp"
-
-    def path(self, digest: Digest) -> Path:
-        if not is_digest(digest):
-            raise ValueError("not a digest")
-        return self.directory / digest[0] / digest
+        self._root = f"{directory}/bodies"
+        self._temporary = f"{directory}/tmp"
+        self._shelves = tuple(f"{self._root}/{digit}" for digit in "0123456789abcdef")
 
     def read(self, digest: Digest, *, max_bytes: int) -> bytes:
         """The file as stored. Raises FileNotFoundError, or ValueError above max_bytes."""
-        descriptor = os.open(self.path(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with open(descriptor, "rb", buffering=0) as file:
+        descriptor = os.open(self.path(digest), READ_FLAGS)
+        try:
             size = os.fstat(descriptor).st_size
             if size > max_bytes:
-                raise ValueError("the body file is larger than any that was stored")
-            return file.read(size)
+                raise ValueError("the body file is larger than what was stored")
+            return os.read(descriptor, size)
+        finally:
+            os.close(descriptor)
 
     def write(self, data: bytes) -> Path:
         """A temporary file with these bytes, for ``publish``. Leaves none behind when it raises."""
-        path = self.temporary / secrets.token_hex(16)
+        path = Path(self._temporary, secrets.token_hex(16))
         try:
-            descriptor = _create(path)
+            descriptor = os.open(path, CREATE_FLAGS, 0o600)
         except FileNotFoundError:
-            self.temporary.mkdir(mode=0o700, exist_ok=True)
-            descriptor = _create(path)
+            _make(self._temporary)
+            descriptor = os.open(path, CREATE_FLAGS, 0o600)
         try:
-            with open(descriptor, "wb", buffering=0) as file:
-                view = memoryview(data)
-                while view:
-                    view = view[file.write(view) :]
+            _write_all(descriptor, data)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
+        finally:
+            os.close(descriptor)
         return path
 
     def publish(self, temporary: Path, digest: Digest) -> None:
         target = self.path(digest)
         try:
-            os.replace(temporary, target)
+            temporary.replace(target)
         except FileNotFoundError:
-            self.directory.mkdir(mode=0o700, exist_ok=True)
-            target.parent.mkdir(mode=0o700, exist_ok=True)
-            os.replace(temporary, target)
+            _make(self._root)
+            _make(str(target.parent))
+            temporary.replace(target)
 
     def has(self, digest: Digest) -> bool:
         return self.path(digest).is_file()
 
     def remove(self, digest: Digest) -> None:
-        self.path(digest).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            self.path(digest).unlink()
+
+    def path(self, digest: Digest) -> Path:
+        if not is_digest(digest):
+            raise ValueError("not a digest")
+        return Path(self._root, digest[0], digest)
 
     def files(self) -> Iterator[BodyFile]:
         """All that lies here, in no order; what vanishes meanwhile is left out."""
-        for directory in self._directories():
+        for directory in (self._temporary, *self._shelves):
             for entry in _scan(directory):
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                digest = Digest(entry.name) if is_digest(entry.name) else None
-                yield BodyFile(directory / entry.name, digest, status.st_blocks * 512, status.st_mtime)
+                digest = (
+                    Digest(entry.name) if is_digest(entry.name) and directory != self._temporary else None
+                )
+                yield BodyFile(Path(entry.path), digest, status.st_blocks * 512, status.st_mtime)
 
     def overhead(self) -> int:
         """Allocated bytes of the directories and of temporary files."""
-        directories = sum(_allocated(path) for path in (self.directory, *self._directories()))
-        return directories + sum(_allocated(self.temporary / entry.name) for entry in _scan(self.temporary))
+        own = sum(map(allocated_at, (self._root, self._temporary, *self._shelves)))
+        return own + sum(allocated_at(entry.path) for entry in _scan(self._temporary))
 
     def remove_empty_directories(self) -> int:
         removed = 0
-        for directory in self._directories():
-            try:
-                directory.rmdir()
-            except OSError:
-                continue
-            removed += 1
+        for directory in (*self._shelves, self._root, self._temporary):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)  # noqa: PTH106  # a string, see ``overhead``
+                removed += 1
         return removed
-
-    def _directories(self) -> list[Path]:
-        return [self.temporary, *(self.directory / entry.name for entry in _scan(self.directory))]
 
 
 def digest_of(body: bytes) -> Digest:
@@ -133,7 +136,7 @@ def is_digest(text: str) -> bool:
 
 
 def pack(body: bytes, *, compress: bool) -> tuple[Encoding, bytes]:
-    """The bytes to store; as they are where compressing does not pay."""
+    """The bytes to store: never longer than the body."""
     if compress and len(body) >= SMALL:
         packed = zstandard.compress(body, LEVEL)
         if len(packed) < len(body):
@@ -161,20 +164,28 @@ def allocated(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
-def _create(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def allocated_at(path: str) -> int:
+    """Bytes that this file or directory takes; 0 for none. Strings, for Path costs more than the call."""
+    try:
+        return os.lstat(path).st_blocks * 512
+    except OSError:
+        return 0
 
 
-def _scan(directory: Path) -> list[os.DirEntry[str]]:
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _make(directory: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(directory, 0o700)  # noqa: PTH102
+
+
+def _scan(directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _allocated(path: Path) -> int:
-    try:
-        return path.lstat().st_blocks * 512
     except FileNotFoundError:
-        return 0
+        return []

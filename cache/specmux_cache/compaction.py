@@ -2,32 +2,32 @@
 
 1. revisions beyond those kept, 2. what was not used for max_age, 3. down to the bound: superseded revisions, then
 the least recently used, 4. leftovers of killed writers, 5. empty directories, 6. free pages and the WAL.
-In batches with a pause between them: readers never wait, writers wait for one batch.
+In batches with a pause between them: readers do not wait, writers wait for one batch.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from .bodies import is_digest
 from .index import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from .contents import Contents
-    from .index import RawEntry
+    from .index import Index, RawEntry
 
 BATCH: Final = 100
 """Rows in one transaction, at most."""
 PAUSE: Final = 0.001
-"""Seconds between two batches: as long as a writer waits before it tries for the lock again."""
+"""Seconds between two batches; a writer that waits tries for the lock as often."""
 LEFTOVER_SECONDS: Final = 600.0
 """A temporary file or unfinished body older than this has no writer any more."""
-SHRINK_PAGES: Final = 256
+SHRINK_PAGES: Final = 64
 
 Reason = Literal["obsolete", "aged", "superseded", "unused"]
 
@@ -40,6 +40,16 @@ class Goal:
     """Allocated bytes to get down to."""
     unused_since: float
     """Entries last used before this go whatever the size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Entries that go for one reason: the first ones from an offset, in the order in which they go."""
+
+    reason: Reason
+    first: Callable[[int], list[RawEntry]]
+    is_bounded: bool
+    """Only while the store is above the goal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,95 +68,135 @@ class CompactionReport:
     unused: int = 0
     """Least recently used entries that the bound left no room for."""
     leftovers: int = 0
-    """Unfinished and unknown body files, temporary files."""
-    directories: int = 0
-    complete: bool = True
-    """False when it was stopped before the goal."""
+    """Files that killed writers left."""
+    is_complete: bool = True
+    """False when it was stopped before its end."""
 
     @property
     def entries(self) -> int:
         return self.obsolete + self.aged + self.superseded + self.unused
 
 
+def phases(index: Index, goal: Goal) -> tuple[Phase, ...]:
+    """What goes, in this order."""
+
+    def standing(standing: Standing) -> Callable[[int], list[RawEntry]]:
+        return lambda offset: index.by_standing(standing, limit=BATCH, offset=offset)
+
+    def unused_since(before: float) -> Callable[[int], list[RawEntry]]:
+        return lambda offset: index.least_recently_used(before=before, limit=BATCH, offset=offset)
+
+    return (
+        Phase("obsolete", standing(Standing.OBSOLETE), is_bounded=False),
+        Phase("aged", unused_since(goal.unused_since), is_bounded=False),
+        Phase("superseded", standing(Standing.SUPERSEDED), is_bounded=True),
+        Phase("unused", unused_since(math.inf), is_bounded=True),
+    )
+
+
 class Compaction:
-    """One run over a store whose compaction lock the caller holds."""
+    """One run over a store whose compaction lock the caller holds. Raises StoreError."""
 
     def __init__(self, contents: Contents, goal: Goal, *, now: float, stopped: Callable[[], bool]) -> None:
         self._contents = contents
         self._goal = goal
         self._now = now
         self._stopped = stopped
-        self._removed: dict[Reason, int] = {"obsolete": 0, "aged": 0, "superseded": 0, "unused": 0}
 
     def run(self) -> CompactionReport:
-        before = self._contents.bytes_used()
-        with self._contents.index.transaction():
-            self._contents.index.clamp_access(now=self._now)
-        for reason, batch in self._victims():
-            self._contents.drop(batch)
-            self._removed[reason] += len(batch)
-            time.sleep(PAUSE)
-        leftovers = self._sweep()
-        directories = self._contents.bodies.remove_empty_directories()
+        contents, removed = self._contents, Counter[Reason]()
+        before = contents.bytes_used()
+        contents.index.clamp_access(now=self._now)
+        for phase in phases(contents.index, self._goal):
+            while not self._stopped() and (count := contents.drop(lambda: self._next_of(phase))):  # noqa: B023
+                removed[phase.reason] += count
+                time.sleep(PAUSE)
+        leftovers = 0 if self._stopped() else self._sweep()
+        contents.bodies.remove_empty_directories()
         self._reclaim()
-        return CompactionReport(
-            bytes_before=before,
-            bytes_after=self._contents.bytes_used(),
-            leftovers=leftovers,
-            directories=directories,
-            complete=not self._stopped(),
-            **self._removed,
-        )
+        return self._report(removed, before, contents.bytes_used(), leftovers=leftovers)
 
-    def _victims(self) -> Iterator[tuple[Reason, list[RawEntry]]]:
-        """Batches to remove; each is looked up after the one before it is gone."""
-        index = self._contents.index
-        while not self._stopped() and (batch := index.by_standing(Standing.OBSOLETE, limit=BATCH)):
-            yield "obsolete", batch
-        while not self._stopped() and (
-            batch := index.least_recently_used(before=self._goal.unused_since, limit=BATCH)
-        ):
-            yield "aged", batch
-        while (
-            not self._stopped()
-            and self._is_above()
-            and (batch := index.by_standing(Standing.SUPERSEDED, limit=BATCH))
-        ):
-            yield "superseded", batch
-        while (
-            not self._stopped()
-            and self._is_above()
-            and (batch := index.least_recently_used(before=math.inf, limit=BATCH))
-        ):
-            yield "unused", batch
+    def preview(self) -> CompactionReport:
+        """What ``run`` would remove, by the sizes in the index. Leftovers are not looked for."""
+        index, removed = self._contents.index, Counter[Reason]()
+        before = self._contents.bytes_used()
+        excess = self._contents.bytes_needed() - self._goal.max_bytes
+        freed, gone, named = 0, set[int](), Counter[str]()
+        for phase in phases(index, self._goal):
+            offset = 0
+            while batch := phase.first(offset):
+                offset += len(batch)
+                for entry in batch:
+                    if phase.is_bounded and freed >= excess:
+                        break
+                    if entry.rowid not in gone:
+                        gone.add(entry.rowid)
+                        removed[phase.reason] += 1
+                        named[entry.digest] += 1
+                        if named[entry.digest] == index.references(entry.digest):
+                            freed += self._allocated(entry)
+        return replace(self._report(removed, before, before - freed, leftovers=0), dry_run=True)
 
-    def _is_above(self) -> bool:
-        """Above the goal, once the free pages and the WAL will have been given back."""
-        return self._contents.bytes_needed() > self._goal.max_bytes
+    def _next_of(self, phase: Phase) -> list[RawEntry]:
+        """The next batch of this phase; within a bounded one, no more than is needed."""
+        batch = phase.first(0)
+        if not phase.is_bounded:
+            return batch
+        # The free pages and the WAL will have been given back in the end.
+        excess = self._contents.bytes_needed() - self._goal.max_bytes
+        chosen = []
+        for entry in batch:
+            if excess <= 0:
+                break
+            chosen.append(entry)
+            excess -= self._allocated(entry)
+        return chosen
+
+    def _allocated(self, entry: RawEntry) -> int:
+        body = self._contents.index.body(entry.digest)
+        return 0 if body is None else body.allocated
 
     def _sweep(self) -> int:
-        """Remove what killed writers left."""
-        contents, before = self._contents, time.time() - LEFTOVER_SECONDS
-        removed = 0
-        suspects: list[str] = []
+        """Remove what killed writers left. Files are as old as the file system's clock says, not ours."""
+        contents, removed = self._contents, 0
+        suspects = [
+            body.digest for body in contents.index.pending(limit=-1) if self._is_left(body.pending_since)
+        ]
         for file in contents.bodies.files():
             if self._stopped():
                 return removed
-            if file.modified_at > before:
+            if abs(time.time() - file.modified_at) < LEFTOVER_SECONDS:
                 continue
             if file.digest is None:
                 file.path.unlink(missing_ok=True)
                 removed += 1
             elif contents.index.body(file.digest) is None:
                 suspects.append(file.digest)
-        suspects += [digest for digest, _ in contents.index.pending(limit=10_000)]
         for start in range(0, len(suspects), BATCH):
-            batch = [digest for digest in suspects[start : start + BATCH] if is_digest(digest)]
-            removed += contents.sweep(batch, older_than=self._now - LEFTOVER_SECONDS)
+            removed += contents.sweep(suspects[start : start + BATCH], begun_before=math.inf)
+            time.sleep(PAUSE)
         return removed
+
+    def _is_left(self, begun: float) -> bool:
+        # A clock that was ahead has left a time in the future: no one is at it either.
+        return abs(self._now - begun) >= LEFTOVER_SECONDS
 
     def _reclaim(self) -> None:
         index = self._contents.index
         while not self._stopped() and index.shrink(SHRINK_PAGES):
             time.sleep(PAUSE)
-        index.checkpoint()
+        index.database.checkpoint()
+
+    def _report(
+        self, removed: Counter[Reason], before: int, after: int, *, leftovers: int
+    ) -> CompactionReport:
+        return CompactionReport(
+            bytes_before=before,
+            bytes_after=after,
+            obsolete=removed["obsolete"],
+            aged=removed["aged"],
+            superseded=removed["superseded"],
+            unused=removed["unused"],
+            leftovers=leftovers,
+            is_complete=not self._stopped(),
+        )

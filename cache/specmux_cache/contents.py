@@ -1,55 +1,71 @@
 """Index and body files, kept in step.
 
 A body is in the index, as pending, before its file exists: whatever a killed writer leaves is counted and found.
-A file appears and disappears only under the index's write lock: no one removes what another is about to name.
-Every write of more than a few rows is cut into batches by the caller.
+A file appears and disappears only under the index's write lock, and what goes is looked up under the lock that
+removes it: no one removes what another has just named.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .bodies import Bodies, allocated, digest_of, is_digest, pack, unpack
-from .errors import StoreError, StoreFull, cut
+from .bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
+from .errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
 from .index import Index, RawEntry
 from .rows import Digest, Row, Stored, key_range, key_text, seal, unseal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from .keys import Key
     from .limits import StoreLimits
     from .rows import Metadata
 
-ACCESS_SECONDS = 60.0
+ACCESS_SECONDS: Final = 60.0
 """A use is written down at most this often."""
-TOP_LEVEL = ("cache.db", "cache.db-wal", "cache.db-shm", "damaged.db", "reserve", "CACHEDIR.TAG", "version")
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ADOPTED: Final = "adopted"
+TOP_LEVEL: Final = (
+    "",
+    "cache.db",
+    "cache.db-wal",
+    "cache.db-shm",
+    "damaged.db",
+    "reserve",
+    "CACHEDIR.TAG",
+    "version",
+)
+
+NoRoom: TypeAlias = None
 
 
 class Contents:
-    """What lies in one directory that ``directory.prepare`` has accepted. Raises StoreError."""
+    """What lies in one directory that ``directory.prepare`` has accepted. Raises StoreError only."""
 
     def __init__(self, directory: Path, limits: StoreLimits) -> None:
         self.directory = directory
         self.limits = limits
         self.index = Index(directory, busy_timeout=limits.busy_timeout)
         self.bodies = Bodies(directory)
+        self.damaged = 0
+        """Rows and bodies found to be other than what was stored."""
+        self.bytes_seen = 0
+        """``bytes_used`` after the last insert."""
+        self._files = tuple(f"{directory}/{name}" for name in TOP_LEVEL)
 
     def close(self) -> None:
-        self.index.close()
+        self.index.database.retire()
 
     def row(self, key: Key) -> Row | None:
         """What the index says, without a look at the body. A row that does not unseal is removed."""
         raw = self.index.entry(key_text(key))
-        return None if raw is None else self.opened(raw)
-
-    def opened(self, raw: RawEntry) -> Row | None:
-        row = unsealed(raw)
-        if row is None:
-            self.drop([raw])
+        row = unsealed(raw) if raw is not None else None
+        if raw is not None and row is None:
+            self.drop_unsound(raw.key)
         return row
 
     def load(self, key: Key) -> Stored | None:
@@ -57,163 +73,219 @@ class Contents:
         row = self.row(key)
         if row is None:
             return None
-        try:
-            # Packing never makes a body longer, see ``pack``.
-            data = self.bodies.read(row.digest, max_bytes=min(row.size, self.limits.max_body_bytes))
-            return Stored(row, unpack(data, row.encoding, size=row.size, digest=row.digest))
-        except (OSError, ValueError):
-            self.discard(row.digest)
-            return None
+        body = self._body(row)
+        if body is None:
+            body = self._body_or_discard(row)
+        return None if body is None else Stored(row, body)
+
+    def is_whole(self, row: Row, *, remove: bool) -> bool:
+        """Whether the body is there and verifies; else, with ``remove``, it goes and all entries that name it."""
+        if self._body(row) is not None:
+            return True
+        return remove and self._body_or_discard(row) is not None
 
     def insert(
-        self, key: Key, body: bytes, *, metadata: Metadata, compress: bool, now: float
-    ) -> Digest | None:
-        """Store; None when there is no room below the bound. Raises StoreFull for a full disk, OSError never."""
-        digest = digest_of(body)
-        row = Row(key, digest, len(body), "identity", now, now, now, metadata)
-        linked = self._link(row, now)
-        if linked is not False:
-            return digest if linked else None
+        self,
+        key: Key,
+        body: bytes,
+        *,
+        metadata: Metadata,
+        compress: bool,
+        now: float,
+        make_room: Callable[[], bool],
+    ) -> Digest:
+        """Store. ``make_room`` is called, without a lock, while the store is above its bound; False gives up."""
+        row = Row(key, digest_of(body), len(body), "identity", now, now, now, metadata)
+        value = seal(row)
+        if len(value) > self.limits.max_metadata_bytes:
+            raise ValueError("metadata is larger than max_metadata_bytes")
+        if self._retried(lambda: self._link(row), make_room):
+            return row.digest
         encoding, data = pack(body, compress=compress)
         row = replace(row, encoding=encoding)
-        if not self._announce(row, allocated(len(data)), now):
-            return None
+        self._retried(lambda: self._announce(row, allocated(len(data))), make_room)
         try:
-            self._settle(row, data, now)
-        except OSError as error:
-            self._withdraw(digest)
-            raise StoreFull(cut(error.strerror or str(error)), directory=str(self.directory)) from error
-        except StoreFull:
-            self._withdraw(digest)
+            self._settle(row, data)
+        except BaseException as error:
+            self._withdraw(row.digest)
+            if isinstance(error, OSError):
+                raise refused(error, self.directory) from error
             raise
-        return digest
+        return row.digest
 
     def update(self, key: Key, *, metadata: Metadata, now: float) -> bool:
         """New times, and the named fields of the metadata; False when the entry is not there."""
-        with self.index.transaction():
+        with self.index.database.transaction():
             row = self.row(key)
             if row is None:
                 return False
-            self._name(replace(row, touched_at=now, metadata={**row.metadata, **metadata}), now)
+            self._name(replace(row, touched_at=now, accessed_at=now, metadata={**row.metadata, **metadata}))
         return True
 
     def use(self, row: Row, now: float) -> None:
-        """Write down that the entry was used, unless that was done lately or a writer is at it."""
+        """Write down that the entry was used, unless that was done lately. Does not wait for a writer."""
         if 0 <= now - row.accessed_at < ACCESS_SECONDS:
             return
-        with self.index.transaction(wait=False):
+        with self.index.database.transaction(wait=False):
             self.index.write_access(key_text(row.key), now=now)
             self._rank(row.key, now)
 
-    def drop(self, entries: Iterable[RawEntry]) -> int:
-        """Remove entries, and the bodies that no other entry names; allocated bytes freed."""
-        chosen = list(entries)
-        with self.index.transaction():
+    def drop(self, choose: Callable[[], list[RawEntry]]) -> int:
+        """Remove the entries chosen, and the bodies that no other entry names; how many entries."""
+        with self.index.database.transaction():
+            chosen = choose()
             self.index.delete_rows(entry.rowid for entry in chosen)
-            return self._remove_bodies(
-                self.index.unreferenced(entry.digest for entry in chosen if entry.digest)
-            )
+            self._remove_unreferenced(entry.digest for entry in chosen)
+        return len(chosen)
 
-    def discard(self, digest: Digest) -> None:
-        """Remove a damaged body and every entry that names it."""
-        with self.index.transaction():
-            self.index.delete_rows(entry.rowid for entry in self.index.entries_of(digest))
-            self._remove_bodies([digest])
+    def drop_unsound(self, key: str) -> None:
+        """Remove the row of this key unless it unseals."""
+
+        def choose() -> list[RawEntry]:
+            raw = self.index.entry(key)
+            return [raw] if raw is not None and unsealed(raw) is None else []
+
+        self.damaged += self.drop(choose)
+
+    def prune(self, digests: Iterable[str]) -> None:
+        """Remove those of these bodies that no entry names."""
+        with self.index.database.transaction():
+            self._remove_unreferenced(digests)
+
+    def sweep(self, digests: Iterable[str], *, begun_before: float) -> int:
+        """Remove bodies begun before then and never finished, and those the index does not know; how many."""
+        removed = 0
+        with self.index.database.transaction():
+            for digest in digests:
+                known = self.index.body(digest)
+                if known is None or known.pending_since < begun_before:
+                    removed += self._remove_unreferenced([digest])
+        return removed
+
+    def adopt(self) -> None:
+        """Enter the files of an index that was lost, as unfinished: they count, and the next sweep finds them."""
+        if self.index.noted(ADOPTED) is not None:
+            return
+        with self.index.database.transaction():
+            for file in self.bodies.files():
+                if file.digest is not None and self.index.body(file.digest) is None:
+                    self.index.write_body(
+                        file.digest, encoding="identity", allocated=file.allocated, pending=True, now=0.0
+                    )
+            self.index.note(ADOPTED, 1.0)
 
     def bytes_used(self) -> int:
         """Allocated bytes of everything in the directory, without looking at every body."""
-        return self.index.body_bytes() + self.bodies.overhead() + self._top_level()
+        return self.index.body_bytes() + self.bodies.overhead() + sum(map(allocated_at, self._files))
 
     def bytes_needed(self) -> int:
-        """``bytes_used`` once free pages and the WAL have been given back."""
-        return self.bytes_used() - self.index.free_bytes() - self.index.wal_bytes()
+        """``bytes_used`` once free pages and the write-ahead log have been given back."""
+        return self.bytes_used() - self.index.free_bytes() - self.index.database.wal_bytes()
 
-    def sweep(self, digests: Iterable[str], *, older_than: float) -> int:
-        """Remove bodies that were begun and never finished, or lie here unknown to the index; how many."""
-        removed = 0
-        with self.index.transaction():
-            for digest in self.index.unreferenced(digests):
-                known = self.index.body(Digest(digest))
-                if known is None or known.pending_since < older_than:
-                    self._remove_bodies([digest])
-                    removed += 1
-        return removed
+    def _body(self, row: Row) -> bytes | None:
+        try:
+            data = self.bodies.read(row.digest, max_bytes=min(row.size, self.limits.max_body_bytes))
+            return unpack(data, row.encoding, size=row.size, digest=row.digest)
+        except (OSError, ValueError):
+            return None
 
-    def _top_level(self) -> int:
-        total = 0
-        for path in (self.directory, *(self.directory / name for name in TOP_LEVEL)):
-            with contextlib.suppress(FileNotFoundError):
-                total += path.lstat().st_blocks * 512
-        return total
+    def _body_or_discard(self, row: Row) -> bytes | None:
+        with self.index.database.transaction():
+            # Another may have stored it anew since it was looked for.
+            body = self._body(row)
+            if body is None:
+                self.damaged += 1
+                self.index.delete_rows(entry.rowid for entry in self.index.entries_of(row.digest))
+                self._remove_unreferenced([row.digest])
+        return body
 
-    def _link(self, row: Row, now: float) -> bool | None:
-        """Name a body that is here already: False when it is not, None when there is no room for one more entry."""
+    def _retried(self, attempt: Callable[[], bool | NoRoom], make_room: Callable[[], bool]) -> bool:
+        while (done := attempt()) is None:
+            if not make_room():
+                raise StoreFull("no room below high_bytes", directory=str(self.directory))
+        return done
+
+    def _link(self, row: Row) -> bool | NoRoom:
+        """Name a body that is here already; False when it is not."""
         known = self.index.body(row.digest)
         if known is None or known.is_pending:
             return False
-        with self.index.transaction():
+        with self.index.database.transaction():
             known = self.index.body(row.digest)
             if known is None or known.is_pending or not self.bodies.has(row.digest):
                 return False
-            if not self._has_room():
+            if not self._has_room(0):
                 return None
-            self._name(replace(row, encoding=known.encoding), now)
+            self._name(replace(row, encoding=known.encoding))
         return True
 
-    def _announce(self, row: Row, size: int, now: float) -> bool:
-        with self.index.transaction():
-            if not self._has_room():
-                return False
-            self.index.write_body(row.digest, encoding=row.encoding, allocated=size, pending=True, now=now)
+    def _has_room(self, size: int) -> bool:
+        used = self.bytes_used()
+        self.bytes_seen = used + size
+        return used <= self.limits.high_bytes
+
+    def _announce(self, row: Row, size: int) -> bool | NoRoom:
+        with self.index.database.transaction():
+            if not self._has_room(size):
+                return None
+            self.index.write_body(
+                row.digest, encoding=row.encoding, allocated=size, pending=True, now=row.stored_at
+            )
         return True
 
-    def _settle(self, row: Row, data: bytes, now: float) -> None:
+    def _settle(self, row: Row, data: bytes) -> None:
         temporary = self.bodies.write(data)
         try:
-            with self.index.transaction():
+            with self.index.database.transaction():
                 self.bodies.publish(temporary, row.digest)
                 self.index.write_body(
-                    row.digest, encoding=row.encoding, allocated=allocated(len(data)), pending=False, now=now
+                    row.digest,
+                    encoding=row.encoding,
+                    allocated=allocated(len(data)),
+                    pending=False,
+                    now=row.stored_at,
                 )
-                self._name(row, now)
+                self._name(row)
         finally:
             temporary.unlink(missing_ok=True)
 
     def _withdraw(self, digest: Digest) -> None:
-        """A body that could not be written is not announced any more. Best effort: a sweep finds it otherwise."""
-        with contextlib.suppress(StoreError), self.index.transaction():
-            known = self.index.body(digest)
-            if known is not None and known.is_pending and self.index.unreferenced([digest]):
-                self._remove_bodies([digest])
+        """A body that could not be written is not announced any more. Where this fails, a sweep finds it."""
+        with contextlib.suppress(StoreError):
+            self.sweep([digest], begun_before=float("inf"))
 
-    def _name(self, row: Row, now: float) -> None:
+    def _name(self, row: Row) -> None:
         text = key_text(row.key)
         before = self.index.entry(text)
-        self.index.write_entry(text, seal(row), digest=row.digest, now=now)
+        self.index.write_entry(text, seal(row), digest=row.digest, now=row.accessed_at)
         if before is not None and before.digest != row.digest:
-            self._remove_bodies(self.index.unreferenced([before.digest]))
-        self._rank(row.key, now)
+            self._remove_unreferenced([before.digest])
+        self._rank(row.key, row.accessed_at)
 
     def _rank(self, key: Key, now: float) -> None:
         low, high = key_range(key.server, key.partition, key.group_version, key.media_type)
         self.index.rank(low, high, current=key_text(key), now=now, keep=self.limits.keep_superseded)
 
-    def _remove_bodies(self, digests: Iterable[str]) -> int:
+    def _remove_unreferenced(self, digests: Iterable[str]) -> int:
         # Files first: on a full disk that is what makes room for the transaction to be written.
-        freed = 0
-        for digest in digests:
+        gone = [digest for digest in dict.fromkeys(digests) if not self.index.is_referenced(digest)]
+        for digest in gone:
             if is_digest(digest):
-                self.bodies.remove(Digest(digest))
-            freed += self.index.delete_body(digest)
-        return freed
+                with contextlib.suppress(OSError):
+                    self.bodies.remove(Digest(digest))
+        self.index.delete_bodies(gone)
+        return len(gone)
 
-    def _has_room(self) -> bool:
-        return self.bytes_used() <= self.limits.high_bytes
+
+def refused(error: OSError, directory: Path) -> StoreError:
+    """What a failed call of the operating system means for the store."""
+    kind = DiskFull if error.errno in NO_SPACE else StoreUnavailable
+    return kind(cut(error.strerror or str(error)), directory=str(directory))
 
 
 def unsealed(raw: RawEntry) -> Row | None:
     """The row, or None for one that nobody sealed for this key and digest."""
-    if not (raw.sound and is_digest(raw.digest)):
+    if not (raw.is_sound and is_digest(raw.digest)):
         return None
     try:
         return unseal(

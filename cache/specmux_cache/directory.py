@@ -26,6 +26,8 @@ TAG_TEXT: Final = (
     "# See https://bford.info/cachedir/\n"
 )
 RESERVE_FILE: Final = "reserve"
+DAMAGED_FILE: Final = "damaged.db"
+"""An index that could not be read, for whoever wants to know why."""
 
 
 def prepare(directory: Path) -> None:

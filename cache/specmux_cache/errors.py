@@ -3,7 +3,8 @@
 CacheError
 └── StoreError               the disk store
     ├── StoreUnavailable     the directory cannot be used at all; a client falls back to memory
-    ├── StoreFull            this body was not stored: no room, on the disk or below the bound
+    ├── StoreFull            this body was not stored: no room below the bound
+    │   └── DiskFull         no room on the disk, or below a quota
     ├── StoreBusy            other writers held the index for longer than ``StoreLimits.busy_timeout``
     └── StoreDamaged         the index was unreadable; it has been set aside and the next call starts empty
 """
@@ -41,9 +42,13 @@ class StoreFull(StoreError):
     """The body was not stored; what was stored before is intact."""
 
 
+class DiskFull(StoreFull):
+    """The file system did not take what was written."""
+
+
 class StoreBusy(StoreError):
     """The index stayed locked; nothing was changed."""
 
 
 class StoreDamaged(StoreError):
-    """The index was not readable as one. Bodies on disk are kept and found again when they are put again."""
+    """The index was not readable as one."""

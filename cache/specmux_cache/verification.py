@@ -1,0 +1,95 @@
+"""Whether what lies on disk is what the index says, and the removal of what is not.
+
+Unlike diskcache's ``check``, safe beside writers: what is wrong is looked at again under the lock that removes it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .compaction import BATCH, LEFTOVER_SECONDS
+from .contents import unsealed
+from .errors import cut
+from .rows import key_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .contents import Contents
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be."""
+
+    kind: Literal["index", "row", "body", "orphan", "size"]
+    detail: str
+    is_fixed: bool = False
+
+
+def verify(contents: Contents, *, fix: bool) -> tuple[Problem, ...]:
+    """Reads every body. Raises StoreError."""
+    return (
+        *_index(contents),
+        *_strangers(contents, fix=fix),
+        *_entries(contents, fix=fix),
+        *_orphans(contents, fix=fix),
+        *_sizes(contents, fix=fix),
+    )
+
+
+def _index(contents: Contents) -> Iterator[Problem]:
+    for text in contents.index.problems():
+        yield Problem("index", cut(text))
+
+
+def _strangers(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    with contents.index.database.transaction():
+        rows = contents.index.strangers()
+        if fix:
+            contents.index.delete_rows(rows)
+    if rows:
+        yield Problem("row", f"{len(rows)} rows that are neither an entry nor a body", is_fixed=fix)
+
+
+def _entries(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    low, high = key_range()
+    after = ""
+    while page := contents.index.entries(low, high, after=after):
+        after = page[-1].key
+        for raw in page:
+            row = unsealed(raw)
+            if row is None:
+                if fix:
+                    contents.drop_unsound(raw.key)
+                yield Problem("row", f"{cut(raw.key)}: not what was stored", is_fixed=fix)
+            elif not contents.is_whole(row, remove=fix):
+                yield Problem("body", f"{cut(raw.key)}: its body is missing or damaged", is_fixed=fix)
+
+
+def _orphans(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    old = time.time() - LEFTOVER_SECONDS
+    unknown = [
+        file.digest
+        for file in contents.bodies.files()
+        if file.digest is not None and file.modified_at < old and contents.index.body(file.digest) is None
+    ]
+    unnamed = list(contents.index.unnamed_bodies())
+    if fix:
+        for start in range(0, len(unknown), BATCH):
+            contents.sweep(unknown[start : start + BATCH], begun_before=0.0)
+        for start in range(0, len(unnamed), BATCH):
+            contents.prune(unnamed[start : start + BATCH])
+    for digest in (*unknown, *unnamed):
+        yield Problem("orphan", f"{digest}: no entry has this body", is_fixed=fix)
+
+
+def _sizes(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    with contents.index.database.transaction():
+        kept, actual = contents.index.body_bytes(), contents.index.sum_of_sizes()
+        if fix and kept != actual:
+            contents.index.recount()
+    if kept != actual:
+        yield Problem("size", f"{kept} bytes on the books, {actual} in the rows", is_fixed=fix)
