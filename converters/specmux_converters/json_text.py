@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
 
 
 def is_deeper(indented: bytes, depth: int) -> bool:
-    """Whether a JSON text that is indented by two spaces has a value inside more than ``depth`` containers."""
+    """Whether a JSON text that is indented by two spaces has a value in more than ``depth`` containers."""
     return b"\n" + b"  " * (depth + 1) in indented
 
 
