@@ -1,7 +1,7 @@
 """Every setting of the service, with its default, unit and meaning.
 
-The file, the environment and the flags are all read against these classes (config.py), and docs/settings.md is
-tested against them: there is no second list.
+The file, the environment and the flags are all read against these classes (setting_fields.py), and
+docs/settings.md is tested against them: there is no second list.
 """
 
 from __future__ import annotations
@@ -14,9 +14,21 @@ from specmux_aggregator.model import Backend
 
 MIB = 1024 * 1024
 
+TICK = 0.001
+"""Seconds: the shortest timeout."""
 
-def _setting(default: Any, doc: str) -> Any:
-    return field(default=default, metadata={"doc": doc})
+
+def _setting(
+    default: Any,
+    doc: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A field. Values outside the bounds (inclusive, in its own unit) or the choices are refused."""
+    limits = {"at_least": at_least, "at_most": at_most, "choices": choices}
+    return field(default=default, metadata={"doc": doc, **limits})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +36,20 @@ class Listen:
     """Where clients connect."""
 
     address: str = _setting("127.0.0.1", "address to bind")
-    port: int = _setting(8080, "port to bind; 0 takes a free one")
+    port: int = _setting(8080, "port to bind; 0 takes a free one", at_least=0, at_most=65535)
     tls_cert_file: Path | None = _setting(None, "PEM certificate chain; read again when it changes")
     tls_key_file: Path | None = _setting(None, "PEM private key of the certificate")
-    max_connections: int = _setting(4096, "open connections in total; one more is closed at once")
-    keepalive_timeout: float = _setting(75.0, "seconds an idle connection is kept")
-    header_timeout: float = _setting(10.0, "seconds a client may take to send a request's head")
-    write_timeout: float = _setting(30.0, "seconds a client may read nothing of a waiting answer")
-    shutdown_timeout: float = _setting(10.0, "seconds that running requests get when the service stops")
+    max_connections: int = _setting(4096, "open connections in total; one more is closed at once", at_least=1)
+    keepalive_timeout: float = _setting(75.0, "seconds an idle connection is kept", at_least=TICK)
+    header_timeout: float = _setting(
+        10.0, "seconds a client may take to send a request's head", at_least=TICK
+    )
+    write_timeout: float = _setting(
+        30.0, "seconds a client may read nothing of a waiting answer", at_least=TICK
+    )
+    shutdown_timeout: float = _setting(
+        10.0, "seconds that running requests get when the service stops", at_least=0
+    )
     accelerator: bool = _setting(True, "answer prepared requests inside the HTTP parser's callback")
 
 
@@ -39,35 +57,45 @@ class Listen:
 class Polling:
     """How backends are watched."""
 
-    interval: float = _setting(10.0, "seconds between checks of a backend")
-    jitter: float = _setting(0.1, "share of the interval by which each check is moved at random, 0 to 1")
-    connect_timeout: float = _setting(3.0, "seconds to connect, TLS included")
-    idle_timeout: float = _setting(10.0, "seconds without a byte")
-    total_timeout: float = _setting(60.0, "seconds for one answer")
-    backoff_min: float = _setting(1.0, "seconds before a failed backend is tried again, at first")
-    backoff_max: float = _setting(60.0, "seconds before a failed backend is tried again, at most")
-    revalidate_interval: float = _setting(
-        1.0, "seconds for which a check vouches for a hash nobody knows; one check per backend in that time"
+    interval: float = _setting(10.0, "seconds between checks of a backend", at_least=0.01)
+    jitter: float = _setting(
+        0.1, "share of the interval by which each check is moved at random, 0 to 1", at_least=0, at_most=1
     )
-    v3_probe_interval: float = _setting(60.0, "seconds between looks whether a v2 backend has learned v3")
+    connect_timeout: float = _setting(3.0, "seconds to connect, TLS included", at_least=TICK)
+    idle_timeout: float = _setting(10.0, "seconds without a byte", at_least=TICK)
+    total_timeout: float = _setting(60.0, "seconds for one answer", at_least=TICK)
+    backoff_min: float = _setting(
+        1.0, "seconds before a failed backend is tried again, at first", at_least=TICK
+    )
+    backoff_max: float = _setting(
+        60.0, "seconds before a failed backend is tried again, at most", at_least=TICK
+    )
+    revalidate_interval: float = _setting(
+        1.0,
+        "seconds for which a check vouches for a hash nobody knows; one check per backend in that time",
+        at_least=0,
+    )
+    v3_probe_interval: float = _setting(
+        60.0, "seconds between looks whether a v2 backend has learned v3", at_least=TICK
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a backend may cost us."""
 
-    max_document_bytes: int = _setting(64 * MIB, "bytes of one document, decoded")
-    max_root_bytes: int = _setting(8 * MIB, "bytes of a backend's root, decoded")
-    max_group_versions: int = _setting(10_000, "group-versions of one backend")
-    max_depth: int = _setting(200, "nesting of a document")
-    build_timeout: float = _setting(60.0, "seconds for one build in the worker process")
+    max_document_bytes: int = _setting(64 * MIB, "bytes of one document, decoded", at_least=1)
+    max_root_bytes: int = _setting(8 * MIB, "bytes of a backend's root, decoded", at_least=1)
+    max_group_versions: int = _setting(10_000, "group-versions of one backend", at_least=1)
+    max_depth: int = _setting(200, "nesting of a document", at_least=1, at_most=1000)
+    build_timeout: float = _setting(60.0, "seconds for one build in the worker process", at_least=TICK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What is kept in memory."""
 
-    documents_bytes: int = _setting(256 * MIB, "bytes of documents kept in all forms together")
+    documents_bytes: int = _setting(256 * MIB, "bytes of documents kept in all forms together", at_least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,16 +103,18 @@ class State:
     """What is kept on disk for the next start."""
 
     directory: Path | None = _setting(None, "directory of the last good documents; none: nothing is written")
-    max_bytes: int = _setting(512 * MIB, "bytes on disk above which the oldest are removed")
+    max_bytes: int = _setting(512 * MIB, "bytes on disk above which the oldest are removed", at_least=MIB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """What is logged, to standard error."""
 
-    format: str = _setting("text", "text or json")
-    level: str = _setting("info", "debug, info, warning or error")
-    slow_request: float = _setting(1.0, "seconds after which a request is logged")
+    format: str = _setting("text", "text or json", choices=("text", "json"))
+    level: str = _setting(
+        "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
+    )
+    slow_request: float = _setting(1.0, "seconds after which a request is logged", at_least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,143 @@
+"""``specmux check-config``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.config import ConfigSource, environment
+from specmux_aggregator.errors import NoBackendReachable
+from specmux_aggregator.fetch import BackendClient, NotModified, Payload, Root
+from specmux_aggregator.model import Backend, Cause, Failure, Kind
+from specmux_aggregator.setting_fields import setting_fields
+from specmux_aggregator.settings import Settings
+
+DIRECTORY_FILES_MAX = 10_000
+"""Documents of a directory that are counted."""
+
+
+@click.command("check-config")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--probe", is_flag=True, help="Also ask every backend for its root.")
+def check_config(file: Path, probe: bool) -> None:
+    """Read a configuration as "serve" would, and say what was understood.
+
+    Exit codes: 0 ok, 2 usage, 3 invalid configuration, 4 no backend reachable (with --probe).
+    """
+    with reported_errors():
+        settings = ConfigSource(file=file, environment=environment()).read()
+        for line in described(settings):
+            click.echo(line)
+        for line in unreadable(settings):
+            click.echo(f"warning: {line}", err=True)
+        if probe:
+            asyncio.run(_probe(settings))
+
+
+def described(settings: Settings) -> Iterator[str]:
+    """Every setting that is not its default, and every backend, a line each."""
+    for setting in setting_fields():
+        value = getattr(getattr(settings, setting.group), setting.name)
+        if value != setting.default:
+            yield f"{setting.key}: {value}"
+    for backend in settings.backends:
+        yield f"backend {backend.name}: {'; '.join(_facts(backend))}"
+    if not settings.backends:
+        yield "no backends"
+
+
+def unreadable(settings: Settings) -> Iterator[str]:
+    """Files and directories that the configuration names and this process cannot read now."""
+    listen = settings.listen
+    named = [("listen.tls_cert_file", listen.tls_cert_file), ("listen.tls_key_file", listen.tls_key_file)]
+    for backend in settings.backends:
+        tls, credentials = backend.tls, backend.credentials
+        named += [
+            (f"backend {backend.name}: tls.ca_file", tls.ca_file),
+            (f"backend {backend.name}: tls.cert_file", tls.cert_file),
+            (f"backend {backend.name}: tls.key_file", tls.key_file),
+            (f"backend {backend.name}: credentials.token_file", credentials.token_file),
+            (f"backend {backend.name}: directory", backend.directory),
+        ]
+    for key, path in named:
+        if path is not None and (reason := _unreadable(path)) is not None:
+            yield f"{key}: {path}: {reason}"
+
+
+async def probed(backend: Backend, settings: Settings) -> tuple[bool, str]:
+    """Whether the backend answers with something to publish, and what to say of it."""
+    if backend.directory is not None:
+        return await asyncio.to_thread(_counted, backend.directory)
+    client = BackendClient(backend, polling=settings.polling, limits=settings.limits)
+    try:
+        return await _asked(client, backend.kind)
+    finally:
+        await client.close()
+
+
+async def _probe(settings: Settings) -> None:
+    results = await asyncio.gather(*(probed(backend, settings) for backend in settings.backends))
+    for backend, (_, text) in zip(settings.backends, results, strict=True):
+        click.echo(f"probe {backend.name}: {text}")
+    if not any(is_reachable for is_reachable, _ in results):
+        raise NoBackendReachable("no backend reachable")
+
+
+async def _asked(client: BackendClient, kind: Kind) -> tuple[bool, str]:
+    answer: Root | Payload | NotModified | Failure
+    answer = await (client.swagger() if kind is Kind.V2 else client.root())
+    if kind is Kind.AUTO and isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND:
+        answer = await client.swagger()
+    match answer:
+        case Root():
+            ignored = f", {len(answer.ignored)} ignored" if answer.ignored else ""
+            return True, f"v3, {len(answer.offers)} group-versions{ignored}"
+        case Payload():
+            return True, f"v2, {len(answer.body)} bytes of {answer.media_type or 'unnamed type'}"
+        case Failure():
+            return False, f"{answer.cause}: {answer.detail}"
+        case NotModified():
+            return False, "304 to a plain request"
+
+
+def _counted(directory: Path) -> tuple[bool, str]:
+    count = 0
+    for path in directory.rglob("*"):
+        count += path.name.endswith((".json", ".json.gz", ".yaml", ".yml"))
+        if count == DIRECTORY_FILES_MAX:
+            break
+    return count > 0, f"directory, {count} files"
+
+
+def _facts(backend: Backend) -> Iterator[str]:
+    yield str(backend.url or backend.directory)
+    yield f"kind {backend.kind}"
+    if backend.priority:
+        yield f"priority {backend.priority}"
+    if backend.group_versions is not None:
+        yield f"only {', '.join(sorted(backend.group_versions))}"
+    if backend.tls.ca_file is not None:
+        yield f"CA {backend.tls.ca_file}"
+    if backend.tls.insecure_skip_verify:
+        yield "certificate NOT verified"
+    if backend.tls.cert_file is not None:
+        yield f"client certificate {backend.tls.cert_file}"
+    if backend.credentials.token_file is not None:
+        yield f"token {backend.credentials.token_file}"
+    if backend.credentials.remote_user is not None:
+        yield f"as user {backend.credentials.remote_user}"
+
+
+def _unreadable(path: Path) -> str | None:
+    try:
+        if path.is_dir():
+            next(path.iterdir(), None)
+        else:
+            path.open("rb").close()
+    except OSError as error:
+        return error.strerror or "cannot be read"
+    return None

@@ -1,0 +1,35 @@
+"""Exit codes of all commands: 0 ok, 1 runtime, 2 usage (click's own), and those below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import click
+
+from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, SpecmuxError
+
+RUNTIME: Final = 1
+INVALID_CONFIG: Final = 3
+NO_BACKEND_REACHABLE: Final = 4
+
+
+@contextmanager
+def reported_errors() -> Iterator[None]:
+    """Inside a click command: an error of this package ends the process with its message and code."""
+    try:
+        yield
+    except SpecmuxError as error:
+        click.echo(f"Error: {error}", err=True)
+        raise click.exceptions.Exit(_exit_code(error)) from error
+
+
+def _exit_code(error: SpecmuxError) -> int:
+    match error:
+        case InvalidConfig():
+            return INVALID_CONFIG
+        case NoBackendReachable():
+            return NO_BACKEND_REACHABLE
+        case _:
+            return RUNTIME

@@ -1,0 +1,131 @@
+"""Where the configuration comes from, and which source wins: flags, then the environment, then the file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from specmux_aggregator.backend_config import directory_backends
+from specmux_aggregator.config_file import ConfigFile, parse_config_file
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.model import Backend
+from specmux_aggregator.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
+from specmux_aggregator.settings import Settings
+
+FILE_MAX: Final = 4 * 1024 * 1024
+"""Bytes of a configuration file."""
+
+CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
+"""Names the file where no flag does."""
+
+# What Kubernetes sets in every pod of a namespace with a Service named specmux or specmux-*.
+_SERVICE_VARIABLE: Final = re.compile(
+    r"SPECMUX(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSource:
+    """What the configuration is read from, as the process was started; read anew at every reload."""
+
+    file: Path | None = None
+    flags: Mapping[str, object] = field(default_factory=dict)
+    """Values by key ("listen.port"), already checked."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    backends: tuple[Backend, ...] = ()
+    """Of flags, beside those of the file."""
+    directories: tuple[Path, ...] = ()
+    """Of flags; each becomes a backend."""
+
+    def read(self) -> Settings:
+        """The configuration as it is now. Raises InvalidConfig; blocks on the file."""
+        return self.parse(None if self.file is None else read_file(self.file))
+
+    def parse(self, text: bytes | None) -> Settings:
+        """The configuration with ``text`` for the file's content. Raises InvalidConfig."""
+        parsed = ConfigFile({}, ())
+        if self.file is not None and text is not None:
+            parsed = parse_config_file(_decoded(text, self.file), self.file)
+        values = {**parsed.values, **_from_environment(self.environment), **self.flags}
+        settings = replace(_settings(values), backends=self._backends(parsed.backends))
+        _check(settings)
+        return settings
+
+    def _backends(self, configured: tuple[Backend, ...]) -> tuple[Backend, ...]:
+        named = (*configured, *self.backends)
+        names = [backend.name for backend in named]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InvalidConfig("is the name of two backends", where=f"--backend {twice[0]}")
+        return (*named, *directory_backends(self.directories, taken=names))
+
+
+def read_file(path: Path) -> bytes:
+    """The file's bytes. Raises InvalidConfig."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_MAX + 1)
+    except OSError as error:
+        raise InvalidConfig(error.strerror or "cannot be read", where=str(path)) from error
+    if len(data) > FILE_MAX:
+        raise InvalidConfig(f"larger than {FILE_MAX} bytes", where=str(path))
+    return data
+
+
+def environment() -> Mapping[str, str]:
+    """The part of the process environment that is ours."""
+    ours = {name: value for name, value in os.environ.items() if name.startswith(VARIABLE_PREFIX)}
+    return MappingProxyType(ours)
+
+
+def _decoded(text: bytes, path: Path) -> str:
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise InvalidConfig("not UTF-8", where=f"{path}:{line}") from error
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, object]:
+    known = {setting.variable: setting for setting in setting_fields()}
+    values: dict[str, object] = {}
+    faults = []
+    for name, text in sorted(variables.items()):
+        setting = known.get(name)
+        if setting is None:
+            if name != CONFIG_VARIABLE and not _SERVICE_VARIABLE.fullmatch(name):
+                faults.append(f"{name}: no such setting")
+            continue
+        if not text:
+            continue
+        try:
+            values[setting.key] = setting.read(text)
+        except BadValue as bad:
+            faults.append(f"{name}: {bad}")
+    if faults:
+        raise InvalidConfig("\n".join(faults))
+    return values
+
+
+def _settings(values: Mapping[str, object]) -> Settings:
+    groups: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        group, _, name = key.partition(".")
+        groups.setdefault(group, {})[name] = value
+    defaults = Settings()
+    return replace(
+        defaults, **{name: replace(getattr(defaults, name), **group) for name, group in groups.items()}
+    )
+
+
+def _check(settings: Settings) -> None:
+    """What no single value shows."""
+    if (settings.listen.tls_cert_file is None) != (settings.listen.tls_key_file is None):
+        raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
+    if settings.polling.backoff_min > settings.polling.backoff_max:
+        raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
