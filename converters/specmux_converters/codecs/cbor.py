@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import cbor2
 import orjson
 
+from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.go_scalars import INT64_MAX
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
+from specmux_converters.media_types import CBOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from specmux_converters.codecs.fragments import Fragments
     from specmux_converters.document import Document, Limits
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 
@@ -66,9 +69,23 @@ _UNUSUAL_NUMBERS: Final = tuple(
 """How the numbers begin that are not taken. Other bytes may look so too: the walk decides."""
 
 
+_Shape: TypeAlias = "Mapping[str, _Shape] | None"
+_OPERATION: Final[_Shape] = {"*": None}
+_PATH_ITEM: Final[_Shape] = {"parameters": None, "*": _OPERATION}
+_DOCUMENT: Final[_Shape] = {"components": {"*": {"*": None}}, "paths": {"*": _PATH_ITEM}, "*": None}
+"""Where the parts lie that documents, or the operations of one, have in common; None is such a part."""
+
+
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
-    """Raises Unrepresentable for a value that CBOR of Kubernetes has no form for."""
-    return SELF_DESCRIBED + _dump(document)
+    """Raises Unrepresentable for a value that Kubernetes' CBOR has no form for."""
+    try:
+        data = _join(document, _DOCUMENT, fragments or Fragments())
+    except TypeError:
+        # Deeper than orjson goes, or not of JSON. cbor2 would recurse without a limit: the walk has one.
+        data = _dump(_walk(document, "", Unrepresentable))
+    if _has_unusual_number(data):
+        _walk(document, "", Unrepresentable)
+    return SELF_DESCRIBED + data
 
 
 def encode_sequence(documents: Iterable[Document]) -> bytes:
@@ -102,14 +119,40 @@ def decode_sequence(data: bytes, *, limits: Limits) -> list[Any]:
     return values
 
 
+def _join(value: Any, shape: _Shape, fragments: Fragments) -> bytes:
+    """``value``, written part by part as far as ``shape`` says where the parts are."""
+    if shape is None or type(value) is not dict:
+        return fragments.get(CBOR, value, _dump)
+    parts = [(_key(name), item, shape.get(name, shape.get("*"))) for name, item in value.items()]
+    parts.sort(key=_encoded_key)
+    out = [_map_header(len(parts))]
+    for name, item, inner in parts:
+        out += (name, _join(item, inner, fragments))
+    return b"".join(out)
+
+
+def _key(name: str) -> bytes:
+    if type(name) is not str:
+        raise TypeError("a key that is no text")
+    return cbor2.dumps(name)
+
+
+def _encoded_key(part: tuple[bytes, Any, Any]) -> bytes:
+    return part[0]
+
+
+def _map_header(length: int) -> bytes:
+    # Major type 5 and the head of an unsigned integer (RFC 8949 section 3).
+    head = cbor2.dumps(length)
+    return bytes((head[0] | 0xA0,)) + head[1:]
+
+
 def _dump(value: Any) -> bytes:
-    try:
-        data = cbor2.dumps(value, canonical=True)
-    except (cbor2.CBOREncodeError, UnicodeEncodeError, RecursionError) as error:
-        raise Unrepresentable(f"CBOR: {cut(str(error))}") from error
-    if any(pattern.search(data) for pattern in _UNUSUAL_NUMBERS):
-        _walk(value, "", Unrepresentable)
-    return data
+    return cbor2.dumps(value, canonical=True)
+
+
+def _has_unusual_number(data: bytes) -> bool:
+    return any(pattern.search(data) for pattern in _UNUSUAL_NUMBERS)
 
 
 class _Source:
@@ -165,7 +208,7 @@ class _Source:
 
 
 def _checked(value: Any, data: bytes) -> Any:
-    if any(pattern.search(data) for pattern in _UNUSUAL_NUMBERS):
+    if _has_unusual_number(data):
         return _walk(value, "", InvalidDocument)
     try:
         orjson.dumps(value)
@@ -194,18 +237,23 @@ def _tag_refusals() -> Mapping[int, Callable[[Any, bool], Any]]:
 
 def _walk(value: Any, pointer: str, refused: type[InvalidDocument] | type[Unrepresentable]) -> Any:
     """``value`` with byte strings read as text, once every part of it is known to be of JSON."""
+    try:
+        return _of_json(value, pointer, refused)
+    except RecursionError as error:
+        raise LimitExceeded("nested too deeply for CBOR") from error
+
+
+def _of_json(value: Any, pointer: str, refused: type[InvalidDocument] | type[Unrepresentable]) -> Any:
     match value:
         case dict():
-            out: dict[str, Any] = {}
-            for key, item in value.items():
-                name = _walk(key, pointer, refused)
-                if name in out:
-                    raise refused(f"the key {cut(name)!r} twice, as text and as bytes", pointer=pointer)
-                out[name] = _walk(item, f"{pointer}/{name}", refused)
-            return out
-        case list() | tuple():
-            return [_walk(item, f"{pointer}/{index}", refused) for index, item in enumerate(value)]
-        case str() | bool() | None:
+            return _object_of_json(value, pointer, refused)
+        case list():
+            return [_of_json(item, f"{pointer}/{index}", refused) for index, item in enumerate(value)]
+        case bool() | None:
+            return value
+        case str():
+            if not value.isascii() and _SURROGATE.search(value):
+                raise refused("text with a lone surrogate", pointer=pointer)
             return value
         case bytes():
             try:
@@ -219,3 +267,17 @@ def _walk(value: Any, pointer: str, refused: type[InvalidDocument] | type[Unrepr
         case int() | float():
             raise refused("a number that is not finite, or an integer beyond 64 bits", pointer=pointer)
     raise refused(f"a {type(value).__name__}, which JSON does not have", pointer=pointer)
+
+
+def _object_of_json(
+    value: dict[Any, Any], pointer: str, refused: type[InvalidDocument] | type[Unrepresentable]
+) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, item in value.items():
+        name = _of_json(key, pointer, refused)
+        if not isinstance(name, str):
+            raise refused(f"the key {cut(repr(key))}, which is no text", pointer=pointer)
+        if name in out:
+            raise refused(f"the key {cut(name)!r} twice, as text and as bytes", pointer=pointer)
+        out[name] = _of_json(item, f"{pointer}/{name}", refused)
+    return out

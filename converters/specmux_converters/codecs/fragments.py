@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -10,45 +10,45 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 
-class Fragments:
-    """Encoded parts by what they are (``kind``) and the content they had. The holder may keep one for as
-    long as it likes: it stays below ``max_bytes``. Not for use by two threads at once.
+_JSON_ONLY: Final = (
+    orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
 
-    Values are looked up as the objects they are first, then by content. Objects are held until ``max_bytes``
-    makes them go, so an identity is never that of another object; they must not be changed meanwhile.
+
+class Fragments:
+    """Encoded parts by what they are (``kind``) and the content they have; it stays below ``max_bytes``.
+
+    The holder keeps one for as long as it likes. Only content counts, never an object's identity: looking
+    it up costs one ``orjson.dumps``, a hundredth of encoding it, and a part that is changed later is simply
+    another part. Not for use by two threads at once.
     """
 
     def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
         self.max_bytes = max_bytes
-        self._objects: dict[tuple[Hashable, int], tuple[Any, bytes]] = {}
         self._young: dict[tuple[Hashable, bytes], bytes] = {}
         self._old: dict[tuple[Hashable, bytes], bytes] = {}
         self._young_bytes = 0
 
-    def get(self, kind: Hashable, value: Any, encode: Callable[[], bytes]) -> bytes:
-        """The encoded ``value``; ``encode`` is called where it is not known."""
-        identity = (kind, id(value))
-        known = self._objects.get(identity)
-        if known is not None:
-            return known[1]
-        encoded = self._by_content(kind, value, encode)
-        self._objects[identity] = (value, encoded)
-        return encoded
+    def get(self, kind: Hashable, value: Any, encode: Callable[[Any], bytes]) -> bytes:
+        """The encoded ``value``; ``encode`` is asked where it is not known.
 
-    def _by_content(self, kind: Hashable, value: Any, encode: Callable[[], bytes]) -> bytes:
-        content = (kind, orjson.dumps(value))
-        encoded = self._young.get(content)
+        Raises TypeError for what orjson does not write: values that are not of JSON, more than 254 levels.
+        """
+        part = (kind, orjson.dumps(value, option=_JSON_ONLY))
+        encoded = self._young.get(part)
         if encoded is not None:
             return encoded
-        encoded = self._old.get(content)
+        encoded = self._old.get(part)
         if encoded is None:
-            encoded = encode()
-        self._keep(content, encoded)
+            encoded = encode(value)
+        self._keep(part, encoded)
         return encoded
 
-    def _keep(self, content: tuple[Hashable, bytes], encoded: bytes) -> None:
-        self._young[content] = encoded
-        self._young_bytes += len(content[1]) + len(encoded)
-        if self._young_bytes > self.max_bytes // 2:
+    def _keep(self, part: tuple[Hashable, bytes], encoded: bytes) -> None:
+        # Two generations: what nobody asked for during the younger one goes, without bookkeeping per part.
+        size = len(part[1]) + len(encoded)
+        if self._young_bytes + size > self.max_bytes // 2:
             self._old, self._young, self._young_bytes = self._young, {}, 0
-            self._objects.clear()
+        if size <= self.max_bytes // 2:
+            self._young[part] = encoded
+            self._young_bytes += size

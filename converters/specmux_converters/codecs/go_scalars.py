@@ -20,15 +20,13 @@ _WORDS: Final[dict[str, object]] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
 }
-MERGE: Final = "<<"
 
 _FIRST: Final = frozenset("+-.0123456789")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
-_BASES: Final = (
-    (re.compile(r"[-+]?0[xX][0-9a-fA-F]+", re.ASCII), 16),
-    (re.compile(r"[-+]?0[bB][01]+", re.ASCII), 2),
-    (re.compile(r"[-+]?0[oO]?[0-7]+", re.ASCII), 8),
-    (re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII), 10),
+_POINT_FLOAT: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?", re.ASCII)
+_OCTAL: Final = re.compile(r"[-+]?0[0-7]+", re.ASCII)
+_INTEGER: Final = re.compile(
+    r"[-+]?(?:0|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[1-9][0-9]{0,19})", re.ASCII
 )
 _TIMESTAMP: Final = re.compile(
     r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
@@ -41,7 +39,7 @@ _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 def is_plain_string(text: str) -> bool:
     """Would go-yaml read ``text``, without quotes, as a string?"""
-    if text in _WORDS or text == MERGE:
+    if text in _WORDS:
         return False
     return text[0] not in _FIRST or (_number(text) is None and not _is_timestamp(text))
 
@@ -59,23 +57,22 @@ def read_plain(text: str) -> object:
 
 def _number(text: str) -> int | float | None:
     if text[0] == ".":
-        # strconv.ParseFloat alone decides here: it takes underscores only after a base prefix.
-        return _float(text)
+        return _finite(text) if _POINT_FLOAT.fullmatch(text) else None
     plain = text.replace("_", "")
-    for pattern, base in _BASES:
-        if pattern.fullmatch(plain):
-            value = int(re.sub("[xXbBoO]", "", plain.replace("0x", "").replace("0X", "")), base)
-            if -INT64_MAX - 1 <= value <= UINT64_MAX:
-                return value
-            break
-    return _float(plain)
+    if _OCTAL.fullmatch(plain):
+        integer = int(plain, 8)
+    elif _INTEGER.fullmatch(plain):
+        integer = int(plain, 0)
+    else:
+        return _finite(plain) if _FLOAT.fullmatch(plain) else None
+    if -INT64_MAX - 1 <= integer <= UINT64_MAX:
+        return integer
+    return _finite(plain) if _FLOAT.fullmatch(plain) else None
 
 
-def _float(plain: str) -> float | None:
-    if not _FLOAT.fullmatch(plain):
-        return None
-    value = float(plain)
-    return None if value in (float("inf"), float("-inf")) else value
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return None if value - value != 0 else value
 
 
 def _is_timestamp(text: str) -> bool:

@@ -66,28 +66,28 @@ class _Member:
 
 
 class _Compiler:
-    """Messages refer to each other in cycles, so they are looked up in ``readers`` when they are read."""
-
     def __init__(self, messages: Messages) -> None:
         self.messages = messages
         self.readers: dict[str, Read] = {"Any": _read_any}
 
     def message(self, name: str) -> Read:
         if name not in self.readers:
-            self.readers[name] = lambda *place: self.readers[name](*place)
-            self.readers[name] = self._compile(name, self.messages[name])
+            # Messages refer to each other in cycles: the reader first, then what it has to know.
+            members: dict[int, _Member] = {}
+            self.readers[name] = self._reader(name, members)
+            members.update(self._members(self.messages[name]))
         return self.readers[name]
 
-    def _compile(self, name: str, fields: tuple[Field, ...]) -> Read:
+    def _reader(self, name: str, members: Mapping[int, _Member]) -> Read:
         match name:
             case "StringArray":
-                return _wrapper(self._members(fields), _as_list)
+                return _wrapper(members, _as_list)
             case "ItemsItem" | "TypeItem":
-                return _wrapper(self._members(fields), _as_one_or_list)
-        if fields[0].is_keyless:
-            return _wrapper(self._members(fields), _as_only)
-        texts = tuple(field.key for field in fields if field.required and field.type == "string")
-        return _object(self._members(fields), texts)
+                return _wrapper(members, _as_one_or_list)
+        facts = self.messages[name]
+        if facts[0].is_keyless:
+            return _wrapper(members, _as_only)
+        return _object(members, tuple(fact.key for fact in facts if fact.required and fact.type == "string"))
 
     def _members(self, fields: tuple[Field, ...]) -> Mapping[int, _Member]:
         return dict(self._member(field) for field in fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from specmux_converters.codecs.go_scalars import is_plain_string
@@ -20,8 +21,13 @@ _SIMPLE_KEY_MAX: Final = 128
 # is_printable of yamlprivateh.go counts bytes of UTF-8: everything beyond U+FFFF is "special" to it.
 _SPECIAL: Final = re.compile("[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
 _ESCAPED: Final = re.compile('["\\\\\u2028\u2029]|[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]')
+_ANY: Final = re.compile(".", re.DOTALL)
 _BREAKS: Final = "\n\r\x85\u2028\u2029"
 _BREAK: Final = re.compile(f"[{_BREAKS}]")
+_TAB_OR_BREAK: Final = re.compile(f"[\t{_BREAKS}]")
+_SPACE_BREAK: Final = re.compile(f" [{_BREAKS}]")
+_BREAK_SPACE: Final = re.compile(f"[{_BREAKS}] ")
+_BREAK_TEXT: Final = re.compile(f"([{_BREAKS}])(?=[^{_BREAKS}])")
 _INDICATORS: Final = re.compile(
     r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`]|[?:](?:[ \t]|\Z)|-(?:[ \t]|\Z)"  # at the start
     rf"|.*(?::(?:[ \t]|\Z)|[ \t{_BREAKS}\0]#)",  # anywhere
@@ -29,7 +35,7 @@ _INDICATORS: Final = re.compile(
 )
 _SIMPLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./]*(?:[ :-][A-Za-z0-9_./]+)*", re.ASCII)
 """Texts without a place for any trouble: the quick way for nearly all of them."""
-_RESOLVED: Final = frozenset(("true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"))
+_WORDS: Final = frozenset(("true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"))
 _ESCAPES: Final = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
     '"': '"', "\\": "\\", "\x85": "N", "\xa0": "_", "\u2028": "L", "\u2029": "P",
@@ -105,7 +111,7 @@ def _other(value: Any) -> str:
     if type(value) is int:
         return str(value)
     if type(value) is float:
-        return write_float(value)
+        return _float(value)
     if value == {} and isinstance(value, dict):
         return "{}"
     if value == [] and isinstance(value, list):
@@ -113,34 +119,52 @@ def _other(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
-def write_float(value: float) -> str:
-    return repr(value)
+def _float(value: float) -> str:
+    """A float as it most likely stood in the JSON text, which go-yaml keeps and a parsed document has not.
+
+    Very large and very small ones as Go's encoding/json writes them ("1e+21", "1e-7"), whole numbers beyond
+    64 bits without a point; "1.0" has its point, since "1" would have become an integer.
+    """
+    if value - value != 0:
+        raise TypeError("a number that is not finite is not a JSON value")
+    size = abs(value)
+    if size != 0 and not 1e-6 <= size < 1e21:
+        mantissa, _, exponent = repr(value).partition("e")
+        return f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
+    digits = format(Decimal(repr(value)), "f")
+    return digits if "." in digits or size >= 2**63 else digits + ".0"
 
 
 def _string(text: str, indent: int) -> str:
-    """A string that is a value, with the end of its line."""
-    if "\n" in text and not _SPECIAL.search(text) and not _blocked(text):
-        return _literal(text, indent)
-    return _inline(text) + "\n"
-
-
-def _blocked(text: str) -> bool:
-    return text[-1] == " " or re.search(f" [{_BREAKS}]", text) is not None
+    """A string where it may take several lines, with the end of the last one."""
+    if _SIMPLE.fullmatch(text) and text not in _WORDS:
+        return text + "\n"
+    if not _BREAK.search(text) or _SPECIAL.search(text) or _SPACE_BREAK.search(text):
+        return _inline(text) + "\n"
+    if "\n" in text:
+        return _literal(text, indent) if text[-1] != " " else _double_quoted(text) + "\n"
+    if "\t" in text or _BREAK_SPACE.search(text) or not is_plain_string(text):
+        return _double_quoted(text) + "\n"
+    return _single_quoted(_BREAK_TEXT.sub("\\1" + " " * indent, text)) + "\n"
 
 
 def _inline(text: str) -> str:
     """A string on one line: plain where it can be, else quoted."""
-    if _SIMPLE.fullmatch(text) and text not in _RESOLVED:
-        return text
-    if _SPECIAL.search(text) or "\t" in text or "\n" in text or not text or not is_plain_string(text):
+    if not text or _SPECIAL.search(text) or _TAB_OR_BREAK.search(text) or not is_plain_string(text):
         return _double_quoted(text)
     if text[0] == " " or text[-1] == " " or _INDICATORS.match(text):
-        return "'" + text.replace("'", "''") + "'"
+        return _single_quoted(text)
     return text
 
 
+def _single_quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _double_quoted(text: str) -> str:
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
+    # is_bom of yamlprivateh.go looks at the start of the text, wherever in it the emitter is.
+    escaped = _ANY if text.startswith("\ufeff") else _ESCAPED
+    return '"' + escaped.sub(_escape, text) + '"'
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -163,7 +187,7 @@ def _literal(text: str, indent: int) -> str:
     else:
         chomp = ""
     margin = " " * indent
-    lines = text.split("\n")
-    ended = lines[-1] == ""
-    body = "\n".join(margin + line if line else "" for line in lines)
-    return f"|{hint}{chomp}\n{body}" + ("" if ended else "\n")
+    body = _BREAK_TEXT.sub("\\1" + margin, text)
+    if text[0] not in _BREAKS:
+        body = margin + body
+    return f"|{hint}{chomp}\n{body}" + ("" if text[-1] in _BREAKS else "\n")

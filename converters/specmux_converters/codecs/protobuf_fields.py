@@ -1,0 +1,176 @@
+"""Fields of a Protobuf message, each from the JSON value that gnostic's compiler would read it from.
+
+A value of an unexpected type is what gnostic makes of such a YAML node (its compiler/helpers.go): null and
+whole numbers are texts, a scalar is an object without entries. What it refuses, or panics on, is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs.go_scalars import INT64_MAX
+from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed, varint
+from specmux_converters.codecs.yaml_writer import write_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Write: TypeAlias = Callable[[Any, Fragments], bytes]
+"""A JSON value to a message body, or to whole fields with their keys."""
+
+NAME: Final = key(1, LENGTH)
+VALUE: Final = key(2, LENGTH)
+
+
+class RefusedError(Exception):
+    """Why the value cannot be written; the keys that lead to it gather in ``path`` while this rises."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path: list[str] = []
+
+
+def pairs(value: Any) -> Iterable[tuple[str, Any]]:
+    """The entries of what should be an object. gnostic takes a scalar for an empty one, an array for keys and
+    values by turns; it panics where the last value is missing."""
+    if type(value) is dict:
+        return value.items()
+    if type(value) is not list:
+        return ()
+    keys = [(_text(item), index + 1) for index, item in enumerate(value) if index % 2 == 0]
+    if keys and keys[-1][0] is not None and keys[-1][1] == len(value):
+        raise RefusedError("an array where an object belongs")
+    return [(name, value[index]) for name, index in keys if name is not None]
+
+
+def message_field(prefix: bytes, body: Write) -> Write:
+    def write(value: Any, fragments: Fragments) -> bytes:
+        return prefixed(prefix, body(value, fragments))
+
+    return write
+
+
+def repeated_field(prefix: bytes, body: Write) -> Write:
+    def write(value: Any, fragments: Fragments) -> bytes:
+        # gnostic skips what is not a list here, where it refuses it for a list of strings.
+        items = value if type(value) is list else ()
+        return b"".join([prefixed(prefix, body(item, fragments)) for item in items])
+
+    return write
+
+
+def string_field(prefix: bytes) -> Write:
+    def write(value: Any, _: Fragments) -> bytes:
+        text = value if type(value) is str else _text(value)
+        if text is None:
+            raise RefusedError(f"a string is wanted, not {_kind(value)}")
+        return prefixed(prefix, _utf8(text)) if text else b""
+
+    return write
+
+
+def lax_string_field(prefix: bytes) -> Write:
+    def write(value: Any, _: Fragments) -> bytes:
+        text = _text(value)
+        return prefixed(prefix, _utf8(text)) if text else b""
+
+    return write
+
+
+def strings_field(prefix: bytes) -> Write:
+    def write(value: Any, _: Fragments) -> bytes:
+        if type(value) is not list:
+            raise RefusedError(f"an array is wanted, not {_kind(value)}")
+        texts = [_text(item) for item in value]
+        return b"".join([prefixed(prefix, _utf8(text)) for text in texts if text is not None])
+
+    return write
+
+
+def bool_field(prefix: bytes) -> Write:
+    def write(value: Any, _: Fragments) -> bytes:
+        if type(value) is not bool:
+            raise RefusedError(f"a boolean is wanted, not {_kind(value)}")
+        return prefix + b"\1" if value else b""
+
+    return write
+
+
+def int_field(prefix: bytes) -> Write:
+    def write(value: Any, _: Fragments) -> bytes:
+        if type(value) is not int or not _is_int64(value):
+            raise RefusedError(f"a 64-bit integer is wanted, not {_kind(value)}")
+        return prefix + varint(value) if value else b""
+
+    return write
+
+
+def double_field(prefix: bytes) -> Write:
+    def write(value: Any, _: Fragments) -> bytes:
+        if type(value) is not int and type(value) is not float:
+            raise RefusedError(f"a number is wanted, not {_kind(value)}")
+        body = _double(value)
+        return prefix + body if body != _ZERO else b""
+
+    return write
+
+
+def _double(value: float) -> bytes:
+    return struct.pack("<d", value)
+
+
+_ZERO: Final = _double(0.0)
+
+
+def write_any(value: Any, _: Fragments) -> bytes:
+    try:
+        return prefixed(VALUE, _utf8(write_yaml(value)))
+    except TypeError as error:
+        raise RefusedError(str(error)) from error
+
+
+def write_default(value: Any, _: Fragments) -> bytes:
+    """DefaultType: what is no scalar leaves it empty, as gnostic does."""
+    match value:
+        case bool():
+            return key(2, VARINT) + (b"\1" if value else b"\0")
+        case int():
+            return key(1, FIXED64) + _double(value if _is_int64(value) else 0)
+        case float():
+            return key(1, FIXED64) + _double(value)
+        case str():
+            return prefixed(key(3, LENGTH), _utf8(value))
+    return b""
+
+
+def write_string_array(value: Any, _: Fragments) -> bytes:
+    items = value if type(value) is list else [part for pair in pairs(value) for part in pair]
+    return b"".join([prefixed(NAME, _utf8(_text(item) or "")) for item in items])
+
+
+def _text(value: Any) -> str | None:
+    """A scalar that gnostic takes for a string: text, null and whole numbers."""
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    return str(value) if type(value) is int else None
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise RefusedError("text with a lone surrogate") from error
+
+
+def _is_int64(value: int) -> bool:
+    return -INT64_MAX - 1 <= value <= INT64_MAX
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else type(value).__name__
