@@ -16,6 +16,9 @@ from specmux_converters.swagger2.trace import Trace
 Profile: TypeAlias = Literal["kubernetes", "oas"]
 """``kubernetes``: what an apiserver publishes and kubectl reads. ``oas``: all of Swagger 2.0."""
 
+SWAGGER_VERSIONS: Final = ("2.0", 2.0)
+"""The number is what an unquoted 2.0 in YAML is."""
+
 ANY_MEDIA_TYPE: Final = "*/*"
 """What a body is when neither the operation nor the document names a media type."""
 
@@ -106,7 +109,7 @@ class Source:
 
 def read_source(document: Document, profile: Profile, trace: Trace) -> Source:
     """Raises InvalidDocument when the document is no Swagger 2.0, or a shared part has the wrong type."""
-    if document.get("swagger") != "2.0":
+    if document.get("swagger") not in SWAGGER_VERSIONS:
         trace.refuse('not a Swagger 2.0 document: "swagger" is not "2.0"')
     return Source(
         document=document,
