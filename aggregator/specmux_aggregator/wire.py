@@ -6,6 +6,7 @@ empty line by whoever writes it, so one value serves every request, connection a
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from email.utils import formatdate
@@ -96,20 +97,27 @@ def refusal(status: int, reason: str, message: str) -> Prepared:
 class TimeLines:
     """The Date line, and Date with Expires, each built once per second. Both end with the empty line."""
 
-    __slots__ = ("_clock", "_dated", "_expiring", "_second")
+    __slots__ = ("_clock", "_dated", "_expiring", "_until")
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._second = -1
+        self._until = -math.inf
         self._dated = self._expiring = b""
 
-    def end_of_head(self, prepared: Prepared) -> bytes:
-        """What follows ``prepared.head``: the time lines and the empty line."""
-        now = int(self._clock())
-        if now != self._second:
-            date = f"Date: {formatdate(now, usegmt=True)}\r\n"
-            expires = f"Expires: {formatdate(now + YEAR, usegmt=True)}\r\n"
-            self._dated = f"{date}\r\n".encode()
-            self._expiring = f"{date}{expires}\r\n".encode()
-            self._second = now
+    def end_of_head(self, prepared: Prepared, now: float) -> bytes:
+        """What follows ``prepared.head``: the time lines and the empty line. ``now`` is monotonic seconds.
+
+        The wall clock is asked once in each of its seconds, so a clock that was set is noticed within one.
+        """
+        if now >= self._until:
+            self._renew(now)
         return self._expiring if prepared.is_immutable else self._dated
+
+    def _renew(self, now: float) -> None:
+        wall = self._clock()
+        second = math.floor(wall)
+        date = f"Date: {formatdate(second, usegmt=True)}\r\n"
+        expires = f"Expires: {formatdate(second + YEAR, usegmt=True)}\r\n"
+        self._dated = f"{date}\r\n".encode()
+        self._expiring = f"{date}{expires}\r\n".encode()
+        self._until = now + (second + 1 - wall)

@@ -1,0 +1,74 @@
+"""The certificate of the TLS listener, read again when its files change.
+
+Reloading a context that is in use breaks running handshakes, so each reading makes a fresh one, and the
+listener's own context only hands new handshakes over to it (``sni_callback``). Files that do not load, half
+written ones among them, leave the certificate as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from typing import TYPE_CHECKING
+
+from specmux_aggregator.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+Stamp = tuple[tuple[int, int, int], ...]
+"""Inode, size and modification time (ns) of each file: a ConfigMap or Secret swaps a symlink, so all may
+change.
+"""
+
+
+class Certificates:
+    """A certificate chain and its key, current as of the last ``refresh``."""
+
+    def __init__(self, cert_file: Path, key_file: Path | None) -> None:
+        """Raises InvalidConfig when the files cannot be used."""
+        self._files = (cert_file,) if key_file is None else (cert_file, key_file)
+        try:
+            self._stamp = self._stamps()
+            self._current = self._load()
+            self.context = self._load()
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidConfig(
+                f"cannot use the certificate: {error}", where="listen.tls_cert_file"
+            ) from error
+        self.context.sni_callback = self._hand_over
+
+    def refresh(self) -> bool | None:
+        """Look at the files, and load them if they changed. Blocks for a few file reads.
+
+        True: new ones are used from now on; False: they changed, but cannot be used; None: nothing changed.
+        """
+        try:
+            stamp = self._stamps()
+            if stamp == self._stamp:
+                return None
+            self._current = self._load()
+        except (OSError, ssl.SSLError) as error:
+            log.warning("the certificate was not reloaded: %s", error)
+            return False
+        # Only a stamp that was taken before a load that worked counts as seen: files that changed again in
+        # between are read again.
+        self._stamp = stamp
+        log.info("the certificate was reloaded")
+        return True
+
+    def _hand_over(self, tls: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        tls.context = self._current
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        context.load_cert_chain(*self._files)
+        return context
+
+    def _stamps(self) -> Stamp:
+        stats = (path.stat() for path in self._files)
+        return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats)

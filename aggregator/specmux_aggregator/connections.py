@@ -1,0 +1,279 @@
+"""Connections of clients: aiohttp's, with a cap, more deadlines, and our own words for bad input.
+
+aiohttp knows one timeout, for an idle connection. ``Connections.sweep`` adds two: for a head that does not
+end (slow loris), and for an answer that is not read (aiohttp waits for such a client for ever).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLError, LineTooLong
+from aiohttp.web_protocol import RequestHandler
+
+from specmux_aggregator.responses import WireResponse
+from specmux_aggregator.wire import TimeLines, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.http import RawRequestMessage
+    from aiohttp.streams import StreamReader
+
+    from specmux_aggregator.model import Prepared
+    from specmux_aggregator.request_stats import RequestStats
+    from specmux_aggregator.settings import Listen
+
+log = logging.getLogger(__name__)
+
+END_OF_HEAD: Final = b"\r\n\r\n"
+LINE_MAX: Final = 8190  # bytes of a request line, and of one header field
+HEADERS_MAX: Final = 128
+LINGER: Final = 2.0  # seconds for which the rest of an unwanted request body is read and dropped
+FOREIGN_MAX: Final = 120  # characters of a client's bytes in a log line
+
+TOO_LONG: Final = refusal(400, "BadRequest", f"a line of the request's head is longer than {LINE_MAX} bytes")
+BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is malformed")
+BAD_METHOD: Final = refusal(400, "BadRequest", "the request's method is unknown")
+BAD_HEADER: Final = refusal(400, "BadRequest", "a header field of the request is malformed")
+MALFORMED: Final = refusal(400, "BadRequest", "the request is malformed")
+FAILED: Final = refusal(500, "InternalError", "the request could not be answered")
+
+
+class WireRequest(web.BaseRequest):
+    """aiohttp's request, with the parsed message and what follows it in reach."""
+
+    def __init__(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: Connection,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(message, payload, protocol, writer, task, loop)
+        self.message = message
+        self.connection = protocol
+
+
+class Connection(RequestHandler):
+    """One client's connection."""
+
+    __slots__ = ("_is_half_closed", "_is_refused", "_partial_since", "_stalled", "connections", "slices")
+
+    def __init__(self, connections: Connections, **settings: Any) -> None:
+        super().__init__(connections, **settings)
+        self.connections = connections
+        self._is_refused = False
+        self._is_half_closed = False
+        self._partial_since = 0.0
+        """Monotonic seconds since when the head of a request is awaited; 0: none has begun."""
+        self._stalled = (0.0, 0, 0)
+        """Since when the write buffer is what it is; its bytes; ``slices`` then."""
+        self.slices = 0
+        """Pieces of large bodies written so far: tells a full buffer that moves from one that does not."""
+
+    @property
+    def is_drained(self) -> bool:
+        """The client will send nothing more, and all it sent was taken up."""
+        return self._is_half_closed and not self._messages
+
+    @property
+    def is_idle(self) -> bool:
+        """No request is being answered, and none is queued."""
+        return self._waiter is not None and not self._waiter.done() and not self._messages
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._partial_since = time.monotonic()
+        self._is_refused = not self.connections.admit(self)
+        super().connection_made(transport)
+        if self._is_refused:
+            self.force_close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self.connections.release(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        count = self._request_count
+        super().data_received(data)
+        if self._request_count == count:
+            if data and not self._partial_since:
+                self._partial_since = time.monotonic()
+        elif data.endswith(END_OF_HEAD):
+            self._partial_since = 0.0
+        else:
+            # A body, or the start of another head. After a request with a body, then, the next head is due
+            # within the header timeout.
+            self._partial_since = time.monotonic()
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # asyncio's signature, narrowed there
+        """Keep the connection until what was asked is answered: a client may close its side first (RFC 9112
+        9.6).
+        """
+        if self.is_idle or self.ssl_context is not None:  # TLS has no half-closed state in asyncio
+            return None
+        self._is_half_closed = True
+        return True
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to what aiohttp's parser refused, and to a bug of ours. The connection ends with it."""
+        stats = self.connections.stats
+        if status >= 500:
+            log.error("%s %s failed", request.method, cut(request.path), exc_info=exc)
+            prepared = FAILED
+        else:
+            stats.malformed += 1
+            prepared = _answer_to(exc)
+            # The parser's own message may quote a header field, and with it a credential.
+            log.info("malformed request from %s: %s", request.remote, type(exc).__name__)
+        return WireResponse(prepared, connection=self, started=time.monotonic(), is_last=True)
+
+    def overdue(self, now: float, listen: Listen) -> str | None:
+        """Why this connection should be cut; None: it should not."""
+        transport = self.transport
+        if transport is None:
+            return None
+        if self.is_idle and self._is_half_closed:
+            return "half_closed"
+        if self._partial_since and self.is_idle and now - self._partial_since > listen.header_timeout:
+            return "header_timeout"
+        waiting = transport.get_write_buffer_size()
+        since, before, slices = self._stalled
+        if waiting == 0 or waiting != before or slices != self.slices:
+            self._stalled = (now, waiting, self.slices)
+        elif now - since > listen.write_timeout:
+            return "write_stall"
+        return None
+
+    def cut_off(self) -> None:
+        """End the connection at once, whatever waits to be written."""
+        transport = self.transport
+        self.force_close()
+        if transport is not None:
+            transport.abort()
+
+    def close_when_answered(self) -> None:
+        """End the connection now if it is idle, else after the running answer."""
+        if self.is_idle:
+            self.force_close()
+        else:
+            self.close()
+
+
+class Connections(web.Server):
+    """Makes the connections of one listener and keeps them in view. Lives in one event loop."""
+
+    def __init__(
+        self,
+        handler: Callable[[WireRequest], Awaitable[web.StreamResponse]],
+        listen: Listen,
+        *,
+        stats: RequestStats,
+        connection_class: type[Connection] = Connection,
+    ) -> None:
+        # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
+        super().__init__(handler, request_factory=self._request, handler_cancellation=True)  # type: ignore[arg-type]
+        self.stats = stats
+        self.lines = TimeLines()
+        self.listen = listen
+        self._connection_class = connection_class
+        self._open: set[Connection] = set()
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
+
+    def __call__(self) -> RequestHandler:
+        return self._connection_class(
+            self,
+            loop=asyncio.get_running_loop(),
+            keepalive_timeout=self.listen.keepalive_timeout,
+            access_log=None,
+            logger=log,
+            max_line_size=LINE_MAX,
+            max_field_size=LINE_MAX,
+            max_headers=HEADERS_MAX,
+            lingering_time=LINGER,
+            auto_decompress=False,  # bodies are only ever dropped
+        )
+
+    def admit(self, connection: Connection) -> bool:
+        """Count a new connection; False when the cap is reached."""
+        if len(self._open) >= self.listen.max_connections:
+            self.stats.connections_refused += 1
+            return False
+        self._open.add(connection)
+        self.stats.connections = len(self._open)
+        self._is_empty.clear()
+        return True
+
+    def release(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        self.stats.connections = len(self._open)
+        if not self._open:
+            self._is_empty.set()
+
+    def sweep(self, now: float) -> None:
+        """Cut the connections that are overdue. ``now`` is monotonic seconds."""
+        for connection in tuple(self._open):
+            match connection.overdue(now, self.listen):
+                case None:
+                    continue
+                case "header_timeout":
+                    self.stats.header_timeouts += 1
+                case "write_stall":
+                    self.stats.write_stalls += 1
+                    self.stats.disconnects += 1
+            connection.cut_off()
+
+    async def drain(self, seconds: float) -> None:
+        """Close what is idle, let running answers finish for ``seconds``, then cut what is left."""
+        for connection in tuple(self._open):
+            connection.close_when_answered()
+        try:
+            await asyncio.wait_for(self._is_empty.wait(), seconds)
+        except TimeoutError:
+            for connection in tuple(self._open):
+                connection.cut_off()
+            await self.shutdown(LINGER)
+
+    def _request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> WireRequest:
+        assert isinstance(protocol, Connection)
+        return WireRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
+
+
+def cut(text: str) -> str:
+    """A client's text for a log line: printable ASCII, bounded."""
+    shown = ascii(text[:FOREIGN_MAX])[1:-1]
+    return shown if len(text) <= FOREIGN_MAX else f"{shown}… ({len(text)} characters)"
+
+
+def _answer_to(exc: BaseException | None) -> Prepared:
+    match exc:
+        case LineTooLong():
+            return TOO_LONG
+        case BadHttpMethod():
+            return BAD_METHOD
+        case InvalidURLError():
+            return BAD_TARGET
+        case InvalidHeader():
+            return BAD_HEADER
+    return MALFORMED

@@ -1,0 +1,84 @@
+"""A parsed HTTP message as the service sees it, and the messages that never reach the service. Pure.
+
+aiohttp's parser (llhttp) has already refused what breaks the framing. What is left to refuse here is well
+framed: a version we do not speak, a Host that is none, an expectation we do not know.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import HttpVersion10, HttpVersion11, hdrs
+
+from specmux_aggregator.model import Prepared, Request
+from specmux_aggregator.wire import refusal
+
+if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
+    from multidict import CIMultiDictProxy
+
+Fields = tuple[str, str, str | None, str | None, str | None, str | None]
+"""Method, target, Accept, Accept-Encoding, If-None-Match, If-Match: all that an answer can depend on."""
+
+HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~!$&'()*+,;=%]*)(?::[0-9]*)?\Z")
+"""uri-host [":" port] (RFC 9110 7.2); empty is allowed."""
+
+BAD_VERSION: Final = refusal(505, "HTTPVersionNotSupported", "this server speaks HTTP/1.0 and HTTP/1.1")
+BAD_HOST: Final = refusal(400, "BadRequest", "the Host field is not a host")
+BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is not ASCII")
+BAD_EXPECTATION: Final = refusal(417, "ExpectationFailed", "only 100-continue can be expected")
+
+
+def refused(message: RawRequestMessage) -> Prepared | None:
+    """The answer to a message that must not reach the service; None for all others."""
+    if message.version not in (HttpVersion10, HttpVersion11):
+        return BAD_VERSION
+    if not is_host(message.headers.get(hdrs.HOST, "")):
+        return BAD_HOST
+    if not message.path.isascii():
+        return BAD_TARGET
+    if message.version == HttpVersion11 and hdrs.EXPECT in message.headers:
+        # 100 (Continue) is never sent: no request body is ever needed, so the final answer can come at once
+        # (RFC 9110 10.1.1).
+        expected = message.headers.getall(hdrs.EXPECT)
+        if any(value.lower() != "100-continue" for value in expected):
+            return BAD_EXPECTATION
+    return None
+
+
+def fields_of(message: RawRequestMessage) -> Fields:
+    """The fields as on the wire: repeated ones joined (RFC 9110 5.3), an absolute target without origin."""
+    target = message.path
+    if not target.startswith("/"):
+        # RFC 9112 3.2.2: the absolute form must be understood. "*" and an authority have no path of ours.
+        url = message.url
+        target = f"{url.raw_path}?{url.raw_query_string}" if url.absolute and url.scheme else target
+    headers = message.headers
+    return (
+        message.method,
+        target,
+        _joined(headers, hdrs.ACCEPT),
+        _joined(headers, hdrs.ACCEPT_ENCODING),
+        _joined(headers, hdrs.IF_NONE_MATCH),
+        _joined(headers, hdrs.IF_MATCH),
+    )
+
+
+def request_of(fields: Fields) -> Request:
+    method, target, accept, accept_encoding, if_none_match, if_match = fields
+    path, _, query = target.partition("?")
+    return Request(method, path, query, accept, accept_encoding, if_none_match, if_match)
+
+
+@lru_cache(maxsize=256)
+def is_host(value: str) -> bool:
+    return len(value) <= 255 + 6 and HOST.match(value) is not None
+
+
+def _joined(headers: CIMultiDictProxy[str], name: str) -> str | None:
+    values = headers.getall(name, None)
+    if values is None:
+        return None
+    return values[0] if len(values) == 1 else ", ".join(values)

@@ -1,0 +1,172 @@
+"""The HTTP server: a listener, and the way of a request from aiohttp to the service and back.
+
+Two tiers answer with the same bytes. The ordinary one is here: right for every request. The accelerator
+(accelerator.py) answers the plain ones earlier, and leaves all others to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+from aiohttp import hdrs
+from aiohttp.http import HttpRequestParser
+
+from specmux_aggregator.certificates import Certificates
+from specmux_aggregator.connections import Connections, WireRequest, cut
+from specmux_aggregator.errors import SpecmuxError
+from specmux_aggregator.request_stats import RequestStats
+from specmux_aggregator.requests import fields_of, refused, request_of
+from specmux_aggregator.responses import WireResponse
+
+if TYPE_CHECKING:
+    from specmux_aggregator.model import Prepared, Request
+    from specmux_aggregator.settings import Listen
+
+log = logging.getLogger(__name__)
+
+BACKLOG: Final = 1024
+SWEEP_MAX: Final = 1.0  # seconds between looks at the connections, at most
+CERTIFICATE_INTERVAL: Final = 5.0  # seconds between looks at the certificate's files
+BODY_MAX: Final = 64 * 1024  # bytes of a request body after which the connection is not used again
+
+
+class Service(Protocol):
+    """What answers. Its answers depend on nothing but the Request, the generation and ``good_until``."""
+
+    @property
+    def generation(self) -> int:
+        """Changes whenever an answer that was given may have become stale."""
+
+    def immediate(self, request: Request) -> Prepared | None:
+        """The answer if it is at hand; None if it has to be waited for."""
+
+    async def respond(self, request: Request) -> Prepared:
+        """The answer, always. Raises nothing but CancelledError."""
+
+
+class HTTPServer:
+    """Serves one address. Start once, stop once, in one event loop."""
+
+    def __init__(
+        self,
+        service: Service,
+        listen: Listen,
+        *,
+        stats: RequestStats | None = None,
+        slow_request: float = 1.0,
+    ) -> None:
+        """``slow_request``: seconds after which a request is logged."""
+        self._service = service
+        self._listen = listen
+        self.stats = RequestStats() if stats is None else stats
+        self._slow_request = slow_request
+        self._is_stopping = False
+        self._certificates: Certificates | None = None
+        self._connections: Connections | None = None
+        self._listener: asyncio.Server | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    async def start(self) -> tuple[str, int]:
+        """Listen; returns the address and port that were bound.
+
+        Raises SpecmuxError when the address cannot be bound or aiohttp has no C parser, and InvalidConfig
+        when the certificate cannot be used.
+        """
+        require_c_parser()
+        listen = self._listen
+        if listen.tls_cert_file is not None:
+            self._certificates = Certificates(listen.tls_cert_file, listen.tls_key_file)
+        self._connections = Connections(self._handle, listen, stats=self.stats)
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._connections,
+                listen.address,
+                listen.port,
+                ssl=None if self._certificates is None else self._certificates.context,
+                backlog=BACKLOG,
+            )
+        except OSError as error:
+            raise SpecmuxError(f"cannot listen on {listen.address}:{listen.port}: {error}") from error
+        self._watch = asyncio.create_task(self._watch_over(self._connections))
+        host, port = self._listener.sockets[0].getsockname()[:2]
+        return host, port
+
+    async def stop(self) -> None:
+        """Stop accepting, finish what runs within ``listen.shutdown_timeout``, then cut what is left."""
+        self._is_stopping = True
+        if self._watch is not None:
+            self._watch.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watch
+        if self._listener is not None:
+            self._listener.close()
+        if self._connections is not None:
+            await self._connections.drain(self._listen.shutdown_timeout)
+
+    async def _handle(self, request: WireRequest) -> WireResponse:
+        started = time.monotonic()
+        stats = self.stats
+        stats.in_flight += 1
+        try:
+            prepared = refused(request.message)
+            if prepared is None:
+                asked = request_of(fields_of(request.message))
+                prepared = self._service.immediate(asked)
+                if prepared is None:
+                    prepared = await self._service.respond(asked)
+            else:
+                stats.malformed += 1
+        except asyncio.CancelledError:
+            stats.disconnects += 1
+            raise
+        finally:
+            stats.in_flight -= 1
+        self._note(request, prepared, time.monotonic() - started)
+        return WireResponse(
+            prepared,
+            connection=request.connection,
+            started=started,
+            is_last=self._is_stopping or is_last(request, prepared),
+        )
+
+    def _note(self, request: WireRequest, prepared: Prepared, seconds: float) -> None:
+        if prepared.status >= 500:
+            log.warning("%s %s: %d", request.method, cut(request.path), prepared.status)
+        elif seconds > self._slow_request:
+            log.warning("%s %s: %d after %.3f s", request.method, cut(request.path), prepared.status, seconds)
+
+    async def _watch_over(self, connections: Connections) -> None:
+        listen = self._listen
+        pause = min(SWEEP_MAX, listen.header_timeout / 4, listen.write_timeout / 4)
+        look_at = time.monotonic() + CERTIFICATE_INTERVAL
+        while True:
+            await asyncio.sleep(pause)
+            now = time.monotonic()
+            connections.sweep(now)
+            if self._certificates is not None and now >= look_at:
+                look_at = now + CERTIFICATE_INTERVAL
+                await asyncio.to_thread(self._certificates.refresh)
+
+
+def require_c_parser() -> None:
+    """Raises SpecmuxError when aiohttp would parse in Python: slower, and with other rules for bad input."""
+    if HttpRequestParser.__module__ != "aiohttp._http_parser":
+        raise SpecmuxError(
+            "aiohttp has no C parser here: it was built without a compiler, or AIOHTTP_NO_EXTENSIONS is set"
+        )
+
+
+def is_last(request: WireRequest, prepared: Prepared) -> bool:
+    """Whether the connection ends with this answer."""
+    message = request.message
+    if message.should_close or prepared.status in (400, 417, 505):
+        return True
+    if message.upgrade or message.method == "CONNECT":
+        # The parser stops at these, and drops what followed unless the protocol changes. It never does here.
+        return True
+    # The body of a request is dropped; one that is large or of unknown length is not worth the wait.
+    return message.chunked or int(message.headers.get(hdrs.CONTENT_LENGTH, "0")) > BODY_MAX
