@@ -57,11 +57,11 @@ def retry_after(field: str | None, *, now: float) -> float | None:
     if field.isascii() and field.isdigit():
         seconds = float(field[:10])
     else:
-        date = email.utils.parsedate_tz(field)
-        if date is None:
-            return None
         try:
-            seconds = email.utils.mktime_tz(date) - now
-        except (ValueError, OverflowError):
+            date = email.utils.parsedate_to_datetime(field)
+        except ValueError:
             return None
+        if date.tzinfo is None:  # "-0000", which no HTTP-date has (RFC 9110 5.6.7)
+            return None
+        seconds = date.timestamp() - now
     return min(max(seconds, 0.0), RETRY_AFTER_MAX)

@@ -27,7 +27,7 @@ async def watch_config(
     """Yields Settings that differ from those yielded last (at first from ``current``), and an InvalidConfig
     once for each content that is refused, or for a file that cannot be read.
 
-    ``reread``, cleared here, makes it look at once and yield what it reads, news or not. It never ends: cancel it.
+    ``reread``, cleared here, makes it look at once and yield what it reads, news or not. It never ends.
     """
     seen: bytes | str | None = None
     last: Settings | InvalidConfig = current

@@ -40,8 +40,8 @@ def failure_of(error: Exception, polling: Polling) -> Failure:
             return Failure(Cause.TIMEOUT, f"silent for {polling.idle_timeout:g} s")
         case TimeoutError() if error.errno is None:
             return Failure(Cause.TIMEOUT, f"no whole answer within {polling.total_timeout:g} s")
-        case aiohttp.ClientConnectorCertificateError():
-            return Failure(Cause.BAD_TLS, _certificate_fault(error.certificate_error))
+        case aiohttp.ClientConnectorCertificateError(args=(_, certificate_error)):
+            return Failure(Cause.BAD_TLS, _certificate_fault(certificate_error))
         case aiohttp.ClientConnectorDNSError():
             return Failure(Cause.UNRESOLVED, "the host name does not resolve")
         case aiohttp.ClientSSLError() | ssl.SSLError():

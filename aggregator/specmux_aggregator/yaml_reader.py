@@ -76,7 +76,7 @@ class YAMLReader:
         return list(node.value)
 
     def scalar(self, node: yaml.Node, key: str, wanted: type, read: Callable[[str], object]) -> Any:
-        """What ``read`` makes of a scalar's text, once YAML agrees that it is one; None with a fault otherwise."""
+        """What ``read`` makes of a scalar's text, once YAML agrees on its type; else None, and a fault."""
         if not isinstance(node, yaml.ScalarNode):
             self.fault(node, key, "wants a single value")
             return None
@@ -98,7 +98,7 @@ class YAMLReader:
         self._faults.append((node.start_mark.line + 1, f"{key}: {reason}" if key else reason))
 
     def finish(self) -> None:
-        """Raises InvalidConfig when anything was wrong: a fault per line of its message, in the file's order."""
+        """Raises InvalidConfig when anything was wrong: one fault to a line, in the file's order."""
         faults = sorted(set(self._faults))
         if not faults:
             return
