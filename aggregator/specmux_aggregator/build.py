@@ -21,8 +21,10 @@ from specmux_converters.document import Document, Limits, canonical, content_has
 from specmux_converters.errors import ConverterError, Unrepresentable
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
-from specmux_converters.media_types import JSON, PROTOBUF_V2, MediaType
+from specmux_converters.media_types import MediaType
 from specmux_converters.parts import ConversionMemo
+from specmux_converters.recognise import Kind as DocumentKind
+from specmux_converters.recognise import kind_of, recognise
 
 Owned = frozenset[GroupVersion] | None
 """The group-versions a backend may publish; None: all."""
@@ -83,7 +85,6 @@ def build_swagger(
     body: bytes,
     coding: Coding,
     *,
-    media_type: str,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
@@ -91,7 +92,10 @@ def build_swagger(
     """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
-        document = _parse_swagger(plain, media_type, limits)
+        recognised = recognise(plain, limits=limits)
+        if recognised.kind is not DocumentKind.SWAGGER_2:
+            return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
+        (document,) = recognised.documents
         return convert_document(memo, document, provenance=Provenance.CONVERTED, owned=owned, held=held)
     except TooLarge as error:
         return Failure(Cause.TOO_LARGE, str(error))
@@ -113,13 +117,14 @@ def build_file(
     """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0 one."""
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
-        document = _parse_file(decoded(data, coding, max_bytes=limits.max_bytes), name, limits)
-        if "swagger" in document:
+        recognised = recognise(decoded(data, coding, max_bytes=limits.max_bytes), limits=limits)
+        if recognised.kind is DocumentKind.CRDS:
+            return FileBuilt((), "holds CustomResourceDefinitions, not documents")
+        (document,) = recognised.documents
+        if recognised.kind is DocumentKind.SWAGGER_2:
             return FileBuilt(
                 convert_document(memo, document, provenance=Provenance.CONVERTED, owned=owned, held=held)
             )
-        if not _is_v3(document):
-            return FileBuilt((), "is neither OpenAPI v3 nor Swagger 2.0")
         group_version = group_version_of_file(name) or _group_version_within(document)
         if group_version is None:
             return FileBuilt((), "neither its name nor its paths tell its group-version")
@@ -175,7 +180,7 @@ def check_native(body: bytes, coding: Coding, *, claimed: Hash | None, limits: L
         return Failure(Cause.TRUNCATED, str(error))
     except ConverterError as error:
         return Failure(Cause.BAD_BODY, str(error))
-    if not _is_v3(document):
+    if kind_of(document) is not DocumentKind.OPENAPI_3:
         return Failure(Cause.BAD_BODY, 'not an OpenAPI v3 document: "openapi" is missing or no 3.x')
     return Checked(len(plain), claimed is not None and hash_of(plain) == claimed.upper())
 
@@ -209,27 +214,11 @@ def _concerned(loss: Loss, conversion: Conversion) -> list[GroupVersion]:
     return list(conversion.documents)
 
 
-def _is_v3(document: Document) -> bool:
-    version = document.get("openapi")
-    return isinstance(version, str) and version.startswith("3.")
-
-
 def _group_version_within(document: Document) -> GroupVersion | None:
     """The one group-version that all paths of the document belong to."""
     paths = document.get("paths")
     keys = {group_version_of(path) for path in paths} if isinstance(paths, dict) else set()
     return keys.pop() if len(keys) == 1 else None
-
-
-def _parse_file(plain: bytes, name: str, limits: Limits) -> Document:
-    media_type = codecs.recognise(plain) or JSON
-    return codecs.decode(plain, media_type, limits=limits)
-
-
-def _parse_swagger(plain: bytes, media_type: str, limits: Limits) -> Document:
-    if "protobuf" in media_type:
-        return codecs.decode(plain, PROTOBUF_V2, limits=limits)
-    return parse(plain, limits=limits)
 
 
 def _built(

@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import click
 
+from specmux_aggregator.commands.check_config import check_config
 from specmux_aggregator.commands.demo import demo
 from specmux_aggregator.commands.serve import serve
 
@@ -22,5 +23,5 @@ def print_version() -> None:
     click.echo(f"specmux {version('specmux')}")
 
 
-for command in (serve, demo, print_version):
+for command in (serve, check_config, demo, print_version):
     main.add_command(command)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import click
 
-from specmux_aggregator.model import Backend, BackendName, Kind
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.config import ConfigSource
+from specmux_aggregator.config_flags import config_flags
+from specmux_aggregator.config_watch import watch_config
 from specmux_aggregator.process import configure_logging, run
-from specmux_aggregator.settings import Listen, Settings
 
 
 @click.command()
-@click.option("--directory", "directories", type=click.Path(path_type=Path), multiple=True)
-@click.option("--port", default=8080)
-def serve(directories: tuple[Path, ...], port: int) -> None:
-    """Serve."""
-    settings = Settings(
-        listen=Listen(port=port),
-        backends=tuple(
-            Backend(name=BackendName(path.name), kind=Kind.DIRECTORY, directory=path) for path in directories
-        ),
-    )
-    configure_logging(settings.log)
-    asyncio.run(run(settings))
+@config_flags
+def serve(source: ConfigSource) -> None:
+    """Serve the discovery and the documents of all backends until SIGTERM.
+
+    Every setting is a flag, an environment variable and a key of the file, in this order of precedence.
+    """
+    if source.file is None and not source.backends and not source.directories:
+        raise click.UsageError("nothing to serve: give --config, --backend or --directory")
+    with reported_errors():
+        settings = source.read()
+        configure_logging(settings.log)
+        asyncio.run(run(settings, changes=lambda reread: watch_config(source, settings, reread=reread)))

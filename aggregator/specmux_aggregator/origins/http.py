@@ -185,7 +185,6 @@ class HTTPOrigin:
                 build_swagger,
                 payload.body,
                 payload.coding,
-                media_type=payload.media_type,
                 owned=self._backend.group_versions,
                 held=held,
                 limits=self._limits,
