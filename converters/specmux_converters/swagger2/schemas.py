@@ -9,23 +9,58 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_converters.swagger2.defaults import fits
+from specmux_converters.swagger2.fields import (
+    ANYTHING,
+    ARRAY,
+    COUNT,
+    FLAG,
+    NUMBER,
+    OBJECT,
+    OBJECTS,
+    TEXT,
+    Kinds,
+    is_present,
+    plain_object,
+    texts,
+)
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
+_DROPPED: Final = object()
+
 TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
 
-_DATA: Final = frozenset(
-    {
-        "title", "description", "format", "default", "enum", "example", "required", "readOnly", "writeOnly",
-        "xml", "externalDocs", "deprecated", "nullable", "maximum", "minimum", "exclusiveMaximum",
-        "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
-        "maxProperties", "minProperties", "multipleOf",
-    }
-)  # fmt: skip
-"""Keywords that mean the same in both standards and hold no schema."""
+_FIELDS: Final[dict[str, Kinds]] = {
+    **dict.fromkeys(("title", "description", "format", "pattern"), TEXT),
+    **dict.fromkeys(("maximum", "minimum", "multipleOf"), NUMBER),
+    **dict.fromkeys(
+        ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), COUNT
+    ),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "uniqueItems"), FLAG),
+    **dict.fromkeys(("readOnly", "writeOnly", "deprecated", "nullable"), FLAG),
+    "example": ANYTHING,
+}
+"""Keywords that mean the same in both standards, hold no schema, and need no second look."""
 
-_PLAIN: Final = _DATA | {"type"}
+_NEVER: Final[Kinds] = frozenset()
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
+_KNOWN: Final = (
+    _FIELDS.keys()
+    | OBJECTS.keys()
+    | _LISTS
+    | {
+        "type",
+        "default",
+        "enum",
+        "required",
+        "properties",
+        "items",
+        "additionalProperties",
+        "not",
+        "discriminator",
+    }
+)
 
 
 def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -34,40 +69,79 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
         trace.refuse("a schema object is required")
     if "$ref" in node:
         return _reference(node, source, trace)
-    kind = node.get("type")
-    if (kind is None or (kind.__class__ is str and kind in TYPES)) and node.keys() <= _PLAIN:
-        checked: dict[str, Any] = node
-        return checked
-    return _keywords(node, source, trace)
+    for key, value in node.items():
+        if value.__class__ not in _FIELDS.get(key, _NEVER) and not (
+            key == "type" and value.__class__ is str and value in TYPES
+        ):
+            return _keywords(node, source, trace)
+    checked: dict[str, Any] = node
+    return checked
 
 
 def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """The schema's keywords one by one. The dict comes back changed only as a copy."""
     changed: dict[str, Any] = {}
-    unknown = False
+    is_plain = True
     for key, value in node.items():
-        if key in _PLAIN or key[:2] == "x-":
+        if value.__class__ in _FIELDS.get(key, _NEVER) or key[:2] == "x-":
             continue
-        new: Any
-        if key == "properties":
-            new = _properties(value, source, trace)
-        elif key == "items":
-            new = _items(value, source, trace)
-        elif key == "additionalProperties" or key == "not":
-            new = value if value.__class__ is bool else _at(key, value, source, trace)
-        elif key in _LISTS:
-            new = _list(key, value, source, trace)
-        elif key == "discriminator":
-            if value.__class__ is not str:
-                trace.refuse("a property name is required", key)
-            new = {"propertyName": value}
+        if key == "type":
+            is_plain = is_plain and value.__class__ is str and value in TYPES
+        elif key in _KNOWN:
+            new = _keyword(key, value, node, source, trace)
+            if new is not value:
+                changed[key] = new
         else:
-            unknown = True
-            continue
-        if new is not value:
-            changed[key] = new
-    result = {**node, **changed} if changed else node
-    return _without_v2(result, trace) if unknown or _needs_care(result) else result
+            is_plain = False
+    result = node
+    if changed:
+        result = {key: value for key, value in {**node, **changed}.items() if value is not _DROPPED}
+    return result if is_plain and node.get("x-nullable") is not True else _without_v2(result, trace)
+
+
+def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    """The value of one known keyword in v3, ``_DROPPED`` when it has none."""
+    kinds = _FIELDS.get(key)
+    if kinds is not None:
+        return value if is_present(key, value, kinds, trace) else _DROPPED
+    if key == "properties":
+        return _properties(value, source, trace)
+    if key == "items":
+        return _items(value, source, trace)
+    if key == "additionalProperties" or key == "not":
+        return value if value.__class__ is bool else _at(key, value, source, trace)
+    if key in _LISTS:
+        return _list(key, value, source, trace)
+    if key == "required" or key == "enum":
+        return _choices(key, value, trace)
+    if key == "default":
+        return _default(node, source, trace)
+    if key == "discriminator":
+        return {"propertyName": value} if is_present(key, value, TEXT, trace) else _DROPPED
+    return plain_object(key, value, trace) if is_present(key, value, OBJECT, trace) else _DROPPED
+
+
+def _choices(key: str, value: Any, trace: Trace) -> Any:
+    """``required`` and ``enum``, of which OpenAPI 3.0 allows no empty ones."""
+    if not is_present(key, value, ARRAY, trace):
+        return _DROPPED
+    if not value:
+        if key == "enum":
+            trace.lose("empty enum", "OpenAPI 3.0 has none; left out", key)
+        return _DROPPED
+    if key == "required":
+        texts({key: value}, key, trace)
+        return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
+    return value
+
+
+def _default(node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
+    value = node["default"]
+    if fits(value, node, source, trace):
+        return value
+    trace.lose("default", "does not fit its own schema; left out", "default")
+    return _DROPPED
 
 
 def _at(key: str | int, value: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -115,17 +189,10 @@ def _items(value: Any, source: Source, trace: Trace) -> Any:
     return {"anyOf": schemas, "x-items": schemas} if schemas else {"x-items": schemas}
 
 
-def _needs_care(node: dict[str, Any]) -> bool:
-    kind = node.get("type")
-    has_plain_type = kind is None or (kind.__class__ is str and kind in TYPES)
-    return not has_plain_type or node.get("x-nullable") is True
-
-
 def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
     """A copy without what only Swagger 2.0 says: unknown keywords, ``x-nullable``, types beyond one name."""
-    known = _PLAIN | _LISTS | {"properties", "items", "additionalProperties", "not", "discriminator"}
-    result = {key: value for key, value in node.items() if key in known or key[:2] == "x-"}
-    trace.keep_unknown(node, known, result)
+    result = {key: value for key, value in node.items() if key in _KNOWN or key[:2] == "x-"}
+    trace.keep_unknown(node, _KNOWN, result)
     if "type" in result:
         _type(result, trace)
     if node.get("x-nullable") is True:

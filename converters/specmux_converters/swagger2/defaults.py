@@ -1,0 +1,120 @@
+"""Whether a default is a value of its own schema.
+
+Kubernetes before 1.25 published ``default: {}`` for every struct, strings included; grpc-gateway writes
+numbers as strings. OpenAPI 3.0 calls such a document invalid.
+
+This checks what validators find wrong in practice, not all of JSON Schema: no patterns (a hostile one could
+run for ever), no formats, nothing below ``not``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from specmux_converters.swagger2.source import Source, tokens_of
+from specmux_converters.swagger2.trace import Trace
+
+_STEP_COST: Final = 256
+"""Bytes of the budget for following a reference: what refers to itself twice over would take for ever."""
+
+_CLASSES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "file": (str,),
+    "null": (type(None),),
+}
+
+
+def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[str] = frozenset()) -> bool:
+    """``schema`` is in Swagger 2.0. ``seen`` are the references followed without a step into ``value``."""
+    if not isinstance(schema, dict):
+        return True
+    ref = schema.get("$ref")
+    if isinstance(ref, str) and ref.startswith("#") and ref not in seen:
+        trace.foreign.append(ref)
+        trace.spend(_STEP_COST)
+        if not fits(value, source.resolve(tokens_of(ref)), source, trace, seen | {ref}):
+            return False
+    if value is None and (schema.get("x-nullable") is True or schema.get("nullable") is True):
+        return True
+    if not _has_type(value, schema.get("type")) or not _in_bounds(value, schema):
+        return False
+    for part in _schemas(schema, "allOf"):
+        if not fits(value, part, source, trace, seen):
+            return False
+    for key in ("anyOf", "oneOf"):
+        parts = _schemas(schema, key)
+        if parts and not any(fits(value, part, source, trace, seen) for part in parts):
+            return False
+    if isinstance(value, list):
+        items = schema.get("items")
+        return not isinstance(items, dict) or all(fits(item, items, source, trace) for item in value)
+    return not isinstance(value, dict) or _members_fit(value, schema, source, trace)
+
+
+def _has_type(value: Any, kind: Any) -> bool:
+    kinds = kind if isinstance(kind, list) else [kind]
+    classes = [cls for each in kinds if isinstance(each, str) for cls in _CLASSES.get(each, ())]
+    if value is None and "null" not in kinds:
+        return False
+    return (
+        not classes
+        or value.__class__ in classes
+        or (value.__class__ is float and int in classes and value == int(value))
+    )
+
+
+def _in_bounds(value: Any, schema: dict[str, Any]) -> bool:
+    enum = schema.get("enum")
+    if isinstance(enum, list) and enum and value not in enum:
+        return False
+    if value.__class__ in (int, float):
+        return _number_in_bounds(value, schema)
+    for cls, low, high in (
+        (str, "minLength", "maxLength"),
+        (list, "minItems", "maxItems"),
+        (dict, "minProperties", "maxProperties"),
+    ):
+        if value.__class__ is cls:
+            return len(value) >= _number(schema.get(low), 0) and len(value) <= _number(
+                schema.get(high), len(value)
+            )
+    return True
+
+
+def _number_in_bounds(value: float, schema: dict[str, Any]) -> bool:
+    low, high = _number(schema.get("minimum"), value), _number(schema.get("maximum"), value)
+    if value < low or (value == low and "minimum" in schema and schema.get("exclusiveMinimum") is True):
+        return False
+    return value < high or (
+        value == high and not ("maximum" in schema and schema.get("exclusiveMaximum") is True)
+    )
+
+
+def _number(bound: Any, otherwise: float) -> float:
+    return bound if bound.__class__ in (int, float) else otherwise
+
+
+def _members_fit(value: dict[str, Any], schema: dict[str, Any], source: Source, trace: Trace) -> bool:
+    required = schema.get("required")
+    if isinstance(required, list) and any(isinstance(name, str) and name not in value for name in required):
+        return False
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    other = schema.get("additionalProperties", True)
+    for name, member in value.items():
+        if name in known:
+            if not fits(member, known[name], source, trace):
+                return False
+        elif other is False or not fits(member, other, source, trace):
+            return False
+    return True
+
+
+def _schemas(schema: dict[str, Any], key: str) -> list[Any]:
+    value = schema.get(key)
+    return value if isinstance(value, list) else []

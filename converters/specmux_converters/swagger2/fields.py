@@ -1,0 +1,83 @@
+"""Fields that mean the same in both standards, and what their values must be.
+
+A field of another type than the standard says is refused: copied, it would make the output invalid. A null
+counts as absent (Go prints nil so), and is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, Final, TypeAlias
+
+from specmux_converters.swagger2.trace import Trace
+
+Kinds: TypeAlias = frozenset[type]
+
+TEXT: Final[Kinds] = frozenset({str})
+FLAG: Final[Kinds] = frozenset({bool})
+NUMBER: Final[Kinds] = frozenset({int, float})
+COUNT: Final[Kinds] = frozenset({int})
+ARRAY: Final[Kinds] = frozenset({list})
+OBJECT: Final[Kinds] = frozenset({dict})
+ANYTHING: Final[Kinds] = frozenset({str, bool, int, float, list, dict, type(None)})
+
+_NAMES: Final = {str: "a string", bool: "a boolean", int: "a number", list: "an array", dict: "an object"}
+
+OBJECTS: Final[Mapping[str, tuple[Mapping[str, Kinds], Set[str]]]] = {
+    "externalDocs": ({"url": TEXT, "description": TEXT}, {"url"}),
+    "contact": ({"name": TEXT, "url": TEXT, "email": TEXT}, set()),
+    "license": ({"name": TEXT, "url": TEXT}, {"name"}),
+    "xml": ({"name": TEXT, "namespace": TEXT, "prefix": TEXT, "attribute": FLAG, "wrapped": FLAG}, set()),
+}
+"""Objects without schemas inside: their fields, and those that they must have."""
+
+
+def kept(node: Mapping[str, Any], fields: Mapping[str, Kinds], trace: Trace) -> dict[str, Any]:
+    """The node's extensions and those of ``fields`` that it has, checked."""
+    result = {}
+    for key, value in node.items():
+        kinds = fields.get(key)
+        if kinds is None:
+            if key[:2] == "x-":
+                result[key] = value
+        elif value.__class__ in kinds:
+            result[key] = (
+                plain_object(key, value, trace) if value.__class__ is dict and key in OBJECTS else value
+            )
+        elif is_present(key, value, kinds, trace):
+            result[key] = value
+    return result
+
+
+def is_present(key: str, value: Any, kinds: Kinds, trace: Trace) -> bool:
+    """False for null. Raises InvalidDocument for a value of another kind."""
+    if value.__class__ in kinds:
+        return True
+    if value is None:
+        trace.lose("null", "stands for nothing; left out", key)
+        return False
+    wanted = next(name for kind, name in _NAMES.items() if kind in kinds)
+    return trace.refuse(f"{wanted} is required", key)
+
+
+def texts(node: Mapping[str, Any], key: str, trace: Trace) -> None:
+    """Raises InvalidDocument unless the array at ``key``, if there, is of strings."""
+    for index, item in enumerate(node.get(key) or ()):
+        if item.__class__ is not str:
+            trace.refuse("a string is required", key, index)
+
+
+def plain_object(key: str, value: dict[str, Any], trace: Trace) -> dict[str, Any]:
+    """The object at ``key``, one of OBJECTS, checked. The same dict when nothing is to change."""
+    fields, required = OBJECTS[key]
+    known = all(item.__class__ in fields.get(name, frozenset()) for name, item in value.items())
+    if known and required <= value.keys():
+        return value
+    trace.path.append(key)
+    result = kept(value, fields, trace)
+    for name in sorted(required - result.keys()):
+        trace.lose(f"{key} without {name}", "OpenAPI 3.0 requires one; an empty one is added")
+        result[name] = ""
+    trace.keep_unknown(value, fields.keys(), result)
+    trace.path.pop()
+    return result
