@@ -142,7 +142,8 @@ def convert_whole(
             for path, node in draft.paths.items()
             if path.startswith("/")
         }
-        whole = draft.outline(paths, draft.workshop.all_components()).document()
+        names = draft.workshop.shared_names().union(*(part.refs for part in paths.values()))
+        whole = draft.outline(paths, draft.workshop.needed(names)).document()
         for key in draft.paths.keys() - paths.keys():
             if key.startswith("x-"):
                 whole["paths"][key] = draft.paths[key]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, TEXT, kept
 from specmux_converters.swagger2.parameters import serialisation, value_schema
 from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import ANY_MEDIA_TYPE, Source
@@ -18,8 +19,8 @@ from specmux_converters.swagger2.trace import Trace
 MULTIPART: Final = "multipart/form-data"
 URLENCODED: Final = "application/x-www-form-urlencoded"
 
-_BODY_KEYS: Final = frozenset({"description", "required"})
-_FIELDS: Final = _BODY_KEYS | {"name", "in", "schema"}
+_BODY_KEYS: Final = {"description": TEXT, "required": FLAG}
+_FIELDS: Final = _BODY_KEYS.keys() | {"name", "in", "schema"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def convert_body(
     node: dict[str, Any], accepted: Sequence[str], source: Source, trace: Trace
 ) -> dict[str, Any]:
     """The request body for one ``in: body`` parameter. ``accepted`` are the operation's media types."""
-    result = {key: value for key, value in node.items() if key in _BODY_KEYS or key[:2] == "x-"}
+    result = kept(node, _BODY_KEYS, trace)
     media: dict[str, Any] = {}
     if node.get("schema") is None:
         trace.lose("body without schema", "Swagger 2.0 requires one; any content is allowed")
@@ -72,12 +73,12 @@ def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: S
 
 
 def _field_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    kept = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    about = kept(node, DESCRIPTION, trace)
     if "allowEmptyValue" in node:
         reason = "OpenAPI 3.0 has it for query parameters only; kept as x-allowEmptyValue"
         trace.lose("allowEmptyValue", reason, "allowEmptyValue")
-        kept["x-allowEmptyValue"] = node["allowEmptyValue"]
-    return {**kept, **value_schema(node, source, trace)}
+        about["x-allowEmptyValue"] = node["allowEmptyValue"]
+    return {**about, **value_schema(node, source, trace)}
 
 
 def _form_types(accepted: Sequence[str], *, has_file: bool) -> list[str]:

@@ -4,42 +4,71 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_converters.document import Document
+from specmux_converters.swagger2.fields import ARRAY, OBJECT, TEXT, is_present, kept
 from specmux_converters.swagger2.servers import convert_servers
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
 VERSION: Final = {"kubernetes": "3.0.0", "oas": "3.0.3"}
 
-_COPIED: Final = frozenset({"tags", "externalDocs"})
 _MOVED: Final = frozenset(
     {
         "swagger", "info", "host", "basePath", "schemes", "consumes", "produces", "paths", "definitions",
         "parameters", "responses", "securityDefinitions", "security",
     }
 )  # fmt: skip
+_COPIED: Final = {"tags": ARRAY, "externalDocs": OBJECT}
+_KNOWN: Final = _COPIED.keys() | _MOVED
+_TAG: Final = {"name": TEXT, "description": TEXT, "externalDocs": OBJECT}
+_INFO: Final = {
+    **dict.fromkeys(("title", "version", "description", "termsOfService"), TEXT),
+    "contact": OBJECT,
+    "license": OBJECT,
+}
 
 
 def convert_frame(source: Source, trace: Trace) -> dict[str, Any]:
     """A v3 document without ``paths`` and ``components``."""
     document = source.document
-    result: dict[str, Any] = {"openapi": VERSION[source.profile], "info": _info(document.get("info"), trace)}
-    result |= {key: value for key, value in document.items() if key in _COPIED or key[:2] == "x-"}
-    trace.keep_unknown(document, _COPIED | _MOVED, result)
-    if "security" in document:
+    result = {
+        "openapi": VERSION[source.profile],
+        "info": _info(document, trace),
+        **kept(document, _COPIED, trace),
+    }
+    if "tags" in result:
+        result["tags"] = _tags(result["tags"], trace)
+    trace.keep_unknown(document, _KNOWN, result)
+    security = document.get("security")
+    if security is not None and is_present("security", security, ARRAY, trace):
         if source.profile == "kubernetes":
             trace.lose("security", "Kubernetes publishes the schemes, not the requirement", "security")
         else:
-            result["security"] = document["security"]
+            result["security"] = security
     result.update(convert_servers(source, trace))
     return result
 
 
-def _info(node: Any, trace: Trace) -> dict[str, Any]:
-    if node is None:
-        node = {}
-    if not isinstance(node, dict):
-        trace.refuse("an object is required", "info")
-    missing = [key for key in ("title", "version") if key not in node]
-    for key in missing:
-        trace.lose(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added", "info")
-    return {**node, **dict.fromkeys(missing, "")} if missing else node
+def _info(document: Document, trace: Trace) -> dict[str, Any]:
+    node = object_at(document, "info", trace)
+    trace.path.append("info")
+    result = kept(node, _INFO, trace)
+    for key in ("title", "version"):
+        if key not in result:
+            trace.lose(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added")
+            result[key] = ""
+    trace.keep_unknown(node, _INFO.keys(), result)
+    trace.path.pop()
+    return result
+
+
+def _tags(nodes: list[Any], trace: Trace) -> list[dict[str, Any]]:
+    result = []
+    for index, node in enumerate(nodes):
+        if not isinstance(node, dict) or not isinstance(node.get("name"), str):
+            trace.refuse("a tag object with a name is required", "tags", index)
+        at = trace.at(["tags", index])
+        tag = kept(node, _TAG, at)
+        at.keep_unknown(node, _TAG.keys(), tag)
+        result.append(tag)
+    return result

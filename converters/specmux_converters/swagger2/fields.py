@@ -21,6 +21,8 @@ ARRAY: Final[Kinds] = frozenset({list})
 OBJECT: Final[Kinds] = frozenset({dict})
 ANYTHING: Final[Kinds] = frozenset({str, bool, int, float, list, dict, type(None)})
 
+DESCRIPTION: Final[Mapping[str, Kinds]] = {"description": TEXT}
+
 _NAMES: Final = {str: "a string", bool: "a boolean", int: "a number", list: "an array", dict: "an object"}
 
 OBJECTS: Final[Mapping[str, tuple[Mapping[str, Kinds], Set[str]]]] = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
+from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
 from specmux_converters.swagger2.references import Found, find, located
 from specmux_converters.swagger2.responses import convert_response
@@ -16,10 +17,16 @@ from specmux_converters.swagger2.trace import Trace
 
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
 
-_COPIED: Final = frozenset(
-    {"tags", "summary", "description", "externalDocs", "operationId", "deprecated", "security"}
-)
+_COPIED: Final = {
+    **dict.fromkeys(("summary", "description", "operationId"), TEXT),
+    "tags": ARRAY,
+    "externalDocs": OBJECT,
+    "deprecated": FLAG,
+    "security": ARRAY,
+}
 _MOVED: Final = frozenset({"parameters", "responses", "consumes", "produces", "schemes"})
+_KNOWN: Final = _COPIED.keys() | _MOVED
+_PATH_ITEM_FIELDS: Final = METHODS | {"$ref", "parameters"}
 _STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))})
 
 
@@ -40,27 +47,32 @@ def convert_path_item(node: Any, source: Source, trace: Trace) -> dict[str, Any]
     if not isinstance(node, dict):
         trace.refuse("a path item object is required")
     result: dict[str, Any] = {}
+    if "$ref" in node:
+        found = find(node, source, trace)
+        result = _path_item(found.node, source, found.trace) if isinstance(found, Found) else found
+    return {**result, **_path_item(node, source, trace)}
+
+
+def _path_item(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+    """What the item itself says, beside its ``$ref``."""
     shared = _parameters(node, source, trace)
+    result: dict[str, Any] = {"parameters": list(shared.plain)} if shared.plain else {}
     for key, value in node.items():
         if key in METHODS:
             trace.path.append(key)
             result[key] = _operation(value, shared, source, trace)
             trace.path.pop()
-        elif key == "$ref":
-            trace.lose("path item $ref", "not followed; kept as it is", key)
-            result[key] = value
         elif key[:2] == "x-":
             result[key] = value
-    if shared.plain:
-        result["parameters"] = list(shared.plain)
-    trace.keep_unknown(node, METHODS | {"$ref", "parameters"}, result)
+    trace.keep_unknown(node, _PATH_ITEM_FIELDS, result)
     return result
 
 
 def _operation(node: Any, shared: Parameters, source: Source, trace: Trace) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
-    result = {key: value for key, value in node.items() if key in _COPIED or key[:2] == "x-"}
+    result = kept(node, _COPIED, trace)
+    texts(result, "tags", trace)
     own = _parameters(node, source, trace)
     if own.plain:
         result["parameters"] = list(own.plain)
@@ -71,7 +83,7 @@ def _operation(node: Any, shared: Parameters, source: Source, trace: Trace) -> d
     produces = media_types(node, "produces", trace)
     result["responses"] = _responses(node, source.produces if produces is None else produces, source, trace)
     result.update(operation_servers(node, source, trace))
-    trace.keep_unknown(node, _COPIED | _MOVED, result)
+    trace.keep_unknown(node, _KNOWN, result)
     return result
 
 

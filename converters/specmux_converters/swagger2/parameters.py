@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, TEXT, Kinds, is_present, kept
 from specmux_converters.swagger2.schemas import TYPES, convert_schema
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
@@ -19,11 +20,14 @@ _SCHEMA_KEYS: Final = frozenset(
         "multipleOf",
     }
 )  # fmt: skip
-_KEPT: Final = frozenset({"name", "in", "description", "required"})
-_SCALAR_KEYS: Final = _SCHEMA_KEYS - {"items"}
+_KEPT: Final = {"name": TEXT, "in": TEXT, "description": TEXT, "required": FLAG}
+_SCALAR_KEYS: Final = {"type": TEXT, "format": TEXT, "pattern": TEXT, "uniqueItems": FLAG}
+"""What most parameters have, and needs no second look."""
+
+_NEVER: Final[Kinds] = frozenset()
 _SCALARS: Final = TYPES - {"array"}
 _MOVED: Final = _SCHEMA_KEYS | {"collectionFormat", "schema"}
-_FIELDS: Final = _KEPT | _MOVED
+_FIELDS: Final = _KEPT.keys() | _MOVED
 _QUERY_FIELDS: Final = _FIELDS | {"allowEmptyValue"}
 _HEADER_FIELDS: Final = _MOVED | {"description"}
 
@@ -50,9 +54,9 @@ def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dic
     schema: dict[str, Any] = {}
     result: dict[str, Any] = {"schema": schema}
     for key, value in node.items():
-        if key in _KEPT:
+        if value.__class__ in _KEPT.get(key, _NEVER):
             result[key] = value
-        elif key in _SCALAR_KEYS:
+        elif value.__class__ in _SCALAR_KEYS.get(key, _NEVER):
             schema[key] = value
         else:
             return _full_parameter(node, location, source, trace)
@@ -64,13 +68,18 @@ def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dic
 
 
 def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: Trace) -> dict[str, Any]:
-    result = {key: value for key, value in node.items() if key in _KEPT or key[:2] == "x-"}
+    result = kept(node, _KEPT, trace)
     result["schema"] = value_schema(node, source, trace)
     if location == "path" and node.get("required") is not True:
         trace.lose("optional path parameter", "a path parameter is always required")
         result["required"] = True
-    if location == "query" and "allowEmptyValue" in node:
-        result["allowEmptyValue"] = node["allowEmptyValue"]
+    empty = node.get("allowEmptyValue")
+    if (
+        location == "query"
+        and "allowEmptyValue" in node
+        and is_present("allowEmptyValue", empty, FLAG, trace)
+    ):
+        result["allowEmptyValue"] = empty
     result.update(serialisation(node, location, trace))
     trace.keep_unknown(node, _QUERY_FIELDS if location == "query" else _FIELDS, result)
     return result
@@ -79,7 +88,7 @@ def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: 
 def convert_header(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("a header object is required")
-    result = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    result = kept(node, DESCRIPTION, trace)
     result["schema"] = value_schema(node, source, trace)
     result.update(serialisation(node, "header", trace))
     trace.keep_unknown(node, _HEADER_FIELDS, result)
@@ -88,7 +97,7 @@ def convert_header(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
 
 def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """The schema that stands open in a parameter or header."""
-    schema = {key: value for key, value in node.items() if key in _SCALAR_KEYS}
+    schema = {key: value for key, value in node.items() if key in _SCHEMA_KEYS and key != "items"}
     result = convert_schema(schema, source, trace)
     if "items" in node:
         result = {**result, "items": _items(node["items"], source, trace)}

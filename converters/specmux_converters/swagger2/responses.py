@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from specmux_converters.swagger2.fields import DESCRIPTION, kept
 from specmux_converters.swagger2.parameters import convert_header
 from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import ANY_MEDIA_TYPE, Source, object_at
@@ -17,7 +18,7 @@ def convert_response(
     node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace
 ) -> dict[str, Any]:
     """``offered`` are the operation's media types."""
-    result = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    result = kept(node, DESCRIPTION, trace)
     if "description" not in result:
         trace.lose("response without description", "OpenAPI 3.0 requires one; an empty one is added")
         result["description"] = ""

@@ -236,7 +236,10 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     target = _target(node["$ref"], source, trace)
     if len(node) == 1:
         return target
-    siblings = _keywords({key: value for key, value in node.items() if key != "$ref"}, source, trace)
+    siblings = {key: value for key, value in node.items() if key != "$ref"}
+    if "default" in node and _default(node, source, trace) is _DROPPED:
+        del siblings["default"]
+    siblings = _keywords(siblings, source, trace)
     return {**siblings, "allOf": [target, *siblings.get("allOf", ())]}
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_converters.swagger2.fields import DESCRIPTION, TEXT, kept
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
 _FLOWS: Final = {
-    "implicit": "implicit",
-    "password": "password",
-    "application": "clientCredentials",
-    "accessCode": "authorizationCode",
+    "implicit": ("implicit", ("authorizationUrl",)),
+    "password": ("password", ("tokenUrl",)),
+    "application": ("clientCredentials", ("tokenUrl",)),
+    "accessCode": ("authorizationCode", ("authorizationUrl", "tokenUrl")),
 }
-_FIELDS: Final = {
-    "basic": (),
-    "apiKey": ("name", "in"),
-    "oauth2": ("flow", "authorizationUrl", "tokenUrl", "scopes"),
+"""The v2 name of a flow -> its v3 name, and the URLs that it must have and no others."""
+
+_URLS: Final = ("authorizationUrl", "tokenUrl")
+_KNOWN: Final = {
+    "basic": {"type", "description"},
+    "apiKey": {"type", "description", "name", "in"},
+    "oauth2": {"type", "description", "flow", "scopes", *_URLS},
 }
 
 
@@ -41,23 +45,39 @@ def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
 
 def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
     kind, flow = node.get("type"), node.get("flow")
-    if not isinstance(kind, str) or kind not in _FIELDS:
+    if not isinstance(kind, str) or kind not in _KNOWN:
         return None
-    result = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    result = kept(node, DESCRIPTION, trace)
     result["type"] = kind
     if kind == "basic":
         result.update(type="http", scheme="basic")
     elif kind == "apiKey":
-        result.update({key: node[key] for key in _FIELDS[kind] if key in node})
+        if not isinstance(node.get("name"), str) or node.get("in") not in ("header", "query"):
+            return None
+        result.update(name=node["name"])
+        result["in"] = node["in"]
     elif not isinstance(flow, str) or flow not in _FLOWS:
         return None
     else:
-        result["flows"] = {_FLOWS[flow]: _flow(node, trace)}
-    trace.keep_unknown(node, {"type", "description", *_FIELDS[kind]}, result)
+        name, urls = _FLOWS[flow]
+        result["flows"] = {name: _flow(node, urls, trace)}
+    trace.keep_unknown(node, _KNOWN[kind], result)
     return result
 
 
-def _flow(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
-    result: dict[str, Any] = {key: node[key] for key in ("authorizationUrl", "tokenUrl") if key in node}
-    result["scopes"] = dict(object_at(node, "scopes", trace))
+def _flow(node: dict[str, Any], urls: tuple[str, ...], trace: Trace) -> dict[str, Any]:
+    scopes = object_at(node, "scopes", trace)
+    for scope, text in scopes.items():
+        if not isinstance(text, str) and scope[:2] != "x-":
+            trace.refuse("a string is required", "scopes", scope)
+    result: dict[str, Any] = {
+        "scopes": {scope: text for scope, text in scopes.items() if isinstance(text, str)}
+    }
+    result |= {scope: value for scope, value in scopes.items() if not isinstance(value, str)}
+    result |= kept(node, {url: TEXT for url in _URLS if url in urls}, trace)
+    for url in urls:
+        if url not in result:
+            trace.lose(f"flow without {url}", "OpenAPI 3.0 requires one; an empty one is added")
+            result[url] = ""
+    trace.keep_unknown({url: node[url] for url in _URLS if url in node}, set(urls), result)
     return result

@@ -68,8 +68,8 @@ class Workshop:
             waiting = set().union(*(self.component(name).refs for name in waiting)) - found
         return sorted(found)
 
-    def all_components(self) -> list[str]:
-        """Every shared object, whether or not a path needs it, sorted."""
+    def shared_names(self) -> set[str]:
+        """Every shared object, whether or not a path needs it."""
         names = {f"schemas/{name}" for name in self.source.definitions}
         if self.source.profile == "oas":
             names |= {f"responses/{name}" for name in self.source.responses}
@@ -77,7 +77,7 @@ class Workshop:
                 kind = parameter_kind(node, self.source)
                 if kind is not None:
                     names.add(f"{kind}/{name}")
-        return self.needed(names)
+        return names
 
     def _component(self, kind: str, name: str) -> Part:
         source = self.source
