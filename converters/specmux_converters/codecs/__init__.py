@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from specmux_converters import media_types
-from specmux_converters.codecs import cbor, envelope, json_text, protobuf_v3
+from specmux_converters.codecs import cbor, envelope, plain_json, protobuf_v3
 from specmux_converters.codecs.fragments import Fragments
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ CODECS: Final[Mapping[MediaType, Codec]] = MappingProxyType(
     {
         codec.media_type: codec
         for codec in (
-            Codec("json", media_types.JSON, ".json", json_text.encode, json_text.decode),
+            Codec("json", media_types.JSON, ".json", plain_json.encode, plain_json.decode),
             Codec("protobuf", media_types.PROTOBUF, ".pb", protobuf_v3.encode, protobuf_v3.decode),
             Codec("cbor", media_types.CBOR, ".cbor", cbor.encode, cbor.decode),
         )

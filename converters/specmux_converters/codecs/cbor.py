@@ -18,6 +18,7 @@ import orjson
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.go_scalars import INT64_MAX
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
+from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import CBOR
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ _UNUSUAL_NUMBERS: Final = tuple(
 """How the numbers begin that are not taken. Other bytes may look so too: the walk decides."""
 
 
+_Refusal: TypeAlias = type[InvalidDocument] | type[Unrepresentable]
+
 _Shape: TypeAlias = "Mapping[str, _Shape] | None"
 _OPERATION: Final[_Shape] = {"*": None}
 _PATH_ITEM: Final[_Shape] = {"parameters": None, "*": _OPERATION}
@@ -82,9 +85,9 @@ def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
         data = _join(document, _DOCUMENT, fragments or Fragments())
     except TypeError:
         # Deeper than orjson goes, or not of JSON. cbor2 would recurse without a limit: the walk has one.
-        data = _dump(_walk(document, "", Unrepresentable))
+        data = _dump(_walk(document, Unrepresentable))
     if _has_unusual_number(data):
-        _walk(document, "", Unrepresentable)
+        _walk(document, Unrepresentable)
     return SELF_DESCRIBED + data
 
 
@@ -103,7 +106,7 @@ def decode(data: bytes, *, limits: Limits) -> Document:
 
 def decode_value(data: bytes, *, limits: Limits) -> Any:
     """The one item in ``data``, as JSON has it."""
-    source = _Source(data, limits)
+    source = _Source(data, limits, read_size=max(len(data), 1))
     value = source.next()
     if not source.is_empty:
         raise InvalidDocument("bytes follow the CBOR item")
@@ -112,7 +115,8 @@ def decode_value(data: bytes, *, limits: Limits) -> Any:
 
 def decode_sequence(data: bytes, *, limits: Limits) -> list[Any]:
     """The items of a CBOR sequence (RFC 8742); none where ``data`` is empty."""
-    source = _Source(data, limits)
+    # cbor2 reads ahead and goes back after each item: little at a time, so that many items stay linear.
+    source = _Source(data, limits, read_size=4096)
     values = []
     while not source.is_empty:
         values.append(source.next())
@@ -158,17 +162,16 @@ def _has_unusual_number(data: bytes) -> bool:
 class _Source:
     """The file object that cbor2 reads: after each item its position tells where the item ended."""
 
-    def __init__(self, data: bytes, limits: Limits) -> None:
+    def __init__(self, data: bytes, limits: Limits, *, read_size: int) -> None:
         if len(data) > limits.max_bytes:
             raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
         self.data = data
         self.position = 0
-        self._limits = limits
         self._decoder = cbor2.CBORDecoder(
             self,  # type: ignore[arg-type]  # cbor2 calls these methods only
             tag_hook=_refuse_tag,
             semantic_decoders=_tag_refusals(),
-            read_size=max(len(data), 1),
+            read_size=read_size,
             max_depth=limits.max_depth,
             allow_duplicate_keys=False,
             strict_hashable_types=True,
@@ -204,16 +207,16 @@ class _Source:
             value = self._decoder.decode()
         except (cbor2.CBORDecodeError, RecursionError) as error:
             raise _decode_error(error) from error
-        return _checked(value, self.data)
+        return _checked(value, self.data[start : self.position])
 
 
 def _checked(value: Any, data: bytes) -> Any:
     if _has_unusual_number(data):
-        return _walk(value, "", InvalidDocument)
+        return _walk(value, InvalidDocument)
     try:
         orjson.dumps(value)
     except TypeError:
-        return _walk(value, "", InvalidDocument)
+        return _walk(value, InvalidDocument)
     return value
 
 
@@ -235,49 +238,49 @@ def _tag_refusals() -> Mapping[int, Callable[[Any, bool], Any]]:
     return dict.fromkeys(_BUILT_IN_TAGS, _refuse_tag)
 
 
-def _walk(value: Any, pointer: str, refused: type[InvalidDocument] | type[Unrepresentable]) -> Any:
+def _walk(value: Any, refused: _Refusal) -> Any:
     """``value`` with byte strings read as text, once every part of it is known to be of JSON."""
     try:
-        return _of_json(value, pointer, refused)
+        return _of_json(value, (), refused)
     except RecursionError as error:
         raise LimitExceeded("nested too deeply for CBOR") from error
 
 
-def _of_json(value: Any, pointer: str, refused: type[InvalidDocument] | type[Unrepresentable]) -> Any:
+def _of_json(value: Any, path: tuple[str | int, ...], refused: _Refusal) -> Any:
     match value:
         case dict():
-            return _object_of_json(value, pointer, refused)
+            return _object_of_json(value, path, refused)
         case list():
-            return [_of_json(item, f"{pointer}/{index}", refused) for index, item in enumerate(value)]
+            return [_of_json(item, (*path, index), refused) for index, item in enumerate(value)]
         case bool() | None:
             return value
-        case str():
-            if not value.isascii() and _SURROGATE.search(value):
-                raise refused("text with a lone surrogate", pointer=pointer)
+        case str() if value.isascii() or not _SURROGATE.search(value):
             return value
         case bytes():
             try:
                 return value.decode()
             except UnicodeDecodeError as error:
-                raise refused("a byte string that is not UTF-8", pointer=pointer) from error
+                raise refused("a byte string that is not UTF-8", pointer=pointer_to(*path)) from error
         case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
             return value
         case float() if value - value == 0:
             return value
+        case str():
+            reason = "text with a lone surrogate"
         case int() | float():
-            raise refused("a number that is not finite, or an integer beyond 64 bits", pointer=pointer)
-    raise refused(f"a {type(value).__name__}, which JSON does not have", pointer=pointer)
+            reason = "a number that is not finite, or an integer beyond 64 bits"
+        case _:
+            reason = f"a {type(value).__name__}, which JSON does not have"
+    raise refused(reason, pointer=pointer_to(*path))
 
 
-def _object_of_json(
-    value: dict[Any, Any], pointer: str, refused: type[InvalidDocument] | type[Unrepresentable]
-) -> dict[str, Any]:
+def _object_of_json(value: dict[Any, Any], path: tuple[str | int, ...], refused: _Refusal) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, item in value.items():
-        name = _of_json(key, pointer, refused)
+        name = _of_json(key, path, refused)
         if not isinstance(name, str):
-            raise refused(f"the key {cut(repr(key))}, which is no text", pointer=pointer)
+            raise refused(f"the key {cut(repr(key))}, which is no text", pointer=pointer_to(*path))
         if name in out:
-            raise refused(f"the key {cut(name)!r} twice, as text and as bytes", pointer=pointer)
-        out[name] = _of_json(item, f"{pointer}/{name}", refused)
+            raise refused(f"the key {cut(name)!r} twice, as text and as bytes", pointer=pointer_to(*path))
+        out[name] = _of_json(item, (*path, name), refused)
     return out

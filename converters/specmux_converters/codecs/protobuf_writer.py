@@ -17,6 +17,7 @@ from specmux_converters.codecs.gnostic import Field, Messages, read_facts
 from specmux_converters.codecs.protobuf_fields import NAME, VALUE, RefusedError, Write, message_field, pairs
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed
 from specmux_converters.errors import LimitExceeded, Unrepresentable, cut
+from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import PROTOBUF
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def write_document(document: Document, fragments: Fragments) -> bytes:
     try:
         return _document_writer()(document, fragments)
     except RefusedError as refused:
-        pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in reversed(refused.path))
-        raise Unrepresentable(f"Protobuf: {refused.reason}", pointer=pointer) from refused
+        raise Unrepresentable(
+            f"Protobuf: {refused.reason}", pointer=pointer_to(*refused.path[::-1])
+        ) from refused
     except RecursionError as error:
         raise LimitExceeded("nested too deeply for Protobuf") from error
 

@@ -27,16 +27,17 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def read_yaml(text: str, *, max_depth: int) -> Any:
     """Raises InvalidDocument for what is not one YAML document of JSON's data model; "" is null."""
+    # Events are taken one by one: libyaml's time is quadratic in the depth, which is checked on the way.
+    events = (event for event in yaml.parse(text, Loader=_LOADER) if not isinstance(event, _FRAME))
     try:
-        events = [event for event in yaml.parse(text, Loader=_LOADER) if not isinstance(event, _FRAME)]
+        first = next(events, None)
+        if first is None:
+            return None
+        value = _value(first, events, max_depth)
+        if next(events, None) is not None:
+            raise InvalidDocument("more than one YAML document")
     except yaml.YAMLError as error:
         raise InvalidDocument(f"not YAML: {cut(str(error))}") from error
-    if not events:
-        return None
-    rest = iter(events)
-    value = _value(next(rest), rest, max_depth)
-    if next(rest, None) is not None:
-        raise InvalidDocument("more than one YAML document")
     return value
 
 
@@ -47,7 +48,7 @@ def _value(event: yaml.Event, rest: Iterator[yaml.Event], depth: int) -> Any:
         raise InvalidDocument("YAML with an alias, an anchor or a tag")
     match event:
         case yaml.ScalarEvent():
-            return read_plain(event.value) if event.implicit[0] else event.value
+            return _scalar(event)
         case yaml.SequenceStartEvent():
             items = []
             while not isinstance(event := next(rest), yaml.SequenceEndEvent):
@@ -59,3 +60,12 @@ def _value(event: yaml.Event, rest: Iterator[yaml.Event], depth: int) -> Any:
             raise InvalidDocument("a YAML key that is not text")
         entries[event.value] = _value(next(rest), rest, depth - 1)
     return entries
+
+
+def _scalar(event: yaml.ScalarEvent) -> object:
+    if not event.implicit[0]:
+        return event.value
+    value = read_plain(event.value)
+    if isinstance(value, float) and value - value != 0:
+        raise InvalidDocument("a YAML number that is not finite")
+    return value

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from converters.codecs import go_reference
+from converters.codecs.go_reference import VALUES, digest, document
+from shared_data import DATA, GOLDEN, files, load, read
+from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs.gnostic import Field
+from specmux_converters.codecs.protobuf_writer import write_document
+from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable
+
+ANSWERS = {line.split()[0]: line.split()[1:] for line in go_reference.RECORD.read_text().splitlines()}
+
+
+def with_schema(schema: Any) -> dict[str, Any]:
+    info = {"title": "t", "version": "1"}
+    return {"openapi": "3.0.0", "info": info, "paths": {}, "components": {"schemas": {"A": schema}}}
+
+
+def ours(value: dict[str, Any]) -> bytes | None:
+    try:
+        return write_document(value, Fragments())
+    except ConverterError:
+        return None
+
+
+@pytest.mark.parametrize("path", files(GOLDEN / "protobuf", "**/*.json*"))
+def test_bytes_are_those_of_the_go_reference_when_it_is_a_recorded_document(path: Path) -> None:
+    expected = read(path.with_name(path.name.replace(".json", ".pb")))
+    assert write_document(load(path), Fragments()) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "field"), [pytest.param(m, f, id=f"{m}.{f.key}") for m, f in go_reference.fields()]
+)
+def test_a_field_is_written_or_refused_as_go_does_when_it_has_any_value(message: str, field: Field) -> None:
+    got = [digest(ours(document(message, field, value))) for value in VALUES]
+    assert got == ANSWERS[f"{message}.{field.key}"]
+
+
+def test_the_recorded_answers_cover_each_field_when_the_facts_change() -> None:
+    assert set(ANSWERS) == {f"{message}.{field.key}" for message, field in go_reference.fields()}
+    assert sum(map(len, ANSWERS.values())) > 4000
+    assert sum(answer == "-" for row in ANSWERS.values() for answer in row) > 1000
+
+
+@pytest.mark.parametrize("release", ["1.29", "1.30", "1.32", "1.35"])
+def test_bytes_are_what_protobuf_itself_would_write_when_they_are_read(
+    release: str, parse_v3: Callable[[bytes], Any]
+) -> None:
+    paths = sorted((DATA / "k8s-pairs" / release / "v3").rglob("*.json*"))
+    if not paths:
+        pytest.skip("no reference data beside the checkout")
+    fragments = Fragments()
+    for path in paths:
+        data = write_document(load(path), fragments)
+        assert parse_v3(data).SerializeToString(deterministic=True) == data, path
+
+
+@pytest.mark.parametrize(
+    ("default", "wire"),
+    [
+        (True, b"\x10\x01"),
+        (False, b"\x10\x00"),
+        ("", b"\x1a\x00"),
+        ("a", b"\x1a\x01a"),
+        (0, b"\x09" + struct.pack("<d", 0)),
+        (2**63, b"\x09" + struct.pack("<d", 0)),
+        (-2.5, b"\x09" + struct.pack("<d", -2.5)),
+        ({}, b""),
+        ([1], b""),
+        (None, b""),
+    ],
+)
+def test_default_is_one_scalar_or_empty_when_written(default: Any, wire: bytes) -> None:
+    field = b"\x8a\x02" + bytes([len(wire)]) + wire
+    assert field in write_document(with_schema({"default": default}), Fragments())
+
+
+def test_zero_values_vanish_when_the_field_is_no_oneof() -> None:
+    zeros = {"minimum": 0, "maximum": 0.0, "maxLength": 0, "nullable": False, "title": "", "pattern": None}
+    assert write_document(with_schema(zeros), Fragments()) == write_document(with_schema({}), Fragments())
+
+
+def test_negative_zero_stays_when_it_is_a_float() -> None:
+    assert struct.pack("<d", -0.0) in write_document(with_schema({"minimum": -0.0}), Fragments())
+    assert math.copysign(1, -0.0) == -1
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"contentEncoding": "base64"}, "/components/schemas/A"),
+        ({"type": ["string", "null"]}, "/components/schemas/A/type"),
+        ({"properties": ["x"]}, "/components/schemas/A/properties"),
+        ({"properties": {"a/b": {"maxLength": "1"}}}, "/components/schemas/A/properties/a~1b/maxLength"),
+        ({"maxItems": 2**63}, "/components/schemas/A/maxItems"),
+        ({"allOf": [{"required": "a"}]}, "/components/schemas/A/allOf/required"),
+        ({"x-a": float("nan")}, "/components/schemas/A/x-a"),
+        ({"description": "\ud800"}, "/components/schemas/A/description"),
+    ],
+)
+def test_a_document_is_refused_with_its_place_when_protobuf_has_no_form(schema: Any, pointer: str) -> None:
+    with pytest.raises(Unrepresentable) as refused:
+        write_document(with_schema(schema), Fragments())
+    assert refused.value.pointer == pointer
+
+
+def test_a_request_body_is_refused_when_it_is_empty() -> None:
+    operation = {"requestBody": {}, "responses": {}}
+    broken = with_schema({}) | {"paths": {"/a": {"post": operation}}}
+    with pytest.raises(Unrepresentable, match="content required") as refused:
+        write_document(broken, Fragments())
+    assert refused.value.pointer == "/paths/~1a/post/requestBody"
+
+
+def nested(keyword: str, levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {keyword: {"a": schema} if keyword == "properties" else schema}
+    return with_schema(schema)
+
+
+@pytest.mark.parametrize(("keyword", "levels"), [("properties", 95), ("items", 190)])
+def test_nesting_is_written_when_it_is_within_the_limits_of_a_document(keyword: str, levels: int) -> None:
+    assert len(write_document(nested(keyword, levels), Fragments())) > levels
+
+
+@pytest.mark.parametrize("keyword", ["properties", "items", "not"])
+def test_nesting_is_refused_when_it_is_beyond_all_bounds(keyword: str) -> None:
+    with pytest.raises(LimitExceeded):
+        write_document(nested(keyword, 50_000), Fragments())
+
+
+def test_the_same_value_differs_when_its_field_has_another_number() -> None:
+    """An operation's parameters and its path's are equal here, and shared parts go by content."""
+    parameters = [{"name": "a", "in": "query"}]
+    operation = {"parameters": parameters, "responses": {}}
+    both = with_schema({}) | {"paths": {"/a": {"parameters": parameters, "get": operation}}}
+    fragments = Fragments()
+    assert write_document(both, fragments) == write_document(both, fragments)
+    assert b"\x6a\x0c\x0a\x0a\x0a\x01a\x12\x05query" in write_document(both, fragments)
+    assert b"\x32\x0c\x0a\x0a\x0a\x01a\x12\x05query" in write_document(both, fragments)
+
+
+def test_key_order_of_objects_does_not_count_when_fields_have_numbers() -> None:
+    one, other = {"type": "string", "format": "date"}, {"format": "date", "type": "string"}
+    assert write_document(with_schema(one), Fragments()) == write_document(with_schema(other), Fragments())
+    ab, ba = {"properties": {"a": {}, "b": {}}}, {"properties": {"b": {}, "a": {}}}
+    assert write_document(with_schema(ab), Fragments()) != write_document(with_schema(ba), Fragments())
+
+
+def test_the_document_is_as_it_was_when_it_has_been_written() -> None:
+    value = nested("properties", 3)
+    before = orjson.dumps(value)
+    write_document(value, Fragments())
+    assert orjson.dumps(value) == before
