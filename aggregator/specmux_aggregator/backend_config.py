@@ -28,6 +28,8 @@ def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path)
     Relative paths start at ``folder``.
     """
     members = reader.members(node, key, [item.name for item in fields(Backend)])
+    if not isinstance(node, yaml.MappingNode):
+        return None
     values = _scalars(reader, members, key, _BACKEND, folder)
     tls = _group(reader, members, key, "tls", folder)
     credentials = _group(reader, members, key, "credentials", folder)
@@ -123,7 +125,7 @@ def _scalars(
 
 def _group_versions(reader: YAMLReader, node: yaml.Node, key: str) -> frozenset[GroupVersion]:
     nodes = reader.items(node, key)
-    if not nodes:
+    if isinstance(node, yaml.SequenceNode) and not nodes:
         reader.fault(node, key, "lists nothing; without this key, a backend may publish whatever it offers")
     listed = [reader.scalar(item, f"{key}[{index}]", str, _group_version) for index, item in enumerate(nodes)]
     return frozenset(item for item in listed if item is not None)

@@ -17,8 +17,8 @@ from specmux_aggregator.model import Backend
 from specmux_aggregator.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
 from specmux_aggregator.settings import Settings
 
-FILE_MAX: Final = 4 * 1024 * 1024
-"""Bytes of a configuration file."""
+FILE_MAX: Final = 1024 * 1024
+"""Bytes of a configuration file; a ConfigMap holds no more either."""
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 """Names the file where no flag does."""

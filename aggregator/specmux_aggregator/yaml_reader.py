@@ -16,6 +16,8 @@ from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.setting_fields import BadValue
 from specmux_converters.errors import cut
 
+DEPTH_MAX: Final = 32
+
 FAULTS_MAX: Final = 20
 """Complaints told at once; a file that is something else altogether has as many as lines."""
 
@@ -32,18 +34,30 @@ class YAMLReader:
 
     def compose(self, text: str) -> yaml.Node | None:
         """The root node; None for an empty file. Raises InvalidConfig for what is not one YAML document."""
+        # CSafeLoader is absent where PyYAML was built without libyaml.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            # CSafeLoader is absent where PyYAML was built without libyaml.
-            root: yaml.Node | None = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            self._refuse_depth(text, loader)
+            root: yaml.Node | None = yaml.compose(text, Loader=loader)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"{self._path}:{mark.line + 1}" if mark else str(self._path)
             raise InvalidConfig(f"not YAML: {error.problem or error.context}", where=where) from error
         except yaml.YAMLError as error:
             raise InvalidConfig("not YAML: a character is not allowed", where=str(self._path)) from error
-        except RecursionError:
-            raise InvalidConfig("nested too deeply", where=str(self._path)) from None
         return root
+
+    def _refuse_depth(self, text: str, loader: Any) -> None:
+        # libyaml composes by recursion in C, without a bound.
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > DEPTH_MAX:
+                where = f"{self._path}:{event.start_mark.line + 1}"
+                raise InvalidConfig(f"nested deeper than {DEPTH_MAX} levels", where=where)
 
     def members(self, node: yaml.Node | None, key: str, known: Collection[str]) -> dict[str, yaml.Node]:
         """The members of a mapping by name, without the unknown, the repeated and the empty ones."""
