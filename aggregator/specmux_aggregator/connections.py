@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
@@ -45,8 +46,18 @@ MALFORMED: Final = refusal(400, "BadRequest", "the request is malformed")
 FAILED: Final = refusal(500, "InternalError", "the request could not be answered")
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A large answer of which the head and the first ``sent`` bytes of the body are written."""
+
+    prepared: Prepared
+    sent: int
+    started: float
+    """Monotonic seconds."""
+
+
 class WireRequest(web.BaseRequest):
-    """aiohttp's request, with the parsed message and what follows it in reach."""
+    """aiohttp's request, with the parser's message and the connection in reach."""
 
     def __init__(
         self,
@@ -58,14 +69,22 @@ class WireRequest(web.BaseRequest):
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         super().__init__(message, payload, protocol, writer, task, loop)
-        self.message = message
+        self.parsed = message
         self.connection = protocol
 
 
 class Connection(RequestHandler):
     """One client's connection."""
 
-    __slots__ = ("_is_half_closed", "_is_refused", "_partial_since", "_stalled", "connections", "slices")
+    __slots__ = (
+        "_is_half_closed",
+        "_is_refused",
+        "_partial_since",
+        "_stalled",
+        "begun",
+        "connections",
+        "slices",
+    )
 
     def __init__(self, connections: Connections, **settings: Any) -> None:
         super().__init__(connections, **settings)
@@ -76,6 +95,8 @@ class Connection(RequestHandler):
         """Monotonic seconds since when the head of a request is awaited; 0: none has begun."""
         self._stalled = (0.0, 0, 0)
         """Since when the write buffer is what it is; its bytes; ``slices`` then."""
+        self.begun: Begun | None = None
+        """What the accelerator left unfinished of the next message's answer."""
         self.slices = 0
         """Pieces of large bodies written so far: tells a full buffer that moves from one that does not."""
 
@@ -88,6 +109,10 @@ class Connection(RequestHandler):
     def is_idle(self) -> bool:
         """No request is being answered, and none is queued."""
         return self._waiter is not None and not self._waiter.done() and not self._messages
+
+    def take_begun(self) -> Begun | None:
+        begun, self.begun = self.begun, None
+        return begun
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._partial_since = time.monotonic()
@@ -182,20 +207,20 @@ class Connections(web.Server):
         listen: Listen,
         *,
         stats: RequestStats,
-        connection_class: type[Connection] = Connection,
+        make_connection: Callable[..., Connection] = Connection,
     ) -> None:
         # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
-        super().__init__(handler, request_factory=self._request, handler_cancellation=True)  # type: ignore[arg-type]
+        super().__init__(handler, request_factory=_request, handler_cancellation=True)  # type: ignore[arg-type]
         self.stats = stats
         self.lines = TimeLines()
         self.listen = listen
-        self._connection_class = connection_class
+        self._make_connection = make_connection
         self._open: set[Connection] = set()
         self._is_empty = asyncio.Event()
         self._is_empty.set()
 
     def __call__(self) -> RequestHandler:
-        return self._connection_class(
+        return self._make_connection(
             self,
             loop=asyncio.get_running_loop(),
             keepalive_timeout=self.listen.keepalive_timeout,
@@ -248,16 +273,16 @@ class Connections(web.Server):
                 connection.cut_off()
             await self.shutdown(LINGER)
 
-    def _request(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: RequestHandler,
-        writer: AbstractStreamWriter,
-        task: asyncio.Task[None],
-    ) -> WireRequest:
-        assert isinstance(protocol, Connection)
-        return WireRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
+
+def _request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: RequestHandler,
+    writer: AbstractStreamWriter,
+    task: asyncio.Task[None],
+) -> WireRequest:
+    assert isinstance(protocol, Connection)
+    return WireRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
 
 
 def cut(text: str) -> str:

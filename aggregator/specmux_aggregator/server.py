@@ -10,20 +10,28 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs
 from aiohttp.http import HttpRequestParser
 
+from specmux_aggregator import canary
+from specmux_aggregator.accelerator import AcceleratedConnection, Accelerator
 from specmux_aggregator.certificates import Certificates
-from specmux_aggregator.connections import Connections, WireRequest, cut
+from specmux_aggregator.connections import Connection, Connections, WireRequest, cut
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.request_stats import RequestStats
 from specmux_aggregator.requests import fields_of, refused, request_of
 from specmux_aggregator.responses import WireResponse
 
 if TYPE_CHECKING:
-    from specmux_aggregator.model import Prepared, Request
+    from collections.abc import Callable
+
+    from aiohttp.http import RawRequestMessage
+
+    from specmux_aggregator.model import Prepared
+    from specmux_aggregator.service_protocol import Service
     from specmux_aggregator.settings import Listen
 
 log = logging.getLogger(__name__)
@@ -32,20 +40,6 @@ BACKLOG: Final = 1024
 SWEEP_MAX: Final = 1.0  # seconds between looks at the connections, at most
 CERTIFICATE_INTERVAL: Final = 5.0  # seconds between looks at the certificate's files
 BODY_MAX: Final = 64 * 1024  # bytes of a request body after which the connection is not used again
-
-
-class Service(Protocol):
-    """What answers. Its answers depend on nothing but the Request, the generation and ``good_until``."""
-
-    @property
-    def generation(self) -> int:
-        """Changes whenever an answer that was given may have become stale."""
-
-    def immediate(self, request: Request) -> Prepared | None:
-        """The answer if it is at hand; None if it has to be waited for."""
-
-    async def respond(self, request: Request) -> Prepared:
-        """The answer, always. Raises nothing but CancelledError."""
 
 
 class HTTPServer:
@@ -58,12 +52,17 @@ class HTTPServer:
         *,
         stats: RequestStats | None = None,
         slow_request: float = 1.0,
+        use_memo: bool = True,
     ) -> None:
-        """``slow_request``: seconds after which a request is logged."""
+        """``slow_request``: seconds after which a request is logged. ``use_memo``: False when an answer
+        depends on
+        more than the Request, as with authorisation.
+        """
         self._service = service
         self._listen = listen
         self.stats = RequestStats() if stats is None else stats
         self._slow_request = slow_request
+        self._use_memo = use_memo
         self._is_stopping = False
         self._certificates: Certificates | None = None
         self._connections: Connections | None = None
@@ -80,7 +79,9 @@ class HTTPServer:
         listen = self._listen
         if listen.tls_cert_file is not None:
             self._certificates = Certificates(listen.tls_cert_file, listen.tls_key_file)
-        self._connections = Connections(self._handle, listen, stats=self.stats)
+        self._connections = Connections(
+            self._handle, listen, stats=self.stats, make_connection=await self._connection_maker()
+        )
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 self._connections,
@@ -95,6 +96,16 @@ class HTTPServer:
         host, port = self._listener.sockets[0].getsockname()[:2]
         return host, port
 
+    async def _connection_maker(self) -> Callable[..., Connection]:
+        if not self._listen.accelerator:
+            return Connection
+        reason = await canary.complaint()
+        if reason is not None:
+            log.warning("the accelerator is off: %s", reason)
+            return Connection
+        accelerator = Accelerator(self._service, self.stats, use_memo=self._use_memo)
+        return partial(AcceleratedConnection, accelerator=accelerator)
+
     async def stop(self) -> None:
         """Stop accepting, finish what runs within ``listen.shutdown_timeout``, then cut what is left."""
         self._is_stopping = True
@@ -108,30 +119,36 @@ class HTTPServer:
             await self._connections.drain(self._listen.shutdown_timeout)
 
     async def _handle(self, request: WireRequest) -> WireResponse:
+        connection = request.connection
+        begun = connection.take_begun()
+        if begun is not None:
+            return WireResponse(
+                begun.prepared,
+                connection=connection,
+                started=begun.started,
+                is_last=self._is_stopping,
+                sent=begun.sent,
+            )
         started = time.monotonic()
-        stats = self.stats
-        stats.in_flight += 1
+        self.stats.in_flight += 1
         try:
-            prepared = refused(request.message)
-            if prepared is None:
-                asked = request_of(fields_of(request.message))
-                prepared = self._service.immediate(asked)
-                if prepared is None:
-                    prepared = await self._service.respond(asked)
-            else:
-                stats.malformed += 1
+            prepared = await self._answer(request.parsed)
         except asyncio.CancelledError:
-            stats.disconnects += 1
+            self.stats.disconnects += 1
             raise
         finally:
-            stats.in_flight -= 1
+            self.stats.in_flight -= 1
         self._note(request, prepared, time.monotonic() - started)
-        return WireResponse(
-            prepared,
-            connection=request.connection,
-            started=started,
-            is_last=self._is_stopping or is_last(request, prepared),
-        )
+        closing = self._is_stopping or is_last(request.parsed, prepared)
+        return WireResponse(prepared, connection=connection, started=started, is_last=closing)
+
+    async def _answer(self, message: RawRequestMessage) -> Prepared:
+        prepared = refused(message)
+        if prepared is not None:
+            self.stats.malformed += 1
+            return prepared
+        asked = request_of(fields_of(message))
+        return self._service.immediate(asked) or await self._service.respond(asked)
 
     def _note(self, request: WireRequest, prepared: Prepared, seconds: float) -> None:
         if prepared.status >= 500:
@@ -160,9 +177,8 @@ def require_c_parser() -> None:
         )
 
 
-def is_last(request: WireRequest, prepared: Prepared) -> bool:
+def is_last(message: RawRequestMessage, prepared: Prepared) -> bool:
     """Whether the connection ends with this answer."""
-    message = request.message
     if message.should_close or prepared.status in (400, 417, 505):
         return True
     if message.upgrade or message.method == "CONNECT":
