@@ -1,0 +1,150 @@
+"""specmux check-config as users run it: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from faulty_backend import FaultyBackend, document, with_status
+from specmux_aggregator.commands.check_config import check_config
+
+
+@contextlib.contextmanager
+def serving(*servers: FaultyBackend) -> Iterator[None]:
+    """The servers on an event loop of their own, since the command brings its own too."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        for server in servers:
+            asyncio.run_coroutine_threadsafe(server.listen(), loop).result(10)
+        yield
+    finally:
+        for server in servers:
+            asyncio.run_coroutine_threadsafe(server.refuse(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+def checked(path: Path, text: str, *arguments: str, env: dict[str, str] | None = None) -> Result:
+    path.write_text(text)
+    return CliRunner().invoke(check_config, [str(path), *arguments], env=env)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "specmux.yaml"
+
+
+def test_prints_what_was_understood(path: Path) -> None:
+    (path.parent / "docs").mkdir()
+    result = checked(
+        path,
+        """
+listen: {port: 81}
+memory: {documents_bytes: 1MiB}
+backends:
+- name: core
+  url: https://core/
+  priority: 2
+  group_versions: [version, api/v1]
+  tls: {insecure_skip_verify: true}
+- {name: docs, directory: docs}
+""",
+        env={"SPECMUX_LOG_LEVEL": "debug"},
+    )
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "listen.port: 81",
+        "memory.documents_bytes: 1048576",
+        "log.level: debug",
+        "backend core: https://core; kind auto; priority 2; only api/v1, version; certificate NOT verified",
+        f"backend docs: {path.parent}/docs; kind directory",
+    ]
+    assert result.stderr == ""
+
+
+def test_says_so_when_there_are_no_backends(path: Path) -> None:
+    result = checked(path, "")
+    assert (result.exit_code, result.stdout) == (0, "no backends\n")
+
+
+def test_warns_of_files_that_cannot_be_read_now(path: Path) -> None:
+    text = "backends: [{name: a, url: 'https://a', tls: {ca_file: ca.crt}, credentials: {token_file: token}}]"
+    result = checked(path, text)
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        f"warning: backend a: tls.ca_file: {path.parent}/ca.crt: No such file or directory",
+        f"warning: backend a: credentials.token_file: {path.parent}/token: No such file or directory",
+    ]
+
+
+def test_exit_3_when_the_configuration_is_invalid(path: Path) -> None:
+    result = checked(path, "listen: {port: x}\nlog: {level: y}")
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert [line.count(str(path)) for line in result.stderr.splitlines()] == [1, 1]
+
+
+def test_exit_3_when_the_file_is_not_there(path: Path) -> None:
+    assert CliRunner().invoke(check_config, [str(path)]).exit_code == 3
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--nonsense", "a"]])
+def test_exit_2_when_it_is_called_wrongly(arguments: list[str]) -> None:
+    assert CliRunner().invoke(check_config, arguments).exit_code == 2
+
+
+def test_probe_asks_every_backend(path: Path) -> None:
+    modern = FaultyBackend({"apis/a/v1": document("apis/a/v1"), "version": document("version")})
+    old = FaultyBackend(swagger=orjson.dumps({"swagger": "2.0"}))
+    broken = FaultyBackend(fault=with_status(500))
+    docs = path.parent / "docs" / "apis"
+    docs.mkdir(parents=True)
+    (docs / "v1.json").write_bytes(document("apis/v1"))
+    with serving(modern, old, broken):
+        result = checked(
+            path,
+            f"""
+backends:
+- {{name: modern, url: '{modern.url}', group_versions: [apis/a/v1]}}
+- {{name: old, url: '{old.url}'}}
+- {{name: v3-only, kind: v3, url: '{old.url}'}}
+- {{name: v2-only, kind: v2, url: '{modern.url}'}}
+- {{name: broken, url: '{broken.url}'}}
+- {{name: refusing, url: 'http://127.0.0.1:1'}}
+- {{name: docs, directory: docs}}
+- {{name: empty, directory: nowhere}}
+""",
+            "--probe",
+        )
+    probes = [line.removeprefix("probe ") for line in result.stdout.splitlines() if line.startswith("probe ")]
+    assert probes[:1] + probes[2:] == [
+        "modern: v3, 1 group-versions, 1 ignored",
+        "v3-only: not_found: answered 404",
+        "v2-only: not_found: answered 404",
+        "broken: server_error: answered 500",
+        "refusing: refused: connection refused",
+        "docs: directory, 1 files",
+        "empty: directory, 0 files",
+    ]
+    assert probes[1].startswith("old: v2, ")
+    assert probes[1].endswith(" bytes of application/json")
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "backends", ["[]", "[{name: a, url: 'http://127.0.0.1:1'}, {name: b, directory: nowhere}]"]
+)
+def test_exit_4_when_no_backend_is_reachable(backends: str, path: Path) -> None:
+    result = checked(path, f"backends: {backends}", "--probe")
+    assert result.exit_code == 4
+    assert result.stderr.splitlines()[-1] == "Error: no backend reachable"
