@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
 from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
@@ -27,6 +29,7 @@ _COPIED: Final = {
 _MOVED: Final = frozenset({"parameters", "responses", "consumes", "produces", "schemes"})
 _KNOWN: Final = _COPIED.keys() | _MOVED
 _PATH_ITEM_FIELDS: Final = METHODS | {"$ref", "parameters"}
+_TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
 _STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))})
 
 
@@ -35,6 +38,7 @@ class Parameters:
     """The parameters of a path item or operation, apart by what becomes of them."""
 
     plain: tuple[dict[str, Any], ...] = ()
+    in_path: frozenset[str] = frozenset()
     body: Found | None = None
     form: tuple[FormField, ...] = ()
 
@@ -43,24 +47,33 @@ class Parameters:
         return self.body is not None or bool(self.form)
 
 
-def convert_path_item(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+class Plain(NamedTuple):
+    """A parameter that stays one; without a name when it stands outside the document."""
+
+    node: dict[str, Any]
+    name: str | None = None
+    location: str = ""
+
+
+def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("a path item object is required")
+    template = frozenset(_TEMPLATE.findall(path))
     result: dict[str, Any] = {}
     if "$ref" in node:
         found = find(node, source, trace)
-        result = _path_item(found.node, source, found.trace) if isinstance(found, Found) else found
-    return {**result, **_path_item(node, source, trace)}
+        result = _path_item(template, found.node, source, found.trace) if isinstance(found, Found) else found
+    return {**result, **_path_item(template, node, source, trace)}
 
 
-def _path_item(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    """What the item itself says, beside its ``$ref``."""
-    shared = _parameters(node, source, trace)
+def _path_item(template: Set[str], node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+    """What the item itself says, beside its ``$ref``. ``template`` are the names in its path."""
+    shared = _parameters(template, node, source, trace)
     result: dict[str, Any] = {"parameters": list(shared.plain)} if shared.plain else {}
     for key, value in node.items():
         if key in METHODS:
             trace.path.append(key)
-            result[key] = _operation(value, shared, source, trace)
+            result[key] = _operation(template, value, shared, source, trace)
             trace.path.pop()
         elif key[:2] == "x-":
             result[key] = value
@@ -68,14 +81,17 @@ def _path_item(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     return result
 
 
-def _operation(node: Any, shared: Parameters, source: Source, trace: Trace) -> dict[str, Any]:
+def _operation(
+    template: Set[str], node: Any, shared: Parameters, source: Source, trace: Trace
+) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
     result = kept(node, _COPIED, trace)
     texts(result, "tags", trace)
-    own = _parameters(node, source, trace)
-    if own.plain:
-        result["parameters"] = list(own.plain)
+    own = _parameters(template, node, source, trace)
+    plain = [*own.plain, *_undeclared(template - own.in_path - shared.in_path, trace)]
+    if plain:
+        result["parameters"] = plain
     body = own if own.has_body else shared
     if body.has_body:
         consumes = media_types(node, "consumes", trace)
@@ -87,46 +103,69 @@ def _operation(node: Any, shared: Parameters, source: Source, trace: Trace) -> d
     return result
 
 
-def _parameters(owner: dict[str, Any], source: Source, trace: Trace) -> Parameters:
+def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
+    """Parameters for the names in a path that nothing declares: real servers forget them."""
+    for name in sorted(names):
+        trace.lose("path parameter", f"{{{cut(name)}}} is not declared; added as a string")
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in sorted(names)
+    ]
+
+
+def _parameters(template: Set[str], owner: dict[str, Any], source: Source, trace: Trace) -> Parameters:
     nodes = owner.get("parameters")
     if nodes is None:
         return Parameters()
     if not isinstance(nodes, list):
         trace.refuse("an array of parameters is required", "parameters")
-    plain: list[dict[str, Any]] = []
+    plain: dict[Any, dict[str, Any]] = {}
+    in_path: Set[str] = set()
     form: list[FormField] = []
     body = None
     trace.path.append("parameters")
     for index, written in enumerate(nodes):
         trace.path.append(index)
         read = _parameter(written, source, trace)
-        trace.path.pop()
         if read is None:
-            continue
-        if not isinstance(read, Found):
-            plain.append(read)
-        elif read.node["in"] == "body":
-            body = read
+            pass
+        elif isinstance(read, Found):
+            if read.node["in"] == "body":
+                body = read
+            else:
+                form.append(FormField(read.node, read.trace))
+        elif read.name is None:
+            plain[index] = read.node
+            in_path = template  # what stands outside the document may declare any of them
+        elif (read.name, read.location) in plain:
+            trace.lose("parameter", "declared twice; the first one counts")
+        elif read.location == "path" and read.name not in template:
+            trace.lose("path parameter", "its name is not in the path; left out")
         else:
-            form.append(FormField(read.node, read.trace))
+            plain[read.name, read.location] = read.node
+            in_path = in_path | {read.name} if read.location == "path" else in_path
+        trace.path.pop()
     trace.path.pop()
-    return Parameters(tuple(plain), body, tuple(form))
+    return Parameters(tuple(plain.values()), frozenset(in_path), body, tuple(form))
 
 
-def _parameter(written: Any, source: Source, trace: Trace) -> Found | dict[str, Any] | None:
+def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | None:
     """The parameter as v3 has it, one that belongs into a body, or None for one that cannot be kept."""
+    if written.__class__ is dict and "$ref" not in written:
+        name, location = written.get("name"), written.get("in")
+        if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
+            return Plain(convert_parameter(written, source, trace), name, location)
     ref = written.get("$ref") if isinstance(written, dict) else None
     if isinstance(ref, str) and ref in source.written_out:
-        plain, notes, size = source.written_out[ref]
+        node, notes, size = source.written_out[ref]
         trace.take(notes)
         trace.spend(size)
-        return plain
+        return Plain(node, node["name"], node["in"])
     found = find(written, source, trace)
     if not isinstance(found, Found):
-        return found if "$ref" in found else None
+        return Plain(found) if "$ref" in found else None
     location = located(found)
     if location in LOCATIONS:
-        return _plain(found, ref, source, trace)
+        return Plain(_plain(found, ref, source, trace), found.node["name"], location)
     if location in ("body", "formData"):
         return Found(found.node, found.trace.at([*found.trace.path]), found.shared)
     found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")

@@ -52,7 +52,7 @@ class Workshop:
         self.known = frozenset(names + [f"responses/{name}" for name in source.responses])
 
     def path(self, path: str, node: Any) -> Part:
-        return self._part(["paths", path], node, convert_path_item, depends_on=self.shared)
+        return self._part(["paths", path], node, partial(convert_path_item, path), depends_on=self.shared)
 
     def component(self, name: str) -> Part:
         part = self.components.get(name)

@@ -1,0 +1,136 @@
+"""The references of an OpenAPI v3 document, found by position: what stands in ``example``, ``default``,
+``enum`` or ``x-*`` is data, and a property may well be called ``$ref``.
+
+The table below says where each kind of object holds others (OpenAPI 3.0.3, section 4.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from specmux_converters.errors import InvalidDocument
+
+Rename: TypeAlias = Callable[[str], str]
+"""A reference in, the reference to write instead out."""
+
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+
+_ONE: Final[Mapping[str, Mapping[str, str]]] = {
+    "path_item": dict.fromkeys(METHODS, "operation"),
+    "operation": {"requestBody": "request_body"},
+    "parameter": {"schema": "schema"},
+    "header": {"schema": "schema"},
+    "media_type": {"schema": "schema"},
+    "schema": {"items": "schema", "additionalProperties": "schema", "not": "schema"},
+    "document": {"components": "components"},
+}
+_MAP: Final[Mapping[str, Mapping[str, str]]] = {
+    "document": {"paths": "path_item"},
+    "components": {
+        "schemas": "schema",
+        "responses": "response",
+        "parameters": "parameter",
+        "examples": "example",
+        "requestBodies": "request_body",
+        "headers": "header",
+        "securitySchemes": "security_scheme",
+        "links": "link",
+        "callbacks": "callback",
+    },
+    "operation": {"responses": "response", "callbacks": "callback"},
+    "parameter": {"content": "media_type", "examples": "example"},
+    "header": {"content": "media_type", "examples": "example"},
+    "media_type": {"examples": "example", "encoding": "encoding"},
+    "encoding": {"headers": "header"},
+    "request_body": {"content": "media_type"},
+    "response": {"headers": "header", "content": "media_type", "links": "link"},
+    "schema": {"properties": "schema"},
+}
+_LIST: Final[Mapping[str, Mapping[str, str]]] = {
+    "path_item": {"parameters": "parameter"},
+    "operation": {"parameters": "parameter"},
+    "schema": {"allOf": "schema", "anyOf": "schema", "oneOf": "schema"},
+}
+KINDS: Final = _MAP["components"]
+"""A section of ``components`` -> the kind of object in it."""
+
+
+def rewrite(node: Any, kind: str, rename: Rename) -> Any:
+    """``node`` with every reference renamed: the same object when none changes, else a copy of what does.
+
+    Raises InvalidDocument when it is nested too deeply to walk.
+    """
+    try:
+        return _rewrite(node, kind, rename)
+    except RecursionError:
+        raise InvalidDocument("nested too deeply") from None
+
+
+def references(node: Any, kind: str) -> set[str]:
+    """All references below ``node``. Raises as ``rewrite``."""
+    found: set[str] = set()
+
+    def note(ref: str) -> str:
+        found.add(ref)
+        return ref
+
+    rewrite(node, kind, note)
+    return found
+
+
+def _rewrite(node: Any, kind: str, rename: Rename) -> Any:
+    if not isinstance(node, dict):
+        return node
+    changed: dict[str, Any] = {}
+    one, maps, lists = _ONE.get(kind, {}), _MAP.get(kind, {}), _LIST.get(kind, {})
+    for key, value in node.items():
+        if key == "$ref" and isinstance(value, str):
+            new: Any = rename(value)
+        elif key in one:
+            new = _rewrite(value, one[key], rename)
+        elif key in maps:
+            new = _rewrite_map(value, maps[key], rename)
+        elif key in lists:
+            new = _rewrite_list(value, lists[key], rename)
+        elif kind == "callback" and key[:2] != "x-":
+            new = _rewrite(value, "path_item", rename)
+        elif kind == "schema" and key == "discriminator":
+            new = _rewrite_mapping(value, rename)
+        else:
+            continue
+        if new is not value:
+            changed[key] = new
+    return {**node, **changed} if changed else node
+
+
+def _rewrite_map(value: Any, kind: str, rename: Rename) -> Any:
+    if not isinstance(value, dict):
+        return value
+    changed = {}
+    for key, item in value.items():
+        if key[:2] == "x-" and kind in ("path_item", "response"):
+            continue
+        new = _rewrite(item, kind, rename)
+        if new is not item:
+            changed[key] = new
+    return {**value, **changed} if changed else value
+
+
+def _rewrite_list(value: Any, kind: str, rename: Rename) -> Any:
+    if not isinstance(value, list):
+        return value
+    new = [_rewrite(item, kind, rename) for item in value]
+    return value if all(a is b for a, b in zip(new, value, strict=True)) else new
+
+
+def _rewrite_mapping(value: Any, rename: Rename) -> Any:
+    """``discriminator.mapping``: names or references; only the latter are renamed."""
+    mapping = value.get("mapping") if isinstance(value, dict) else None
+    if not isinstance(mapping, dict):
+        return value
+    new = {
+        key: rename(ref) if isinstance(ref, str) and ref.startswith("#/") else ref
+        for key, ref in mapping.items()
+    }
+    return value if new == mapping else {**value, "mapping": new}
