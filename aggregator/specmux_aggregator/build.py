@@ -29,7 +29,7 @@ from specmux_converters.recognise import kind_of, recognise
 Owned = frozenset[GroupVersion] | None
 """The group-versions a backend may publish; None: all."""
 
-LOSSES_KEPT = 100
+LOSSES_KEPT = 10
 """Losses of one document that are named; more are counted in one line."""
 
 

@@ -78,7 +78,7 @@ class Publisher:
 def _log_conflicts(last: tuple[Conflict, ...], now: tuple[Conflict, ...]) -> None:
     if last == now:
         return
-    for conflict in set(now) - set(last):
+    for conflict in (conflict for conflict in now if conflict not in last):
         logger.warning(
             "%s is offered by several backends: %s serves it, not %s",
             conflict.group_version,

@@ -128,12 +128,9 @@ class StateDirectory:
         return Observation(backend=backend, dialect=manifest.dialect, offers=kept, attempted=True)
 
     def _holds(self, key: DocumentKey) -> bool:
-        return any(
-            True
-            for _ in self._store.rows(
-                key.owner, self._identities[key.owner], key.group_version, JSON, key.hash
-            )
-        )
+        wanted = self._key(key)
+        rows = self._store.rows(wanted.server, wanted.partition, wanted.group_version, wanted.media_type)
+        return any(row.key == wanted for row in rows)
 
     def _get(self, key: DocumentKey) -> bytes | None:
         stored = self._store.get(self._key(key))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -73,7 +74,9 @@ class Worker:
             # A fork of this process would carry its sockets and threads along; the fork server has neither.
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload(PRELOADED)
-            self._pool = ProcessPoolExecutor(max_workers=1, mp_context=context)
+            self._pool = ProcessPoolExecutor(
+                max_workers=1, mp_context=context, initializer=_ignore_interrupts
+            )
         return self._pool
 
     def _kill(self) -> None:
@@ -84,6 +87,11 @@ class Worker:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C in a terminal reaches every process of the group; when the worker ends is for the service to say."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @cache
