@@ -9,9 +9,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.codecs.gnostic import Field, Messages
+from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT
 from specmux_converters.codecs.yaml_reader import read_yaml
 from specmux_converters.errors import InvalidDocument, LimitExceeded
@@ -214,7 +216,11 @@ def _read_double(cursor: _Cursor, pos: int, _: int, __: int) -> int | float:
     value: float = struct.unpack_from("<d", cursor.data, pos)[0]
     if value - value != 0:
         raise InvalidDocument(f"Protobuf: a number that is not finite, at byte {pos}")
-    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+    if not value.is_integer():
+        return value
+    # A whole number as Go's JSON has it: the shortest digits that mean this double.
+    whole = int(value) if abs(value) < 1 << 53 else int(Decimal(repr(value)))
+    return whole if -INT64_MAX - 1 <= whole <= UINT64_MAX else value
 
 
 def _read_bytes(cursor: _Cursor, pos: int, end: int, _: int) -> bytes:
