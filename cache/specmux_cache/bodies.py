@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+TEMPORARY: Final = "tmp"
 BLOCK: Final = 4096
 """Bytes that file systems allocate at a time; what a file takes is its size rounded up to this."""
 LEVEL: Final = 3
@@ -37,7 +38,7 @@ CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.
 class BodyFile:
     """A file as it lies on disk; ``digest`` is None for a temporary or foreign one."""
 
-    path: Path
+    path: str
     digest: Digest | None
     allocated: int
     modified_at: float
@@ -48,7 +49,7 @@ class Bodies:
 
     def __init__(self, directory: Path) -> None:
         self._root = f"{directory}/bodies"
-        self._temporary = f"{directory}/tmp"
+        self._temporary = f"{directory}/{TEMPORARY}"
         self._shelves = tuple(f"{self._root}/{digit}" for digit in "0123456789abcdef")
 
     def read(self, digest: Digest, *, max_bytes: int) -> bytes:
@@ -111,7 +112,11 @@ class Bodies:
                 digest = (
                     Digest(entry.name) if is_digest(entry.name) and directory != self._temporary else None
                 )
-                yield BodyFile(Path(entry.path), digest, status.st_blocks * 512, status.st_mtime)
+                yield BodyFile(entry.path, digest, status.st_blocks * 512, status.st_mtime)
+
+    def remove_file(self, file: BodyFile) -> None:
+        with contextlib.suppress(OSError):
+            Path(file.path).unlink()
 
     def overhead(self) -> int:
         """Allocated bytes of the directories and of temporary files."""
@@ -122,7 +127,7 @@ class Bodies:
         removed = 0
         for directory in (*self._shelves, self._root, self._temporary):
             with contextlib.suppress(OSError):
-                os.rmdir(directory)  # noqa: PTH106  # a string, see ``overhead``
+                Path(directory).rmdir()
                 removed += 1
         return removed
 
@@ -180,7 +185,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def _make(directory: str) -> None:
     with contextlib.suppress(FileExistsError):
-        os.mkdir(directory, 0o700)  # noqa: PTH102
+        Path(directory).mkdir(0o700)
 
 
 def _scan(directory: str) -> list[os.DirEntry[str]]:

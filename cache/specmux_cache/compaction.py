@@ -1,7 +1,7 @@
 """What goes when the store is too large or too old, and in which order.
 
-1. revisions beyond those kept, 2. what was not used for max_age, 3. down to the bound: superseded revisions, then
-the least recently used, 4. leftovers of killed writers, 5. empty directories, 6. free pages and the WAL.
+1. revisions beyond those kept, 2. what was not used for max_age, 3. down to the bound: superseded revisions,
+then the least recently used, 4. leftovers of killed writers, 5. empty directories, 6. free pages and the WAL.
 In batches with a pause between them: readers do not wait, writers wait for one batch.
 """
 
@@ -11,6 +11,7 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from .index import Standing
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .contents import Contents
-    from .index import Index, RawEntry
+    from .index import Index, Victim
 
-BATCH: Final = 100
-"""Rows in one transaction, at most."""
-PAUSE: Final = 0.001
-"""Seconds between two batches; a writer that waits tries for the lock as often."""
+BATCH: Final = 50
+"""Entries in one transaction: with their bodies, at most 100 rows."""
+PAUSE: Final = 0.002
+"""Seconds between two batches: a writer that waits tries for the lock twice meanwhile."""
 LEFTOVER_SECONDS: Final = 600.0
 """A temporary file or unfinished body older than this has no writer any more."""
 SHRINK_PAGES: Final = 64
@@ -47,7 +48,7 @@ class Phase:
     """Entries that go for one reason: the first ones from an offset, in the order in which they go."""
 
     reason: Reason
-    first: Callable[[int], list[RawEntry]]
+    first: Callable[[int], list[Victim]]
     is_bounded: bool
     """Only while the store is above the goal."""
 
@@ -80,10 +81,10 @@ class CompactionReport:
 def phases(index: Index, goal: Goal) -> tuple[Phase, ...]:
     """What goes, in this order."""
 
-    def standing(standing: Standing) -> Callable[[int], list[RawEntry]]:
+    def standing(standing: Standing) -> Callable[[int], list[Victim]]:
         return lambda offset: index.by_standing(standing, limit=BATCH, offset=offset)
 
-    def unused_since(before: float) -> Callable[[int], list[RawEntry]]:
+    def unused_since(before: float) -> Callable[[int], list[Victim]]:
         return lambda offset: index.least_recently_used(before=before, limit=BATCH, offset=offset)
 
     return (
@@ -108,7 +109,7 @@ class Compaction:
         before = contents.bytes_used()
         contents.index.clamp_access(now=self._now)
         for phase in phases(contents.index, self._goal):
-            while not self._stopped() and (count := contents.drop(lambda: self._next_of(phase))):  # noqa: B023
+            while not self._stopped() and (count := contents.drop(partial(self._next_of, phase))):
                 removed[phase.reason] += count
                 time.sleep(PAUSE)
         leftovers = 0 if self._stopped() else self._sweep()
@@ -134,10 +135,10 @@ class Compaction:
                         removed[phase.reason] += 1
                         named[entry.digest] += 1
                         if named[entry.digest] == index.references(entry.digest):
-                            freed += self._allocated(entry)
+                            freed += entry.allocated
         return replace(self._report(removed, before, before - freed, leftovers=0), dry_run=True)
 
-    def _next_of(self, phase: Phase) -> list[RawEntry]:
+    def _next_of(self, phase: Phase) -> list[Victim]:
         """The next batch of this phase; within a bounded one, no more than is needed."""
         batch = phase.first(0)
         if not phase.is_bounded:
@@ -149,30 +150,29 @@ class Compaction:
             if excess <= 0:
                 break
             chosen.append(entry)
-            excess -= self._allocated(entry)
+            excess -= entry.allocated
         return chosen
 
-    def _allocated(self, entry: RawEntry) -> int:
-        body = self._contents.index.body(entry.digest)
-        return 0 if body is None else body.allocated
-
     def _sweep(self) -> int:
-        """Remove what killed writers left. Files are as old as the file system's clock says, not ours."""
+        """Remove what killed writers left, and what lies here unknown to the index."""
         contents, removed = self._contents, 0
         suspects = [
             body.digest for body in contents.index.pending(limit=-1) if self._is_left(body.pending_since)
         ]
-        for file in contents.bodies.files():
-            if self._stopped():
-                return removed
-            if abs(time.time() - file.modified_at) < LEFTOVER_SECONDS:
-                continue
+        # Files are as old as the file system's clock says, not the store's.
+        leftovers = [
+            file
+            for file in contents.bodies.files()
+            if abs(time.time() - file.modified_at) >= LEFTOVER_SECONDS
+        ]
+        for file in leftovers:
             if file.digest is None:
-                file.path.unlink(missing_ok=True)
+                contents.bodies.remove_file(file)
                 removed += 1
-            elif contents.index.body(file.digest) is None:
-                suspects.append(file.digest)
+        suspects += contents.index.unknown([file.digest for file in leftovers if file.digest is not None])
         for start in range(0, len(suspects), BATCH):
+            if self._stopped():
+                break
             removed += contents.sweep(suspects[start : start + BATCH], begun_before=math.inf)
             time.sleep(PAUSE)
         return removed
@@ -182,10 +182,10 @@ class Compaction:
         return abs(self._now - begun) >= LEFTOVER_SECONDS
 
     def _reclaim(self) -> None:
-        index = self._contents.index
-        while not self._stopped() and index.shrink(SHRINK_PAGES):
+        database = self._contents.index.database
+        while not self._stopped() and database.shrink(SHRINK_PAGES):
             time.sleep(PAUSE)
-        index.database.checkpoint()
+        database.checkpoint()
 
     def _report(
         self, removed: Counter[Reason], before: int, after: int, *, leftovers: int

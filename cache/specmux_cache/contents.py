@@ -1,8 +1,8 @@
 """Index and body files, kept in step.
 
-A body is in the index, as pending, before its file exists: whatever a killed writer leaves is counted and found.
-A file appears and disappears only under the index's write lock, and what goes is looked up under the lock that
-removes it: no one removes what another has just named.
+A body is in the index, as pending, before its file exists: whatever a killed writer leaves is counted and
+found. A file appears and disappears only under the index's write lock, and what goes is looked up under the
+lock that removes it: no one removes what another has just named.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
 from .errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
-from .index import Index, RawEntry
+from .index import Index, RawEntry, Victim
 from .rows import Digest, Row, Stored, key_range, key_text, seal, unseal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from .keys import Key
@@ -79,7 +79,10 @@ class Contents:
         return None if body is None else Stored(row, body)
 
     def is_whole(self, row: Row, *, remove: bool) -> bool:
-        """Whether the body is there and verifies; else, with ``remove``, it goes and all entries that name it."""
+        """Whether the body is there and verifies;
+
+        else, with ``remove``, it goes and all entries that name it.
+        """
         if self._body(row) is not None:
             return True
         return remove and self._body_or_discard(row) is not None
@@ -94,7 +97,10 @@ class Contents:
         now: float,
         make_room: Callable[[], bool],
     ) -> Digest:
-        """Store. ``make_room`` is called, without a lock, while the store is above its bound; False gives up."""
+        """Store.
+
+        ``make_room`` is called, without a lock, while the store is above its bound; False gives up.
+        """
         row = Row(key, digest_of(body), len(body), "identity", now, now, now, metadata)
         value = seal(row)
         if len(value) > self.limits.max_metadata_bytes:
@@ -130,7 +136,7 @@ class Contents:
             self.index.write_access(key_text(row.key), now=now)
             self._rank(row.key, now)
 
-    def drop(self, choose: Callable[[], list[RawEntry]]) -> int:
+    def drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
         """Remove the entries chosen, and the bodies that no other entry names; how many entries."""
         with self.index.database.transaction():
             chosen = choose()
@@ -163,7 +169,10 @@ class Contents:
         return removed
 
     def adopt(self) -> None:
-        """Enter the files of an index that was lost, as unfinished: they count, and the next sweep finds them."""
+        """Enter the files of an index that was lost, as unfinished:
+
+        they count, and the next sweep finds them.
+        """
         if self.index.noted(ADOPTED) is not None:
             return
         with self.index.database.transaction():
@@ -180,7 +189,7 @@ class Contents:
 
     def bytes_needed(self) -> int:
         """``bytes_used`` once free pages and the write-ahead log have been given back."""
-        return self.bytes_used() - self.index.free_bytes() - self.index.database.wal_bytes()
+        return self.bytes_used() - self.index.database.free_bytes() - self.index.database.wal_bytes()
 
     def _body(self, row: Row) -> bytes | None:
         try:
@@ -268,7 +277,7 @@ class Contents:
 
     def _remove_unreferenced(self, digests: Iterable[str]) -> int:
         # Files first: on a full disk that is what makes room for the transaction to be written.
-        gone = [digest for digest in dict.fromkeys(digests) if not self.index.is_referenced(digest)]
+        gone = self.index.unreferenced(digests)
         for digest in gone:
             if is_digest(digest):
                 with contextlib.suppress(OSError):

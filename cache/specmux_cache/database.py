@@ -1,10 +1,10 @@
 """One SQLite database by diskcache, with one connection that threads take in turn.
 
-diskcache gives the schema, the settings and the triggers that keep the sum of the sizes. Three things it does not
-give are here: a connection that ``close`` can close whichever thread opened it (diskcache keeps one per thread),
-a transaction that tells a busy database from a full or damaged one (diskcache reports all as a timeout), and
-settings that cannot be set by whoever wrote the file (it runs every ``sqlite_…`` row as a PRAGMA).
-Invariant: sqlite3's and diskcache's errors do not leave this module.
+diskcache gives the schema, the settings and the triggers that keep the sum of the sizes. Three things it does
+not give are here: a connection that ``close`` can close whichever thread opened it (diskcache keeps one per
+thread), a transaction that tells a busy database from a full or damaged one (diskcache reports all as a
+timeout), and settings that cannot be set by whoever wrote the file (it runs every ``sqlite_…`` row as a
+PRAGMA). Invariant: sqlite3's and diskcache's errors do not leave this module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .disk import PlainDisk
 from .errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 NAME: Final = diskcache.core.DBNAME
@@ -71,6 +71,9 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
             self._refuse_newer()
             self._forget_foreign_settings()
             super().__init__(str(directory), disk=PlainDisk, **SETTINGS)
+            # Not before: the first write fixes the file's auto_vacuum.
+            if self.execute("PRAGMA user_version") != [(SCHEMA_VERSION,)]:
+                self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             self._identity = self._file_identity()
         except sqlite3.Error as error:
             self.retire()
@@ -128,10 +131,6 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
                         raise self._translated(error) from error
             time.sleep(RETRY_SECONDS)
 
-    def execute_each(self, statement: str, values: Iterable[Sequence[object]]) -> None:
-        with self.transaction(), self._taken() as connection:
-            connection.executemany(statement, values)
-
     def wal_bytes(self) -> int:
         """Allocated to the write-ahead log."""
         try:
@@ -162,6 +161,21 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
                 self._inherited.append(self._connection)
             self._connection, self._turn, self._owner, self._depth = None, threading.RLock(), os.getpid(), 0
         return self._turn
+
+    def free_bytes(self) -> int:
+        """Of pages that ``shrink`` can give back."""
+        [(pages,)] = self.execute("PRAGMA freelist_count")
+        [(size,)] = self.execute("PRAGMA page_size")
+        return int(pages) * int(size)
+
+    def shrink(self, pages: int) -> bool:
+        """Give up to this many free pages back to the file system; whether there are more."""
+        before = self.free_bytes()
+        with self.transaction():
+            for _ in range(pages):
+                # Gives back one page per step of the statement, and sqlite3 makes one step.
+                self.execute("PRAGMA incremental_vacuum(1)")
+        return 0 < self.free_bytes() < before
 
     def _begun(self, connection: sqlite3.Connection, deadline: float) -> bool:
         try:
@@ -195,8 +209,8 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         return connection
 
     def _create(self) -> None:
-        # SQLite gives its other files the mode of this one. Never open one that exists: closing the descriptor
-        # would drop the POSIX locks that other connections of this process hold on it.
+        # SQLite gives its other files the mode of this one. Never open one that exists: closing the
+        # descriptor would drop the POSIX locks that other connections of this process hold on it.
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except FileExistsError:
@@ -204,20 +218,18 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
                 raise StoreUnavailable("its index is a symlink", directory=self._where()) from None
 
     def _refuse_newer(self) -> None:
-        [(version,)] = self._con.execute("PRAGMA user_version").fetchall()
+        [(version,)] = self.execute("PRAGMA user_version")
         if version > SCHEMA_VERSION:
             reason = f"its index is of version {version}, newer than ours"
             raise StoreUnavailable(reason, directory=self._where())
-        if version < SCHEMA_VERSION:
-            self._con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _forget_foreign_settings(self) -> None:
-        if not self._con.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'").fetchall():
+        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'"):
             return
         known = {*diskcache.core.DEFAULT_SETTINGS, *diskcache.core.METADATA}
-        for (key,) in self._con.execute("SELECT key FROM Settings").fetchall():
+        for (key,) in self.execute("SELECT key FROM Settings"):
             if key not in known and not str(key).startswith(OWN_PREFIX):
-                self._con.execute("DELETE FROM Settings WHERE key = ?", (key,))
+                self.execute("DELETE FROM Settings WHERE key = ?", (key,))
 
     def _file_identity(self) -> tuple[int, int] | None:
         try:

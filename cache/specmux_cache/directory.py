@@ -85,7 +85,7 @@ def _refuse_version(directory: Path) -> None:
     try:
         text = _read(directory / VERSION_FILE)
     except FileNotFoundError:
-        if any(not _is_ours(name) for name in os.listdir(directory)):
+        if not all(_is_ours(path.name) for path in directory.iterdir()):
             raise StoreUnavailable(
                 "not empty, and not a cache of specmux", directory=str(directory)
             ) from None
@@ -103,7 +103,7 @@ def _is_ours(name: str) -> bool:
 
 def _read(path: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, encoding="ascii", errors="replace") as file:
+    with os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
         return file.read(256)
 
 
@@ -112,6 +112,6 @@ def _write_once(path: Path, text: str) -> None:
         return
     beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(text)
-    os.replace(beside, path)
+    beside.replace(path)

@@ -1,7 +1,7 @@
 """What diskcache may put into a column: text and numbers.
 
-CVE-2025-69872: diskcache unpickles what a row claims to be a pickle, and no release is fixed. This Disk has no
-way to a pickle or to a file, whatever the row says.
+CVE-2025-69872: diskcache unpickles what a row claims to be a pickle, and no release is fixed. This Disk has
+no way to a pickle or to a file, whatever the row says.
 """
 
 from __future__ import annotations

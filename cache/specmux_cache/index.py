@@ -1,8 +1,9 @@
 """The rows of the index.
 
-Two kinds. An entry: key ``[server, partition, group_version, media_type, hash]``, tag = digest, value = sealed
-text, access_time = last use. A body: key ``body <digest>``, size = allocated bytes, value = encoding, store_time
-= begun. ``expire_time``, which diskcache has an index on, says how readily a row goes, see ``Standing``.
+Two kinds. An entry: key ``[server, partition, group_version, media_type, hash]``, tag = digest, value =
+sealed text, access_time = last use. A body: key ``body <digest>``, size = allocated bytes, value = encoding,
+store_time = begun. ``expire_time``, which diskcache has an index on, says how readily a row goes, see
+``Standing``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ ENTRY: Final = (
     "SELECT rowid, key, tag, value, access_time, expire_time, typeof(key) = 'text' AND raw = 1 AND mode = 1"
     " AND filename IS NULL AND typeof(value) = 'text' AND typeof(tag) = 'text' FROM Cache"
 )
+VICTIM: Final = (
+    "SELECT rowid, tag, (SELECT size FROM Cache body WHERE body.key = 'body ' || entry.tag) FROM Cache entry"
+)
+BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time FROM Cache"
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
 
@@ -50,6 +55,16 @@ class RawEntry:
     accessed_at: float
     standing: float | None
     is_sound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """An entry that may go."""
+
+    rowid: int
+    digest: str
+    allocated: int
+    """Bytes of its body, which other entries may have too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +100,13 @@ class Index:
     def entries_of(self, digest: str) -> list[RawEntry]:
         return self._entries("WHERE tag = ?", (digest,))
 
-    def by_standing(self, standing: Standing, *, limit: int, offset: int = 0) -> list[RawEntry]:
-        return self._entries("WHERE expire_time = ? LIMIT ? OFFSET ?", (standing.value, limit, offset))
+    def by_standing(self, standing: Standing, *, limit: int, offset: int = 0) -> list[Victim]:
+        return self._victims("WHERE expire_time = ? LIMIT ? OFFSET ?", (standing.value, limit, offset))
 
-    def least_recently_used(self, *, before: float, limit: int, offset: int = 0) -> list[RawEntry]:
+    def least_recently_used(self, *, before: float, limit: int, offset: int = 0) -> list[Victim]:
         """Bodies have no access_time and are never among them."""
         where = "WHERE access_time < ? ORDER BY access_time LIMIT ? OFFSET ?"
-        return self._entries(where, (before, limit, offset))
+        return self._victims(where, (before, limit, offset))
 
     def write_entry(self, key: str, value: str, *, digest: str, now: float) -> None:
         self.database.execute(
@@ -113,9 +128,10 @@ class Index:
     def rank(self, low: str, high: str, *, current: str, now: float, keep: int) -> None:
         """Give each revision of a document its standing: ``current`` first, the others by their last use."""
         rows = self.database.execute(
-            # A clock that was ahead has left uses in the future; they would rank first until it is there again.
+            # A clock that was ahead has left uses in the future: those would rank first.
             "SELECT rowid, expire_time FROM Cache WHERE key >= ? AND key < ?"
-            " AND (expire_time IS NOT ? OR key = ?) ORDER BY key = ? DESC, min(access_time, ?) DESC, rowid DESC",
+            " AND (expire_time IS NOT ? OR key = ?)"
+            " ORDER BY key = ? DESC, min(access_time, ?) DESC, rowid DESC",
             (low, high, Standing.OBSOLETE.value, current, current, now),
         )
         for place, (rowid, before) in enumerate(rows):
@@ -127,7 +143,8 @@ class Index:
 
     def delete_rows(self, rowids: Iterable[int]) -> None:
         """Only of rows read in the same transaction: SQLite gives a rowid out again."""
-        self.database.execute_each("DELETE FROM Cache WHERE rowid = ?", ((rowid,) for rowid in rowids))
+        gone = list(rowids)
+        self._among("DELETE FROM Cache WHERE rowid IN", gone)
 
     def body(self, digest: str) -> KnownBody | None:
         found = self._bodies("WHERE key = ?", (_body_key(digest),))
@@ -154,13 +171,23 @@ class Index:
         )
 
     def delete_bodies(self, digests: Iterable[str]) -> None:
-        self.database.execute_each(
-            "DELETE FROM Cache WHERE key = ?", ((_body_key(digest),) for digest in digests)
-        )
+        gone = [_body_key(digest) for digest in digests]
+        self._among("DELETE FROM Cache WHERE key IN", gone)
 
-    def is_referenced(self, digest: str) -> bool:
-        """Whether an entry names it."""
-        return bool(self.database.execute("SELECT 1 FROM Cache WHERE tag = ? LIMIT 1", (digest,)))
+    def unreferenced(self, digests: Iterable[str]) -> list[str]:
+        """Those that no entry names."""
+        asked = list(dict.fromkeys(digests))
+        rows = self._among("SELECT tag FROM Cache WHERE tag IN", asked)
+        return list(dict.fromkeys(asked).keys() - {tag for (tag,) in rows})
+
+    def unknown(self, digests: Sequence[str]) -> list[str]:
+        """Those of which there is no body in the index."""
+        found: list[str] = []
+        for start in range(0, len(digests), 256):
+            asked = [_body_key(digest) for digest in digests[start : start + 256]]
+            rows = self._among("SELECT key FROM Cache WHERE key IN", asked)
+            found += dict.fromkeys(asked).keys() - {key for (key,) in rows}
+        return [key.removeprefix(BODY_RANGE[0]) for key in found]
 
     def references(self, digest: str) -> int:
         """How many entries name it."""
@@ -182,11 +209,11 @@ class Index:
 
     def recount(self) -> None:
         """Make the sums that diskcache's triggers keep true again."""
-        for name, expression in (("size", "COALESCE(SUM(size), 0)"), ("count", "COUNT(*)")):
+        with self.database.transaction():
             self.database.execute(
-                f"INSERT OR REPLACE INTO Settings SELECT ?, {expression} FROM Cache",  # noqa: S608  # two constants
-                (name,),
+                "INSERT OR REPLACE INTO Settings SELECT 'size', COALESCE(SUM(size), 0) FROM Cache"
             )
+            self.database.execute("INSERT OR REPLACE INTO Settings SELECT 'count', COUNT(*) FROM Cache")
 
     def counts(self) -> tuple[int, int, int]:
         """Entries, superseded ones among them, bodies."""
@@ -197,13 +224,12 @@ class Index:
 
     def strangers(self) -> list[int]:
         """Rows of neither kind."""
-        where = "WHERE NOT (typeof(key) = 'text' AND (key >= ? AND key < ? OR key >= ? AND key < ?))"
-        return [
-            rowid
-            for (rowid,) in self.database.execute(
-                f"SELECT rowid FROM Cache {where}", (*ENTRY_RANGE, *BODY_RANGE)
-            )
-        ]
+        rows = self.database.execute(
+            "SELECT rowid FROM Cache"
+            " WHERE NOT (typeof(key) = 'text' AND (key >= ? AND key < ? OR key >= ? AND key < ?))",
+            (*ENTRY_RANGE, *BODY_RANGE),
+        )
+        return [rowid for (rowid,) in rows]
 
     def unnamed_bodies(self) -> list[str]:
         """Bodies in place that no entry names."""
@@ -222,19 +248,6 @@ class Index:
         rows = self.database.execute("SELECT value FROM Settings WHERE key = ?", (OWN_PREFIX + name,))
         return float(rows[0][0]) if rows and isinstance(rows[0][0], int | float) else None
 
-    def free_bytes(self) -> int:
-        """Of pages that ``shrink`` can give back."""
-        [(pages,)] = self.database.execute("PRAGMA freelist_count")
-        [(size,)] = self.database.execute("PRAGMA page_size")
-        return int(pages) * int(size)
-
-    def shrink(self, pages: int) -> bool:
-        """Give up to this many free pages back to the file system; whether there are more."""
-        [(free,)] = self.database.execute("PRAGMA freelist_count")
-        if free:
-            self.database.execute(f"PRAGMA incremental_vacuum({pages:d})")
-        return int(free) > pages
-
     def vacuum(self) -> None:
         """Rewrite the database; takes as much space again while it runs."""
         self.database.execute("VACUUM")
@@ -243,15 +256,21 @@ class Index:
         """What SQLite itself finds wrong."""
         return [text for (text,) in self.database.execute("PRAGMA integrity_check(20)") if text != "ok"]
 
+    def _among(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """``statement`` ends in IN."""
+        return self.database.execute(f"{statement} ({','.join('?' * len(values))})", values)
+
     def _entries(self, where: str, values: Sequence[object]) -> list[RawEntry]:
         return [_raw_entry(*columns) for columns in self.database.execute(f"{ENTRY} {where}", values)]
 
+    def _victims(self, where: str, values: Sequence[object]) -> list[Victim]:
+        return [
+            Victim(rowid, str(digest), size if isinstance(size, int) else 0)
+            for rowid, digest, size in self.database.execute(f"{VICTIM} {where}", values)
+        ]
+
     def _bodies(self, where: str, values: Sequence[object]) -> list[KnownBody]:
-        columns = self.database.execute(
-            f"SELECT substr(key, 6), value, size, expire_time, store_time FROM Cache {where}",  # noqa: S608  # constants
-            values,
-        )
-        return [_known_body(*row) for row in columns]
+        return [_known_body(*columns) for columns in self.database.execute(f"{BODY} {where}", values)]
 
 
 def _raw_entry(

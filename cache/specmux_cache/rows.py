@@ -61,7 +61,7 @@ def key_text(key: Key) -> str:
 
 
 def key_range(*fields: str) -> tuple[str, str]:
-    """[low, high) of the key texts that begin with these fields: server, partition, group_version, media_type."""
+    """[low, high) of the keys that begin so: server, partition, group_version, media_type."""
     if not fields:
         return "[", "\\"
     prefix = json.dumps(fields, separators=(",", ":"))[:-1] + ","
@@ -80,7 +80,7 @@ def parse_key(text: str) -> Key:
 
 
 def seal(row: Row) -> str:
-    """The row as text, led by a checksum over key, digest and text. Raises ValueError for NaN and the like."""
+    """The row as text, led by a checksum over key, digest and text. Raises ValueError for a NaN."""
     payload = json.dumps(
         [row.size, row.encoding, row.stored_at, row.touched_at, dict(row.metadata)],
         separators=(",", ":"),
@@ -111,5 +111,5 @@ def unseal(text: str, *, key: str, digest: str, accessed_at: float, superseded: 
 
 
 def _checksum(key: str, digest: str, payload: str) -> str:
-    text = "\0".join((key, digest, payload))
+    text = f"{key}\0{digest}\0{payload}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:SEAL_DIGITS]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from .index import RawEntry
     from .keys import Key
 
 __all__ = [
@@ -69,8 +70,9 @@ class StoreStats:
 class DiskStore:
     """Synchronous; safe across threads and processes. In an event loop, call it in threads.
 
-    Raises StoreError and nothing else: StoreFull and StoreBusy when a call could not be done, StoreUnavailable
-    when the directory cannot be used any more or the store is closed. What is damaged is removed, and is a miss.
+    Raises StoreError and nothing else: StoreFull and StoreBusy when a call could not be done,
+    StoreUnavailable when the directory cannot be used any more or the store is closed. What is damaged is
+    removed, and is a miss.
     """
 
     def __init__(
@@ -99,8 +101,8 @@ class DiskStore:
     ) -> Self:
         """Create the directory where it is missing. Raises StoreUnavailable.
 
-        ``warn`` gets one line for what a user should know of, such as a damaged index that was set aside; it may
-        be called from another thread.
+        ``warn`` gets one line for what a user should know of, such as a damaged index that was set aside; it
+        may be called from another thread.
         """
         directory = directory.absolute()
         try:
@@ -139,10 +141,11 @@ class DiskStore:
         return found
 
     def put(self, key: Key, body: bytes, *, metadata: Metadata, compress: bool = True) -> Digest:
-        """Store, replacing what the key had. A body that is here already, under any key, is not written again.
+        """Store, replacing what the key had. A body that is here already, under any key, is not written
+        again.
 
-        ``compress=False`` for bodies that are compressed. Metadata: a small flat mapping of JSON scalars; raises
-        ValueError or TypeError for others.
+        ``compress=False`` for bodies that are compressed. Metadata: a small flat mapping of JSON scalars;
+        raises ValueError or TypeError for others.
         """
         if len(body) > self.limits.max_body_bytes:
             raise StoreFull("the body is larger than max_body_bytes", directory=str(self.directory))
@@ -177,13 +180,18 @@ class DiskStore:
 
     def rows(self, *prefix: str) -> Iterator[Row]:
         """Entries in the order of their keys: all, those of a server, of a (server, partition), and so on to
-        the media type. Bodies are not looked at. Page by page: what is put meanwhile may be among them or not.
+        the media type. Bodies are not looked at. Page by page: what is put meanwhile may be among them or
+        not.
         """
         low, high = key_range(*prefix)
-        after = ""
-        while page := self._attempt(lambda contents: contents.index.entries(low, high, after=after)):  # noqa: B023
+
+        def page_after(key: str) -> list[RawEntry]:
+            return self._attempt(lambda contents: contents.index.entries(low, high, after=key))
+
+        page = page_after("")
+        while page:
             yield from filter(None, map(unsealed, page))
-            after = page[-1].key
+            page = page_after(page[-1].key)
 
     def compact(
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
@@ -228,7 +236,10 @@ class DiskStore:
         )
 
     def check(self, *, fix: bool = False) -> tuple[Problem, ...]:
-        """Verify the index and every body. With ``fix``, remove what is wrong; safe beside readers and writers."""
+        """Verify the index and every body.
+
+        With ``fix``, remove what is wrong; safe beside readers and writers.
+        """
         return self._attempt(lambda contents: verify(contents, fix=fix))
 
     def clear(self) -> int:

@@ -1,6 +1,7 @@
 """Whether what lies on disk is what the index says, and the removal of what is not.
 
-Unlike diskcache's ``check``, safe beside writers: what is wrong is looked at again under the lock that removes it.
+Unlike diskcache's ``check``, safe beside writers: what is wrong is looked at again under the lock that
+removes it.
 """
 
 from __future__ import annotations
@@ -71,12 +72,11 @@ def _entries(contents: Contents, *, fix: bool) -> Iterator[Problem]:
 
 def _orphans(contents: Contents, *, fix: bool) -> Iterator[Problem]:
     old = time.time() - LEFTOVER_SECONDS
-    unknown = [
-        file.digest
-        for file in contents.bodies.files()
-        if file.digest is not None and file.modified_at < old and contents.index.body(file.digest) is None
-    ]
-    unnamed = list(contents.index.unnamed_bodies())
+    files = contents.bodies.files()
+    unknown = contents.index.unknown(
+        [file.digest for file in files if file.digest and file.modified_at < old]
+    )
+    unnamed = contents.index.unnamed_bodies()
     if fix:
         for start in range(0, len(unknown), BATCH):
             contents.sweep(unknown[start : start + BATCH], begun_before=0.0)
