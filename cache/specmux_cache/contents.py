@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
+from .directory import release_reserve
 from .errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
 from .index import Index, RawEntry, Victim
 from .rows import Digest, Row, Stored, key_range, key_text, seal, unseal
@@ -79,10 +80,7 @@ class Contents:
         return None if body is None else Stored(row, body)
 
     def is_whole(self, row: Row, *, remove: bool) -> bool:
-        """Whether the body is there and verifies;
-
-        else, with ``remove``, it goes and all entries that name it.
-        """
+        """Whether the body is there and verifies. With ``remove``, else it goes, and all entries that name it."""
         if self._body(row) is not None:
             return True
         return remove and self._body_or_discard(row) is not None
@@ -97,10 +95,7 @@ class Contents:
         now: float,
         make_room: Callable[[], bool],
     ) -> Digest:
-        """Store.
-
-        ``make_room`` is called, without a lock, while the store is above its bound; False gives up.
-        """
+        """Store. While there is no room, ``make_room`` is called, without a lock; it returns False to give up."""
         row = Row(key, digest_of(body), len(body), "identity", now, now, now, metadata)
         value = seal(row)
         if len(value) > self.limits.max_metadata_bytes:
@@ -137,12 +132,17 @@ class Contents:
             self._rank(row.key, now)
 
     def drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
-        """Remove the entries chosen, and the bodies that no other entry names; how many entries."""
-        with self.index.database.transaction():
-            chosen = choose()
-            self.index.delete_rows(entry.rowid for entry in chosen)
-            self._remove_unreferenced(entry.digest for entry in chosen)
-        return len(chosen)
+        """Remove the entries chosen, and the bodies that no other entry names; how many entries.
+
+        Works on a full disk: files go before rows, and the reserve is given up for the write-ahead log.
+        """
+        try:
+            return self._drop(choose)
+        except DiskFull:
+            release_reserve(self.directory)
+            with contextlib.suppress(DiskFull):
+                self.index.database.checkpoint()
+            return self._drop(choose)
 
     def drop_unsound(self, key: str) -> None:
         """Remove the row of this key unless it unseals."""
@@ -190,6 +190,13 @@ class Contents:
     def bytes_needed(self) -> int:
         """``bytes_used`` once free pages and the write-ahead log have been given back."""
         return self.bytes_used() - self.index.database.free_bytes() - self.index.database.wal_bytes()
+
+    def _drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
+        with self.index.database.transaction():
+            chosen = choose()
+            self.index.delete_rows(entry.rowid for entry in chosen)
+            self._remove_unreferenced(entry.digest for entry in chosen)
+        return len(chosen)
 
     def _body(self, row: Row) -> bytes | None:
         try:

@@ -30,6 +30,7 @@ VICTIM: Final = (
     "SELECT rowid, tag, (SELECT size FROM Cache body WHERE body.key = 'body ' || entry.tag) FROM Cache entry"
 )
 BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time FROM Cache"
+VALUES_MAX: Final = 256
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
 
@@ -180,14 +181,13 @@ class Index:
         rows = self._among("SELECT tag FROM Cache WHERE tag IN", asked)
         return list(dict.fromkeys(asked).keys() - {tag for (tag,) in rows})
 
-    def unknown(self, digests: Sequence[str]) -> list[str]:
+    def unknown(self, digests: Iterable[str]) -> list[str]:
         """Those of which there is no body in the index."""
-        found: list[str] = []
-        for start in range(0, len(digests), 256):
-            asked = [_body_key(digest) for digest in digests[start : start + 256]]
-            rows = self._among("SELECT key FROM Cache WHERE key IN", asked)
-            found += dict.fromkeys(asked).keys() - {key for (key,) in rows}
-        return [key.removeprefix(BODY_RANGE[0]) for key in found]
+        asked = [_body_key(digest) for digest in digests]
+        rows = self._among("SELECT key FROM Cache WHERE key IN", asked)
+        return [
+            key.removeprefix(BODY_RANGE[0]) for key in dict.fromkeys(asked).keys() - {key for (key,) in rows}
+        ]
 
     def references(self, digest: str) -> int:
         """How many entries name it."""
@@ -257,8 +257,12 @@ class Index:
         return [text for (text,) in self.database.execute("PRAGMA integrity_check(20)") if text != "ok"]
 
     def _among(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        """``statement`` ends in IN."""
-        return self.database.execute(f"{statement} ({','.join('?' * len(values))})", values)
+        """``statement`` ends in IN. SQLite takes a limited number of values at a time."""
+        rows: list[tuple[Any, ...]] = []
+        for start in range(0, len(values), VALUES_MAX):
+            part = values[start : start + VALUES_MAX]
+            rows += self.database.execute(f"{statement} ({','.join('?' * len(part))})", part)
+        return rows
 
     def _entries(self, where: str, values: Sequence[object]) -> list[RawEntry]:
         return [_raw_entry(*columns) for columns in self.database.execute(f"{ENTRY} {where}", values)]

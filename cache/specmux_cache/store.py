@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 from .compaction import BATCH, Compaction, CompactionReport, Goal
 from .contents import Contents, refused, unsealed
 from .database import NAME
-from .directory import DAMAGED_FILE, fill_reserve, prepare
+from .directory import DAMAGED_FILE, fill_reserve, prepare, release_reserve
 from .errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable, cut
 from .limits import StoreLimits
 from .locks import locked
@@ -291,16 +291,22 @@ class DiskStore:
         with self._translated():
             prepare(self.directory)
             with locked(self.directory / LOCK):
-                try:
-                    contents = Contents(self.directory, self.limits)
-                except StoreDamaged:
-                    self._rename_aside()
-                    contents = Contents(self.directory, self.limits)
+                contents = self._contents_of_directory()
                 contents.adopt()
                 if contents.index.noted(COMPACTED_AT) is None:
                     contents.index.note(COMPACTED_AT, self._clock())
                 fill_reserve(self.directory, self.limits.reserve_bytes)
                 return contents
+
+    def _contents_of_directory(self) -> Contents:
+        try:
+            return Contents(self.directory, self.limits)
+        except StoreDamaged:
+            self._rename_aside()
+        except DiskFull:
+            if not release_reserve(self.directory):
+                raise
+        return Contents(self.directory, self.limits)
 
     def _use(self, row: Row) -> None:
         # That it was used is not worth a wait, nor a failure.
