@@ -1,6 +1,15 @@
 """Everything this package raises.
 
 CacheError
+├── RequestError             the server was asked and gave nothing to use, nor was there a stored answer
+│   ├── ServerUnreachable    no connection, or no whole answer in time
+│   ├── BadAnswer            truncated, too large, of another type than asked for, not what it says it is
+│   ├── RedirectRefused      a second redirect, or one that leaves the server
+│   └── UnexpectedStatus     anything but 200, 304 and a redirect
+│       └── MediaTypeRefused 406 or 415 for every media type that the caller takes
+├── GroupVersionNotFound     not in the discovery root
+├── NotCached                offline, and not stored
+├── BundleError              not a bundle, or not as it was written
 └── StoreError               the disk store
     ├── StoreUnavailable     the directory cannot be used at all; a client falls back to memory
     ├── StoreFull            this body was not stored: no room below the bound
@@ -23,6 +32,65 @@ def cut(text: str) -> str:
 
 class CacheError(Exception):
     """Root of the errors of this package."""
+
+
+class RequestError(CacheError):
+    """``url`` is what was asked for; what the server said is not repeated."""
+
+    def __init__(self, reason: str, *, url: str) -> None:
+        super().__init__(f"{cut(url)}: {reason}")
+        self.reason = reason
+        self.url = url
+
+
+class ServerUnreachable(RequestError):
+    """Nobody answered."""
+
+
+class BadAnswer(RequestError):
+    """Nothing of it was used or stored."""
+
+
+class RedirectRefused(RequestError):
+    """One redirect is followed, within the server."""
+
+
+class UnexpectedStatus(RequestError):
+    """``status`` is the server's."""
+
+    def __init__(self, status: int, *, url: str) -> None:
+        super().__init__(f"the server answered {status}", url=url)
+        self.status = status
+
+
+class MediaTypeRefused(UnexpectedStatus):
+    """The server has the document in other media types only."""
+
+
+class GroupVersionNotFound(CacheError):
+    """The server does not publish it. ``group_version`` as it was asked for."""
+
+    def __init__(self, group_version: str, *, server: str) -> None:
+        super().__init__(f"{cut(server)} has no {cut(group_version)}")
+        self.group_version = group_version
+        self.server = server
+
+
+class NotCached(CacheError):
+    """``name`` is not stored, and offline nothing is fetched."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{cut(name)} is not in the cache, and the cache is offline")
+        self.name = name
+
+
+class BundleError(CacheError):
+    """``path`` is the bundle's."""
+
+    def __init__(self, reason: str, *, path: str) -> None:
+        super().__init__(f"bundle {cut(path)}: {reason}")
+        self.reason = reason
+        self.path = path
 
 
 class StoreError(CacheError):

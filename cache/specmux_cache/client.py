@@ -1,0 +1,391 @@
+"""AsyncSchemaCache: the OpenAPI documents of one server, kept on disk.
+
+The client says what is wanted and what it means to a caller; ``exchange`` gets it, ``freshness`` decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from .bundle import read_bundle, write_bundle
+from .compaction import CompactionReport
+from .decoding import DecodedDocuments, check_document, read_document
+from .discovery import parse_discovery
+from .errors import CacheError, GroupVersionNotFound, RequestError, StoreError, UnexpectedStatus
+from .events import CacheStats, EventLog
+from .exchange import Exchange, Wanted
+from .fields import fields_of, replaced
+from .flight import FlightLocks
+from .freshness import Rule, age_of
+from .keys import partition_of
+from .media_types import CBOR, JSON, canonical
+from .merging import merge_documents
+from .options import CacheOptions
+from .results import Merged, Paths, Prefetched, Resource, Schema
+from .server import ROOT_PATH, Server, without_hash
+from .shelf import Shelf, open_store
+from .transport import Transport
+from .verifier import group_and_version, takes_parameter
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from .discovery import Discovery, Document
+    from .events import Event
+    from .exchange import Obtained
+
+DECODED_TYPES: Final = (JSON, CBOR)
+CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
+WAIT_FIRST: Final = 0.2
+"""Seconds before ``wait_for`` asks again; doubled each time."""
+WAIT_MAX: Final = 2.0
+
+log = logging.getLogger(__name__)
+
+
+class AsyncSchemaCache:
+    """Use as an asynchronous context manager, in one event loop. Calls may run at the same time.
+
+    Raises, beside what each call says: RequestError when the server gave nothing to use and nothing stored
+    may stand in, NotCached when offline. A store that cannot be used is no error: see
+    ``CacheOptions.directory``.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        options: CacheOptions | None = None,
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        tls: ssl.SSLContext | None = None,
+        identity: str = "",
+        on_event: Callable[[Event], None] | None = None,
+        warn: Callable[[str], None] = log.warning,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """``server`` may have a base path. ``headers`` go with every request and are never stored.
+
+        ``identity`` names who a client certificate in ``tls`` is for: it and the headers decide whose entries
+        are used. Raises ValueError for a server that is no http(s) URL.
+        """
+        self.server = Server.parse(server)
+        self.options = options or CacheOptions()
+        self._headers = dict(headers)
+        self._identity = identity
+        self._warn = warn
+        self._clock = clock
+        self._events = EventLog(on_event)
+        self._decoded = DecodedDocuments(self.options.decoded_max)
+        self._absent: dict[str, float] = {}
+        self._parsed: tuple[str, Discovery] | None = None
+        self._root_wanted = Wanted(
+            name=ROOT_PATH,
+            target=ROOT_PATH,
+            rule=Rule.ROOT,
+            accepted=(JSON,),
+            check=lambda body, _: parse_discovery(body, self.server),
+        )
+        self._transport = Transport(
+            headers=headers,
+            tls=tls,
+            connect_timeout=self.options.connect_timeout,
+            timeout=self.options.timeout,
+            max_body_bytes=self.options.limits.max_body_bytes,
+            clock=clock,
+        )
+        self._opened: tuple[Shelf, Exchange] | None = None
+
+    async def __aenter__(self) -> Self:
+        options = self.options
+        store, locks, secret = await asyncio.to_thread(
+            open_store, options.directory, limits=options.limits, clock=self._clock, warn=self._warn
+        )
+        partition = options.partition or partition_of(self._headers, identity=self._identity, secret=secret)
+        shelf = Shelf(store, server=str(self.server), partition=partition, warn=self._warn)
+        await self._transport.__aenter__()
+        exchange = Exchange(
+            self.server,
+            shelf,
+            transport=self._transport,
+            locks=FlightLocks(locks, timeout=options.flight_timeout),
+            options=options,
+            events=self._events,
+            clock=self._clock,
+        )
+        self._opened = shelf, exchange
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is None:
+            return
+        (shelf, exchange), self._opened = self._opened, None
+        await exchange.close()
+        await self._transport.__aexit__(kind, error, trace)
+        await shelf.close()
+
+    async def paths(self, *, refresh: bool = False) -> Paths:
+        """The discovery root. ``refresh`` asks the server even within ``root_ttl``."""
+        discovery, obtained = await self._root(refresh=refresh)
+        age = self._age(obtained)
+        return Paths(discovery.documents, discovery.refused, obtained.from_cache, obtained.is_stale, age)
+
+    async def schema(self, group_version: str, *, media: str | None = None) -> Schema:
+        """The document as bytes. ``media``: a media type, or json, cbor, protobuf; None goes by the options.
+
+        A group-version is a key of the root; ``apps/v1`` and ``v1`` will do for ``apis/apps/v1`` and
+        ``api/v1``. Raises GroupVersionNotFound; MediaTypeRefused for a media type that the server does not
+        give it in.
+        """
+        return await self._schema(
+            group_version, self.options.accepted if media is None else (canonical(media),)
+        )
+
+    async def spec(self, group_version: str) -> Mapping[str, Any]:
+        """The document decoded; read-only, for all callers share it. Raises GroupVersionNotFound."""
+        schema = await self._schema(group_version, self.options.accepted)
+        return await self._decode(schema)
+
+    async def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
+        """The document as soon as the server publishes it, such as after a CRD was created.
+
+        Raises GroupVersionNotFound, or the server's last failure, after ``within`` seconds.
+        """
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + within, WAIT_FIRST
+        while True:
+            try:
+                self._absent.pop(group_version, None)
+                await self._root(refresh=not self.options.offline)
+                return await self.schema(group_version)
+            except (GroupVersionNotFound, RequestError):
+                left = deadline - loop.time()
+                if left <= 0:
+                    raise
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, WAIT_MAX)
+
+    async def supports(
+        self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
+    ) -> bool:
+        """Whether PATCH of this kind takes this query parameter; kubectl asks so for ``fieldValidation``.
+
+        ``is_custom``: of a kind that a CustomResourceDefinition declares, whose document may not be there
+        yet, a Namespace answers in its place. Raises GroupVersionNotFound for a group-version that is not
+        there.
+        """
+        try:
+            document = await self.spec(group_version)
+        except GroupVersionNotFound:
+            if not is_custom:
+                raise
+            return takes_parameter(await self.spec("api/v1"), "api/v1", "Namespace", parameter)
+        return takes_parameter(document, group_version, kind, parameter)
+
+    async def prefetch(
+        self, group_versions: Iterable[str] | None = None, *, concurrency: int = 4
+    ) -> Prefetched:
+        """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
+        turns = asyncio.Semaphore(concurrency)
+        failed: dict[str, CacheError] = {}
+        present: dict[str, bool] = {}
+
+        async def fetch(group_version: str) -> None:
+            async with turns:
+                try:
+                    schema = await self._named(group_version, discovery, root)
+                    present[group_version] = schema.from_cache
+                except CacheError as error:
+                    failed[group_version] = error
+
+        discovery, root = await self._root()
+        wanted = tuple(dict.fromkeys(discovery.documents if group_versions is None else group_versions))
+        async with asyncio.TaskGroup() as group:
+            for group_version in wanted:
+                group.create_task(fetch(group_version))
+        return Prefetched(
+            fetched=tuple(name for name in wanted if present.get(name) is False),
+            present=tuple(name for name in wanted if present.get(name)),
+            failed=MappingProxyType(failed),
+        )
+
+    async def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
+        """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""
+        discovery, root = await self._root()
+        names = discovery.documents if group_versions is None else group_versions
+        schemas = [await self._named(name, discovery, root) for name in names]
+        specs = {schema.group_version: await self._decode(schema) for schema in schemas}
+        return await asyncio.to_thread(merge_documents, specs)
+
+    async def resource(self, path: str, *, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
+        """Any GET below /api, /apis or /openapi, by RFC 9111. Any status is a result; only 200 is ever
+        stored.
+
+        Raises ValueError for a path elsewhere, and for headers that tell who asks: those are the client's.
+        """
+        target = self.server.target(path) if path.startswith("/") else None
+        if target is None:
+            raise ValueError("a path of this server below /api, /apis or /openapi")
+        fields = fields_of(headers.items())
+        if not CREDENTIALS.isdisjoint(name for name, _ in fields):
+            raise ValueError("credentials go with the client, not with one request")
+        _, exchange = self._open()
+        obtained = await exchange.obtain(Wanted(without_hash(target), target, Rule.PLAIN, fields=fields))
+        age, kept = self._age(obtained), obtained.entry.held.fields
+        if obtained.from_cache:
+            kept = replaced(kept, (("age", str(int(age))),))
+        return Resource(
+            obtained.status, kept, obtained.entry.body, obtained.from_cache, obtained.is_stale, age
+        )
+
+    async def invalidate(self, group_version: str | None = None) -> int:
+        """Forget a group-version, or all of this server for this client's credentials; how many entries
+        went."""
+        shelf, _ = self._open()
+        self._absent.clear()
+        self._decoded.clear()
+        rows = await shelf.rows()
+        doomed = [
+            row.key
+            for row in rows
+            if group_version is None
+            or group_and_version(row.key.group_version) == group_and_version(group_version)
+        ]
+        return await shelf.delete(doomed)
+
+    async def compact(
+        self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
+    ) -> CompactionReport:
+        """Shrink the directory, which other clients may share; see ``DiskStore.compact``. Raises
+        StoreError."""
+        shelf, _ = self._open()
+        return await shelf.on_disk(
+            lambda store: store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run),
+            CompactionReport(dry_run=dry_run),
+        )
+
+    async def stats(self) -> CacheStats:
+        shelf, _ = self._open()
+        try:
+            store = await shelf.on_disk(lambda disk: disk.stats(), None)
+        except StoreError:
+            store = None
+        return CacheStats(self._events.counts(), self._events.bytes_fetched, len(self._decoded), store)
+
+    async def export(self, path: Path) -> int:
+        """Write what is stored and current of this server into a bundle; how many entries. Raises
+        BundleError."""
+        shelf, _ = self._open()
+        current = [row.key for row in await shelf.rows() if not row.superseded]
+        entries = [entry for key in current if (entry := await shelf.get(key)) is not None]
+        return await asyncio.to_thread(write_bundle, path, str(self.server), entries)
+
+    async def import_(self, path: Path) -> int:
+        """Store a bundle as this server's, whichever it was written from; how many entries. Raises
+        BundleError."""
+        shelf, _ = self._open()
+        packed = await asyncio.to_thread(read_bundle, path, max_body_bytes=self.options.limits.max_body_bytes)
+        self._absent.clear()
+        stored = 0
+        for entry in packed.entries:
+            key = shelf.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
+            stored += await shelf.put(key, entry.body, entry.held)
+        return stored
+
+    def _open(self) -> tuple[Shelf, Exchange]:
+        if self._opened is None:
+            raise RuntimeError("the cache is not open: use it as a context manager")
+        return self._opened
+
+    async def _root(self, *, refresh: bool = False) -> tuple[Discovery, Obtained]:
+        _, exchange = self._open()
+        obtained = await exchange.obtain(self._root_wanted, refresh=refresh)
+        entry = obtained.entry
+        if self._parsed is None or self._parsed[0] != entry.digest:
+            self._parsed = entry.digest, parse_discovery(entry.body, self.server)
+        return self._parsed[1], obtained
+
+    async def _schema(self, group_version: str, accepted: tuple[str, ...]) -> Schema:
+        document, root = await self._document(group_version)
+        try:
+            return await self._represented(document, root, accepted)
+        except UnexpectedStatus as error:
+            # The root that named it was not asked for now, and it may have moved since.
+            if error.status not in (404, 410) or root.is_confirmed:
+                raise
+        document, root = await self._document(group_version, refresh=True)
+        return await self._represented(document, root, accepted)
+
+    async def _document(self, group_version: str, *, refresh: bool = False) -> tuple[Document, Obtained]:
+        if 0 < self._absent.get(group_version, 0) - self._clock() <= self.options.not_found_ttl:
+            raise GroupVersionNotFound(group_version, server=str(self.server))
+        discovery, root = await self._root(refresh=refresh)
+        found = discovery.documents.get(_located(group_version, discovery.documents))
+        if found is None and not root.is_confirmed and not self.options.offline:
+            discovery, root = await self._root(refresh=True)
+            found = discovery.documents.get(_located(group_version, discovery.documents))
+        if found is None:
+            now = self._clock()
+            self._absent = {name: until for name, until in self._absent.items() if until > now}
+            self._absent[group_version] = now + self.options.not_found_ttl
+            raise GroupVersionNotFound(group_version, server=str(self.server))
+        return found, root
+
+    async def _named(self, group_version: str, discovery: Discovery, root: Obtained) -> Schema:
+        """The document as one root, asked for once, names it."""
+        document = discovery.documents.get(_located(group_version, discovery.documents))
+        if document is None:
+            raise GroupVersionNotFound(group_version, server=str(self.server))
+        return await self._represented(document, root, self.options.accepted)
+
+    async def _represented(self, document: Document, root: Obtained, accepted: tuple[str, ...]) -> Schema:
+        _, exchange = self._open()
+        wanted = Wanted(
+            name=document.group_version,
+            target=document.target,
+            rule=Rule.HASHED if document.hash else Rule.PLAIN,
+            hash=document.hash,
+            accepted=accepted,
+            check=check_document,
+        )
+        obtained = await exchange.obtain(wanted)
+        entry = obtained.entry
+        return Schema(
+            group_version=document.group_version,
+            media_type=entry.key.media_type,
+            body=entry.body,
+            digest=entry.digest,
+            hash=entry.key.hash,
+            etag=entry.held.etag,
+            from_cache=obtained.from_cache,
+            stale=obtained.is_stale or root.is_stale,
+            age=self._age(obtained),
+            lossy=entry.held.is_lossy,
+        )
+
+    async def _decode(self, schema: Schema) -> Mapping[str, Any]:
+        found = self._decoded.get(schema.digest)
+        if found is not None:
+            return found
+        document = await asyncio.to_thread(read_document, schema.body, schema.media_type)
+        self._decoded.keep(schema.digest, document)
+        return document
+
+    def _age(self, obtained: Obtained) -> float:
+        age = age_of(obtained.entry.held, now=self._clock())
+        return max(0.0, age)
+
+
+def _located(group_version: str, documents: Mapping[str, Document]) -> str:
+    """The key in the root for a group-version that may be written without its ``api`` or ``apis``."""
+    if group_version in documents:
+        return group_version
+    return f"apis/{group_version}" if "/" in group_version else f"api/{group_version}"

@@ -1,0 +1,166 @@
+"""Documents from bytes: checked, decoded, read-only, and the last few kept.
+
+Invariant: a document handed out cannot be changed by who got it, for the next one gets the same.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+
+import cbor2
+import orjson
+
+from .media_types import CBOR, JSON, PROTOBUF, SELF_DESCRIBED_CBOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Document: TypeAlias = "dict[str, Any]"
+
+DEPTH_MAX: Final = 200
+
+
+class ReadOnlyDict(dict[str, Any]):
+    """A dict that raises TypeError where it would change; ``copy.deepcopy`` makes an ordinary one."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("this document is shared: copy what you want to change")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (dict(self),)  # a copy, shallow or deep, is an ordinary one
+
+
+class ReadOnlyList(list[Any]):
+    """A list that raises TypeError where it would change; ``copy.deepcopy`` makes an ordinary one."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("this document is shared: copy what you want to change")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __reduce__(self) -> tuple[type[list[Any]], tuple[list[Any]]]:
+        return list, (list(self),)
+
+
+def check_document(body: bytes, media_type: str) -> None:
+    """Raises ValueError for a body that is not an object of this media type. Protobuf is only looked at."""
+    if media_type == PROTOBUF:
+        if not body:
+            raise ValueError("the document is empty")
+        return
+    decode(body, media_type)
+
+
+def decode(body: bytes, media_type: str) -> Document:
+    """The JSON tree. Raises ValueError; for Protobuf always, whose schema this package does not have."""
+    if media_type == JSON:
+        try:
+            tree = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise ValueError("the document is not JSON") from error
+    elif media_type == CBOR:
+        tree = _decode_cbor(body)
+    else:
+        raise ValueError("only JSON and CBOR are decoded")
+    if not isinstance(tree, dict):
+        raise ValueError("the document is not an object")
+    return tree
+
+
+def read_document(body: bytes, media_type: str) -> Document:
+    """``decode``, read-only. Raises ValueError also beyond DEPTH_MAX levels."""
+    document: Document = _read_only(decode(body, media_type), DEPTH_MAX)
+    return document
+
+
+class DecodedDocuments:
+    """The last few documents, by the digest of their bytes. Least recently used go first."""
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._documents: OrderedDict[str, Document] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def get(self, digest: str) -> Document | None:
+        found = self._documents.get(digest)
+        if found is not None:
+            self._documents.move_to_end(digest)
+        return found
+
+    def keep(self, digest: str, document: Document) -> None:
+        self._documents[digest] = document
+        self._documents.move_to_end(digest)
+        while len(self._documents) > self._maximum:
+            self._documents.popitem(last=False)
+
+    def clear(self) -> None:
+        self._documents.clear()
+
+
+def _read_only(tree: Any, depth: int) -> Any:
+    if isinstance(tree, dict):
+        kind: Callable[[Any], Any] = ReadOnlyDict
+    elif isinstance(tree, list):
+        kind = ReadOnlyList
+    else:
+        return tree
+    if depth == 0:
+        raise ValueError("the document is nested too deeply")
+    if kind is ReadOnlyDict:
+        return kind({name: _read_only(value, depth - 1) for name, value in tree.items()})
+    return kind([_read_only(value, depth - 1) for value in tree])
+
+
+def _decode_cbor(body: bytes) -> Any:
+    data = body.removeprefix(SELF_DESCRIBED_CBOR)
+    stream = io.BytesIO(data)
+    try:
+        tree = cbor2.load(
+            stream,
+            tag_hook=_refuse_tag,
+            semantic_decoders=SHARING,
+            max_depth=DEPTH_MAX,
+            allow_duplicate_keys=False,
+        )
+        _refuse_foreign(tree, DEPTH_MAX)
+    except (cbor2.CBORDecodeError, ValueError, TypeError, RecursionError) as error:
+        raise ValueError("the document is not CBOR as Kubernetes writes it") from error
+    if stream.tell() != len(data):
+        raise ValueError("bytes follow the CBOR document")
+    return tree
+
+
+def _refuse_tag(*_: object) -> NoReturn:
+    raise ValueError("a tag")
+
+
+SHARING: Final = dict.fromkeys((25, 28, 29, 256), _refuse_tag)
+"""Tags by which a few bytes mean a tree of any size."""
+
+
+def _refuse_foreign(tree: Any, depth: int) -> None:
+    """Only what JSON has, too: known tags decode to other things (dates, sets, shared references)."""
+    if depth == 0:
+        raise ValueError("too deep")
+    if isinstance(tree, dict):
+        for name, value in tree.items():
+            if not isinstance(name, str):
+                raise TypeError("a key that is no text")
+            _refuse_foreign(value, depth - 1)
+    elif isinstance(tree, list):
+        for value in tree:
+            _refuse_foreign(value, depth - 1)
+    elif not (tree is None or isinstance(tree, (str, int, float, bool, bytes))):
+        raise TypeError("a value that JSON does not have")

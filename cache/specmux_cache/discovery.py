@@ -1,0 +1,61 @@
+"""The discovery root: which group-versions there are, and where their documents lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import orjson
+
+from .server import ROOT_PATH, hash_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Where the document of a group-version lies."""
+
+    group_version: str
+    """The key in the root: ``api/v1``, ``apis/apps/v1``; also ``version``, ``openid/v1/jwks`` and the
+    like."""
+    target: str
+    """Path and query below the server's base path."""
+    hash: str
+    """"" for a document without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The root as parsed, sorted by group-version."""
+
+    documents: Mapping[str, Document]
+    refused: tuple[str, ...]
+    """Group-versions whose URL leads away from the server, or is none."""
+
+
+def parse_discovery(body: bytes, server: Server) -> Discovery:
+    """Raises ValueError for a body that is no discovery root."""
+    try:
+        tree = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ValueError("the discovery root is not JSON") from error
+    paths = tree.get("paths", tree.get("Paths")) if isinstance(tree, dict) else None
+    if not isinstance(paths, dict):
+        raise ValueError("the discovery root has no paths")
+    documents: dict[str, Document] = {}
+    refused: list[str] = []
+    for group_version, entry in sorted(paths.items()):
+        reference = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+        target = (
+            server.target(reference) if isinstance(reference, str) and reference.startswith("/") else None
+        )
+        if target is None or not target.startswith(ROOT_PATH + "/"):
+            refused.append(group_version)
+        else:
+            documents[group_version] = Document(group_version, target, hash_in(target))
+    return Discovery(MappingProxyType(documents), tuple(refused))

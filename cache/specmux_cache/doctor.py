@@ -1,0 +1,94 @@
+"""What commonly goes wrong with a cache directory and with a server, looked at one by one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from .errors import CacheError, StoreError
+from .locks import locked
+from .options import CacheOptions
+from .store import DiskStore
+from .sync import SchemaCache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NETWORK_FILE_SYSTEMS: Final = frozenset(
+    {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "nfs", "nfs4", "smb3"}
+)
+"""Where locks and the index's shared memory cannot be relied on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    subject: Literal["directory", "space", "locks", "file system", "server"]
+    is_good: bool
+    detail: str
+
+
+def examine(directory: Path, server: str | None) -> list[Finding]:
+    """Findings about the directory, and the server where one is named."""
+    findings = list(_examine_directory(directory))
+    if server is not None:
+        findings.append(_examine_server(server))
+    return findings
+
+
+def _examine_directory(directory: Path) -> Iterator[Finding]:
+    try:
+        with DiskStore.open(directory) as store:
+            stats, limits = store.stats(), store.limits
+            yield Finding(
+                "directory", True, f"{directory}: {stats.entries} entries, {stats.bytes_used} bytes"
+            )
+            yield _locks(store.directory)
+    except StoreError as error:
+        yield Finding("directory", False, str(error))
+        return
+    free, needed = shutil.disk_usage(directory).free, limits.high_bytes - stats.bytes_used
+    yield Finding("space", free >= needed, f"{free} bytes free, {max(needed, 0)} may still be used")
+    kind = _file_system(directory)
+    yield Finding("file system", kind not in NETWORK_FILE_SYSTEMS, kind or "unknown")
+
+
+def _locks(directory: Path) -> Finding:
+    with tempfile.TemporaryDirectory(dir=directory, prefix="doctor-") as own:
+        path = Path(own, "lock")
+        with locked(path), locked(path, wait=False) as got_twice:
+            return Finding("locks", not got_twice, "not exclusive" if got_twice else "exclusive")
+
+
+def _file_system(directory: Path) -> str:
+    """Its type by /proc/self/mounts; "" where there is none."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    resolved = directory.resolve()
+    found = [
+        (len(point), kind)
+        for _, point, kind, *_ in (line.split(" ") for line in mounts)
+        if resolved.is_relative_to(point)
+    ]
+    return max(found)[1] if found else ""
+
+
+def _examine_server(server: str) -> Finding:
+    try:
+        with SchemaCache(server, CacheOptions(directory=None, timeout=10.0)) as client:
+            paths, again = client.paths(), client.paths()
+    except (CacheError, ValueError) as error:
+        return Finding("server", False, str(error))
+    hashed = sum(bool(document.hash) for document in paths.documents.values())
+    detail = f"{len(paths.documents)} documents, {hashed} with a hash"
+    if paths.refused:
+        detail += f", {len(paths.refused)} with a URL that is not the server's"
+    if not again.from_cache:
+        detail += "; its root has no usable ETag and is transferred every time"
+    return Finding("server", not paths.refused, detail)

@@ -1,0 +1,68 @@
+"""What a client tells of its work, for metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .store import StoreStats
+
+EventKind: TypeAlias = Literal[
+    "hit",  # answered from the cache, nothing asked
+    "stale",  # answered from the cache though it was due to be asked for
+    "revalidated",  # 304
+    "fetched",  # a body came from the server
+    "redirected",  # a stale hash
+    "refused",  # 406 or 415
+    "not_stored",  # fetched, and not kept: no-store, or no room
+    "failed",  # the server gave nothing to use
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened. ``name`` is a group-version, or a path with its leading slash."""
+
+    kind: EventKind
+    name: str
+    size: int = 0
+    """Bytes of the body."""
+    seconds: float = 0.0
+    """From the request to the whole answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """What one client has seen, and the state of its directory."""
+
+    events: Mapping[EventKind, int]
+    bytes_fetched: int
+    decoded: int
+    """Decoded documents in memory."""
+    store: StoreStats | None
+    """None in memory."""
+
+
+class EventLog:
+    """Counts events and passes each on. The hook is called in the event loop and must neither block nor
+    raise."""
+
+    def __init__(self, hook: Callable[[Event], None] | None) -> None:
+        self._hook = hook
+        self._counts: Counter[EventKind] = Counter(dict.fromkeys(get_args(EventKind), 0))
+        self.bytes_fetched = 0
+
+    def record(self, kind: EventKind, name: str, *, size: int = 0, seconds: float = 0.0) -> None:
+        self._counts[kind] += 1
+        if kind == "fetched":
+            self.bytes_fetched += size
+        if self._hook is not None:
+            self._hook(Event(kind, name, size, seconds))
+
+    def counts(self) -> Mapping[EventKind, int]:
+        return MappingProxyType(dict(self._counts))

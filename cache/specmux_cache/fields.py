@@ -1,0 +1,120 @@
+"""HTTP header fields as values: what RFC 9110 and 9111 let one read out of them.
+
+Invariant: nothing here raises; a field that is malformed reads as one that is not there, or as the safe
+choice.
+"""
+
+from __future__ import annotations
+
+import calendar
+import json
+import re
+from email.utils import parsedate
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Fields: TypeAlias = tuple[tuple[str, str], ...]
+"""(lower-case name, value), in the order in which they came."""
+
+AGE_MAX: Final = 2**31
+"""Seconds that a larger number means (RFC 9111 1.2.2)."""
+
+HOP_BY_HOP: Final = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authentication-info",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Fields of one connection, not of the answer (RFC 9110 7.6.1, RFC 9111 3.1)."""
+
+_DIRECTIVE: Final = re.compile(r"""\s*([^\s,;="]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s,]*))?[^,]*(?:,|$)""")
+_DATE: Final = re.compile(
+    r"(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
+    r"|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})"
+)
+
+
+def fields_of(pairs: Iterable[tuple[str, str]]) -> Fields:
+    """Fields with names in lower case; values without what JSON could not carry."""
+    return tuple((name.lower(), value.encode("utf-8", "replace").decode("utf-8")) for name, value in pairs)
+
+
+def first(fields: Fields, name: str) -> str | None:
+    """The value of the first field of this lower-case name."""
+    return next((value for own, value in fields if own == name), None)
+
+
+def joined(fields: Fields, name: str) -> str | None:
+    """The values of all fields of this name as one list (RFC 9110 5.3)."""
+    values = [value.strip() for own, value in fields if own == name]
+    return ", ".join(values) if values else None
+
+
+def listed(fields: Fields, name: str) -> tuple[str, ...]:
+    """The members of a list of tokens, in lower case."""
+    members = (member.strip().lower() for member in (joined(fields, name) or "").split(","))
+    return tuple(member for member in members if member)
+
+
+def directives(fields: Fields) -> Mapping[str, str]:
+    """Cache-Control: directive -> argument, "" for none. Of one that comes twice the first counts."""
+    found: dict[str, str] = {}
+    for match in _DIRECTIVE.finditer(joined(fields, "cache-control") or ""):
+        argument = match[2] or ""
+        if len(argument) >= 2 and argument.startswith('"'):
+            argument = re.sub(r"\\(.)", r"\1", argument[1:-1])
+        found.setdefault(match[1].lower(), argument)
+    return found
+
+
+def seconds(text: str) -> int | None:
+    """delta-seconds (RFC 9111 1.2.2); None for anything but digits."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    return min(int(text[:20]), AGE_MAX)
+
+
+def http_date(text: str | None) -> float | None:
+    """Seconds since the epoch (RFC 9110 5.6.7). The reference's ``Expires: ... UTC`` is not a date."""
+    if text is None or not _DATE.fullmatch(text.strip()):
+        return None
+    parsed = parsedate(text)
+    try:
+        return None if parsed is None else float(calendar.timegm((*parsed[:6], 0, 0, 0)))
+    except (ValueError, OverflowError):
+        return None
+
+
+def end_to_end(fields: Fields) -> Fields:
+    """Without the fields of the connection, those it names, and cookies, which are nobody's to keep."""
+    dropped = HOP_BY_HOP | {"set-cookie", "set-cookie2", *listed(fields, "connection")}
+    return tuple((name, value) for name, value in fields if name not in dropped)
+
+
+def replaced(fields: Fields, by: Fields) -> Fields:
+    """``fields`` with every name that ``by`` has taken from there."""
+    names = {name for name, _ in by}
+    return tuple(pair for pair in fields if pair[0] not in names) + by
+
+
+def fields_to_text(fields: Fields) -> str:
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def fields_from_text(text: str) -> Fields:
+    """Raises ValueError for what ``fields_to_text`` did not write."""
+    pairs = json.loads(text)
+    if not isinstance(pairs, list):
+        raise ValueError("not header fields")
+    return tuple((str(name), str(value)) for name, value in pairs)

@@ -1,0 +1,57 @@
+"""The media types of OpenAPI documents: what a client accepts, and what it was given."""
+
+from __future__ import annotations
+
+from typing import Final
+
+JSON: Final = "application/json"
+CBOR: Final = "application/cbor"
+PROTOBUF: Final = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+ALIASES: Final = {
+    "json": JSON,
+    "cbor": CBOR,
+    "protobuf": PROTOBUF,
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": PROTOBUF,
+}
+SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
+"""RFC 8949 3.4.6: what every Kubernetes CBOR document begins with."""
+VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream"})
+"""Types that servers give when they have not thought about it: kube-aggregator's root is ``text/plain``."""
+
+
+def canonical(media_type: str) -> str:
+    """Lower case, without parameters, aliases resolved. ``json``, ``cbor`` and ``protobuf`` will do."""
+    name = media_type.partition(";")[0].strip().lower()
+    return ALIASES.get(name, name)
+
+
+def gated(*, allow_cbor: bool, prefer_cbor: bool) -> tuple[str, ...]:
+    """What a client accepts by KEP-4222's two client gates, best first. To prefer without to allow is
+    nothing."""
+    if not allow_cbor:
+        return (JSON,)
+    return (CBOR, JSON) if prefer_cbor else (JSON, CBOR)
+
+
+def accept_field(accepted: tuple[str, ...]) -> str:
+    """An Accept field in this order of preference."""
+    weights = [
+        f"{name};q={1 - position / 10:.1f}" if position else name for position, name in enumerate(accepted)
+    ]
+    return ", ".join(weights)
+
+
+def answered_type(content_type: str | None, body: bytes, accepted: tuple[str, ...]) -> str | None:
+    """Which of the accepted types a body is of; None for none of them. A vague type is judged by the body."""
+    named = canonical(content_type or "")
+    if named in accepted:
+        return named
+    if named not in VAGUE:
+        return None
+    if body.startswith(SELF_DESCRIBED_CBOR):
+        seen = CBOR
+    elif body.lstrip()[:1] == b"{":
+        seen = JSON
+    else:
+        return None
+    return seen if seen in accepted else None

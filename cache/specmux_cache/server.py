@@ -1,0 +1,103 @@
+"""Where a server is, and which URLs are its own.
+
+Invariant: no request leaves the origin and the base path that the caller named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
+
+ROOT_PATH: Final = "/openapi/v3"
+STORED_TREES: Final = ("/openapi/v3", "/openapi/v2", "/apis", "/api")
+HASH_PARAMETERS: Final = ("hash", "etag")
+"""What Kubernetes shipped, and what KEP-2896 wrote."""
+_PATH_SAFE: Final = "/:@!$&'()*+,;=-._~"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """An origin and the path before ``/openapi``; ``str`` gives its identity."""
+
+    scheme: str
+    authority: str
+    base: str
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Raises ValueError for anything but http(s)://host[:port][/path]."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("a server is http://host or https://host")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("credentials belong in the headers, not in the server's URL")
+        if parts.query or parts.fragment:
+            raise ValueError("a server's URL has no query and no fragment")
+        base = parts.path.rstrip("/")
+        if not _is_plain(base or "/"):
+            raise ValueError("a server's path has no empty, '.' or '..' segments")
+        return cls(parts.scheme, _authority(parts.scheme, parts.hostname, parts.port), base)
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.base}"
+
+    def url(self, target: str) -> str:
+        """The URL of a target (path and query below the base path)."""
+        return str(self) + target
+
+    def target(self, reference: str, *, beside: str = ROOT_PATH) -> str | None:
+        """The target that a URL reference of this server means; None when it leads anywhere else.
+
+        ``beside`` is the target it was found at. A path that lacks our base path is taken to be below it: a
+        server behind a prefix does not know the prefix (kubernetes/kubernetes#117463).
+        """
+        try:
+            found = urlsplit(urljoin(self.url(beside), reference))
+            authority = _authority(found.scheme, found.hostname or "", found.port)
+        except ValueError:
+            return None
+        if (found.scheme, authority) != (self.scheme, self.authority):
+            return None
+        path = found.path
+        if self.base and (path == self.base or path.startswith(self.base + "/")):
+            path = path[len(self.base) :]
+        if not (_is_plain(path) and is_storable_path(path)):
+            return None
+        return urlunsplit(("", "", quote(unquote(path), safe=_PATH_SAFE), found.query, ""))
+
+
+def is_storable_path(path: str) -> bool:
+    """Whether a path is of the trees whose answers may be stored at all."""
+    return any(path == tree or path.startswith(tree + "/") for tree in STORED_TREES)
+
+
+def hash_in(target: str) -> str:
+    """The hash that a target carries; "" for none."""
+    query = dict(reversed(parse_qsl(urlsplit(target).query)))
+    return next((query[name] for name in HASH_PARAMETERS if query.get(name)), "")
+
+
+def without_hash(target: str) -> str:
+    """The path of a target with the parameters that are no hash, in a fixed order: what names the
+    resource."""
+    parts = urlsplit(target)
+    query = sorted(
+        pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in HASH_PARAMETERS
+    )
+    return urlunsplit(("", "", parts.path, urlencode(query), ""))
+
+
+def _authority(scheme: str, host: str, port: int | None) -> str:
+    name = f"[{host}]" if ":" in host else host.lower()
+    return f"{name}:{port or (443 if scheme == 'https' else 80)}"
+
+
+def _is_plain(path: str) -> bool:
+    segments = unquote(path).split("/")
+    return (
+        path.startswith("/")
+        and not {".", ".."} & set(segments)
+        and "" not in segments[1:-1]
+        and "\\" not in path
+    )

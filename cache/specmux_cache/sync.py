@@ -1,0 +1,134 @@
+"""SchemaCache: AsyncSchemaCache for programs without an event loop. The same calls, blocking.
+
+An event loop of its own runs in a thread, so that single flight and work in the background are the same code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from .client import AsyncSchemaCache
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from .compaction import CompactionReport
+    from .events import CacheStats, Event
+    from .options import CacheOptions
+    from .results import Merged, Paths, Prefetched, Resource, Schema
+
+T = TypeVar("T")
+
+
+class SchemaCache:
+    """Use as a context manager; safe to call from any thread while open. Not across a fork.
+
+    What each call does and raises is said at ``AsyncSchemaCache``. ``on_event`` and ``warn`` are called in
+    the cache's own thread.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        options: CacheOptions | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+        identity: str = "",
+        on_event: Callable[[Event], None] | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        hooks: dict[str, Any] = {} if warn is None else {"warn": warn}
+        self._cache = AsyncSchemaCache(
+            server, options, headers=headers or {}, tls=tls, identity=identity, on_event=on_event, **hooks
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        loop = asyncio.new_event_loop()
+        self._loop = loop
+        self._thread = threading.Thread(target=loop.run_forever, name="specmux-cache", daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._cache.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._run(self._cache.__aexit__(kind, error, trace))
+        finally:
+            self._stop()
+
+    def paths(self, *, refresh: bool = False) -> Paths:
+        return self._run(self._cache.paths(refresh=refresh))
+
+    def schema(self, group_version: str, *, media: str | None = None) -> Schema:
+        return self._run(self._cache.schema(group_version, media=media))
+
+    def spec(self, group_version: str) -> Mapping[str, Any]:
+        return self._run(self._cache.spec(group_version))
+
+    def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
+        return self._run(self._cache.wait_for(group_version, within=within))
+
+    def supports(
+        self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
+    ) -> bool:
+        return self._run(self._cache.supports(group_version, kind, parameter, is_custom=is_custom))
+
+    def prefetch(self, group_versions: Iterable[str] | None = None, *, concurrency: int = 4) -> Prefetched:
+        return self._run(self._cache.prefetch(group_versions, concurrency=concurrency))
+
+    def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
+        return self._run(self._cache.merge(group_versions))
+
+    def resource(self, path: str, *, headers: Mapping[str, str] | None = None) -> Resource:
+        return self._run(self._cache.resource(path, headers=headers or {}))
+
+    def invalidate(self, group_version: str | None = None) -> int:
+        return self._run(self._cache.invalidate(group_version))
+
+    def compact(
+        self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
+    ) -> CompactionReport:
+        return self._run(self._cache.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
+
+    def stats(self) -> CacheStats:
+        return self._run(self._cache.stats())
+
+    def export(self, path: Path) -> int:
+        return self._run(self._cache.export(path))
+
+    def import_(self, path: Path) -> int:
+        return self._run(self._cache.import_(path))
+
+    def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            call.close()
+            raise RuntimeError("the cache is not open: use it as a context manager")
+        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # does nothing to a call that has ended; Ctrl-C ends one that has not
+            raise
+
+    def _stop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is None or self._thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+        loop.close()

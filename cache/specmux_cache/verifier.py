@@ -1,0 +1,73 @@
+"""Whether an operation takes a query parameter, as kubectl finds out before it validates on the server.
+
+The rule is cli-runtime's (pkg/resource/query_param_verifier_v3.go): the first PATCH of the kind decides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LIST_KIND: Final = ("", "v1", "List")
+"""Not a resource: kubectl sends its items one by one."""
+GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
+PARAMETERS: Final = "#/components/parameters/"
+
+
+def takes_parameter(document: Mapping[str, Any], group_version: str, kind: str, parameter: str) -> bool:
+    """Whether PATCH of this kind takes this query parameter. ``group_version`` as a discovery key."""
+    group, version = group_and_version(group_version)
+    if (group, version, kind) == LIST_KIND:
+        return False
+    for item, operation in _patches(document):
+        named = operation.get(GROUP_VERSION_KIND)
+        if isinstance(named, dict) and [named.get(part) for part in ("group", "version", "kind")] == [
+            group,
+            version,
+            kind,
+        ]:
+            return parameter in set(_query_parameters(document, item, operation))
+    return False
+
+
+def group_and_version(group_version: str) -> tuple[str, str]:
+    """("apps", "v1") of ``apis/apps/v1`` or ``apps/v1``; ("", "v1") of ``api/v1`` or ``v1``."""
+    *rest, version = group_version.split("/")
+    return (rest[-1] if rest and rest[-1] != "api" else ""), version
+
+
+def _patches(document: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    paths = document.get("paths")
+    for item in paths.values() if isinstance(paths, dict) else ():
+        if isinstance(item, dict) and isinstance(item.get("patch"), dict):
+            yield item, item["patch"]
+
+
+def _query_parameters(
+    document: Mapping[str, Any], item: Mapping[str, Any], operation: Mapping[str, Any]
+) -> Iterator[str]:
+    for owner in (operation, item):
+        listed = owner.get("parameters")
+        for parameter in listed if isinstance(listed, list) else ():
+            found = _resolved(document, parameter)
+            if found.get("in") == "query" and isinstance(found.get("name"), str):
+                yield found["name"]
+
+
+def _resolved(document: Mapping[str, Any], parameter: Any) -> Mapping[str, Any]:
+    """The parameter itself. cli-runtime looks for ``#/parameters/``, which no v3 document has; this does
+    not."""
+    if not isinstance(parameter, dict):
+        return {}
+    reference = parameter.get("$ref")
+    if not isinstance(reference, str):
+        return parameter
+    components = document.get("components")
+    parameters = components.get("parameters") if isinstance(components, dict) else None
+    name = reference.removeprefix(PARAMETERS).replace("~1", "/").replace("~0", "~")
+    found = (
+        parameters.get(name) if isinstance(parameters, dict) and reference.startswith(PARAMETERS) else None
+    )
+    return found if isinstance(found, dict) else {}
