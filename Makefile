@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+SETUP := setup
+PYTEST_FLAGS :=
 
 .PHONY: setup demo test lint bench helm stress clean
 
@@ -17,8 +19,8 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/specmux demo
 
-test: setup
-	$(BIN)/python -m pytest
+test: $(SETUP)
+	$(BIN)/python -m pytest -n auto $(PYTEST_FLAGS)
 
 lint: setup
 	$(BIN)/ruff check .

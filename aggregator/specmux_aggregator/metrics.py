@@ -6,6 +6,7 @@ No label ever holds what a client sent: routes, formats, codes, backends and gro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -45,11 +46,6 @@ class Metrics:
             "specmux_conversions",
             "Documents converted from Swagger 2.0 and published.",
             ["lossy"],
-            registry=registry,
-        )
-        self.stale_served = Counter(
-            "specmux_stale_served",
-            "Documents served while their backend was failing.",
             registry=registry,
         )
         self.config_reloads = Counter(
@@ -181,11 +177,10 @@ class RequestCollector:
             "From a request's last byte read to its answer handed to the kernel.",
             labels=["route", "format", "code"],
         )
-        redirected = 0
-        for cell in counts.durations:
-            durations.add_metric([cell.route, cell.format, str(cell.code)], _cumulative(cell), cell.seconds)
-            redirected += sum(cell.buckets) if cell.code == 301 else 0
+        for labels, buckets, seconds in _merged(counts.durations):
+            durations.add_metric(labels, buckets, seconds)
         yield durations
+        redirected = sum(sum(cell.buckets) for cell in counts.durations if cell.code == 301)
         redirects = CounterMetricFamily(
             "specmux_redirects",
             "Requests answered with the current hash, by what was wrong with theirs.",
@@ -195,6 +190,9 @@ class RequestCollector:
         redirects.add_metric(["stale_hash"], redirected - moved)
         redirects.add_metric(["moved_upstream"], moved)
         yield redirects
+        stale = CounterMetricFamily("specmux_stale_served", "Answers given while their backend was failing.")
+        stale.add_metric([], sum(sum(cell.buckets) for cell in counts.durations if cell.is_stale))
+        yield stale
         yield GaugeMetricFamily(
             "specmux_requests_in_flight", "Requests being answered.", value=counts.in_flight
         )
@@ -233,10 +231,19 @@ class RequestCollector:
             yield family
 
 
-def _cumulative(cell: Durations) -> list[tuple[str, float]]:
+def _merged(cells: Iterable[Durations]) -> Iterator[tuple[list[str], list[tuple[str, float]], float]]:
+    """Labels, cumulative buckets and sum: fresh and stale answers are one series here."""
+    series: dict[tuple[str, str, str], tuple[list[int], float]] = {}
+    for cell in cells:
+        labels = (cell.route, cell.format, str(cell.code))
+        counts, seconds = series.get(labels, ([0] * len(cell.buckets), 0.0))
+        summed = [one + other for one, other in zip(counts, cell.buckets, strict=True)]
+        series[labels] = (summed, seconds + cell.seconds)
+    for labels, (counts, seconds) in series.items():
+        yield list(labels), _cumulative(counts), seconds
+
+
+def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
     """Prometheus counts every bucket with all below it."""
-    total, buckets = 0, []
-    for bound, count in zip((*map(str, BOUNDS), "+Inf"), cell.buckets, strict=True):
-        total += count
-        buckets.append((bound, float(total)))
-    return buckets
+    bounds = (*map(str, BOUNDS), "+Inf")
+    return [(bound, float(total)) for bound, total in zip(bounds, accumulate(counts), strict=True)]

@@ -228,5 +228,7 @@ class Prepared:
     """Metric label: openapi_root, openapi_document, health, metrics, status, other."""
     format: str = "none"
     """Metric label: json, protobuf, cbor, text, none."""
+    is_stale: bool = False
+    """The backend it came from is failing; counted, not shown to the client."""
     good_until: float | None = None
     """Monotonic seconds until which the same request gets the same answer in this snapshot; None: no end."""

@@ -10,6 +10,8 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
+from prometheus_client import disable_created_metrics
+
 from specmux_aggregator.app import App, open_state
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.settings import Log, Settings
@@ -24,6 +26,7 @@ async def run(
     settings: Settings, *, changes: Changes | None = None, started: Callable[[str, int], None] | None = None
 ) -> None:
     """Serve until SIGTERM or SIGINT. ``started`` is told the address and port that were bound."""
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more per counter, which nobody reads
     stop, reread = asyncio.Event(), asyncio.Event()
     with handled_signals(stop, reread):
         app = App(settings, await open_state(settings))

@@ -38,7 +38,7 @@ BOUNDS: Final = (
 
 
 class Cell:
-    """The durations of one (route, format, code)."""
+    """The durations of one (route, format, code), fresh or stale."""
 
     __slots__ = ("buckets", "seconds")
 
@@ -58,6 +58,7 @@ class Durations:
     route: str
     format: str
     code: int
+    is_stale: bool
     buckets: tuple[int, ...]
     """Not cumulative: one count per bound, and one for what is above the last."""
     seconds: float
@@ -97,7 +98,7 @@ class RequestStats:
     )
 
     def __init__(self) -> None:
-        self._cells: dict[tuple[str, str, int], Cell] = {}
+        self._cells: dict[tuple[str, str, int, bool], Cell] = {}
         self.in_flight = 0
         """Requests that wait for their answer, or for its last byte to be handed to the kernel."""
         self.connections = 0
@@ -115,7 +116,7 @@ class RequestStats:
 
     def cell(self, prepared: Prepared) -> Cell:
         """Where answers like this are counted. Labels are ours, never a client's, so the cells are few."""
-        key = (prepared.route, prepared.format, prepared.status)
+        key = (prepared.route, prepared.format, prepared.status, prepared.is_stale)
         cell = self._cells.get(key)
         if cell is None:
             cell = self._cells[key] = Cell()
@@ -127,8 +128,8 @@ class RequestStats:
     def snapshot(self) -> RequestCounts:
         return RequestCounts(
             durations=tuple(
-                Durations(route, format_, code, tuple(cell.buckets), cell.seconds)
-                for (route, format_, code), cell in sorted(self._cells.items())
+                Durations(route, format_, code, is_stale, tuple(cell.buckets), cell.seconds)
+                for (route, format_, code, is_stale), cell in sorted(self._cells.items())
             ),
             in_flight=self.in_flight,
             connections=self.connections,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from specmux_aggregator.build import Refused
@@ -26,6 +27,7 @@ from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.refresh import Refresher
 from specmux_aggregator.replies import (
     DOCUMENT_PREFIX,
+    ROUTE_DOCUMENT,
     Decision,
     Deliver,
     Revalidate,
@@ -81,13 +83,14 @@ class Service:
         """The answer, if it takes no waiting."""
         if request.path in self._pages:
             return None
-        decision = self._decide(self._publisher.current, request)
+        snapshot = self._publisher.current
+        decision = self._decide(snapshot, request)
         match decision:
             case Prepared():
-                return decision
+                return _marked(decision, request, snapshot)
             case Deliver():
                 body = self._representations.get(decision.key, decision.media_type, decision.coding)
-                return None if body is None else deliver(decision, body)
+                return None if body is None else _marked(deliver(decision, body), request, snapshot)
             case Revalidate():
                 return None
 
@@ -106,14 +109,14 @@ class Service:
                 decision = self._decide(snapshot, request, is_revalidated=True)
             match decision:
                 case Prepared():
-                    return decision
+                    return _marked(decision, request, snapshot)
                 case Revalidate():
                     continue
             started = time.monotonic()
             obtained = await self._documents.obtain(decision.key, decision.media_type, decision.coding)
             match obtained:
                 case bytes():
-                    return deliver(decision, obtained)
+                    return _marked(deliver(decision, obtained), request, snapshot)
                 case Refused():
                     continue
                 case Moved():
@@ -174,3 +177,13 @@ class Service:
         entry = snapshot.entries.get(GroupVersion(request.path.removeprefix(DOCUMENT_PREFIX)))
         refresher = self._refresher_of(entry.owner) if entry is not None else None
         return refresher.check.next_delay if refresher is not None else 1.0
+
+
+def _marked(prepared: Prepared, request: Request, snapshot: Snapshot) -> Prepared:
+    """The answer, marked where it speaks for a backend that is failing."""
+    if prepared.route != ROUTE_DOCUMENT or prepared.status >= 400:
+        return prepared
+    entry = snapshot.entries.get(GroupVersion(request.path[len(DOCUMENT_PREFIX) :]))
+    if entry is None or snapshot.observations[entry.owner].failure is None:
+        return prepared
+    return replace(prepared, is_stale=True)

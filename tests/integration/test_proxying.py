@@ -88,6 +88,7 @@ def test_every_form_is_made_from_the_one_fetch_even_with_the_backend_gone() -> N
             status, headers, body = await client.get(url, Accept=PROTOBUF)
             assert (status, headers["Content-Type"]) == (200, PROTOBUF)
             assert body
+            assert b"specmux_stale_served_total 3.0" in (await client.get("/metrics"))[2]
 
     asyncio.run(scenario())
 

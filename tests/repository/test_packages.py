@@ -1,0 +1,55 @@
+"""Promises about the packages themselves: what they export, and that every module stands alone."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache")
+
+
+def modules() -> list[str]:
+    return [
+        name
+        for package in PACKAGES
+        for _, name, _ in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_exports_exist_and_are_few(package: str) -> None:
+    module = importlib.import_module(package)
+    exported = getattr(module, "__all__", [])
+    assert len(exported) < 12
+    assert sorted(exported) == sorted(set(exported))
+    assert all(hasattr(module, name) for name in exported)
+
+
+def test_every_module_imports_alone_without_a_warning() -> None:
+    """One process per module would take minutes: one process that forgets our modules between imports."""
+    script = (
+        "import importlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    for loaded in [m for m in sys.modules if m.split('.')[0] in " + repr(PACKAGES) + "]:\n"
+        "        del sys.modules[loaded]\n"
+        "    importlib.import_module(name)\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", script, *modules()]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+def test_converters_and_cache_load_neither_a_server_nor_the_aggregator() -> None:
+    script = (
+        "import sys, specmux_converters.conversion, specmux_converters.codecs\n"
+        "bad = [m for m in ('aiohttp', 'asyncio', 'click', 'prometheus_client', 'specmux_aggregator') if m in sys.modules]\n"
+        "sys.exit(' '.join(bad) or 0)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 0, result.stderr
