@@ -84,6 +84,6 @@ def _joined(headers: CIMultiDictProxy[str], name: str) -> str | None:
     value = values[0] if len(values) == 1 else ", ".join(values)
     if value.isascii():
         return value
-    # The parser leaves what is not UTF-8 as surrogates, which cannot be encoded again. Values are opaque bytes
+    # What is not UTF-8 comes as surrogates, which cannot be encoded again. Values are opaque bytes
     # (RFC 9110 5.5), so one character each.
     return value.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -1,0 +1,436 @@
+"""What a request costs the server, next to nginx that serves the same bytes from files, in one run.
+
+Run as root on a machine with two cores, after ``apt-get install nginx-light wrk``::
+
+    .venv/bin/python tests/benchmarks/bench_serving.py --directory ../shared/data/k8s-pairs/1.35/v3
+
+CPU time of the serving process per request, from ``/proc/<pid>/schedstat``; servers on one core, wrk on the other;
+short rounds of all servers in shuffled order; medians, and ratios of medians. Everything runs in a network namespace
+of its own with cubic as congestion control where the machine allows one, else on loopback: bbr distorts there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import http.client
+import os
+import random
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+HERE = Path(__file__).resolve()
+SPECMUX = Path(sys.executable).with_name("specmux")
+SERVER_CORE, CLIENT_CORE = "0", "1"
+LIMIT = 120.0  # seconds to start, documents included
+NETNS = "BENCH_SERVING_NETNS"
+ENCODINGS = ("identity", "gzip", "zstd")
+ACCEPTS = (
+    "application/json",
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/cbor",
+)
+
+NGINX = """
+daemon off; worker_processes 1; pid {run}/nginx.pid; error_log {run}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; server_tokens off; keepalive_requests 100000000; keepalive_timeout 75;
+  sendfile {sendfile}; tcp_nopush {sendfile}; tcp_nodelay on;
+  open_file_cache max=1000 inactive=1h; open_file_cache_valid 1h; open_file_cache_min_uses 1;
+  gzip_static on; types {{ }} default_type application/json; absolute_redirect off;
+  client_body_temp_path {run}; proxy_temp_path {run}; fastcgi_temp_path {run}; uwsgi_temp_path {run};
+  scgi_temp_path {run};
+  server {{
+    listen 127.0.0.1:{port};
+    add_header Vary "Accept, Accept-Encoding";
+    location = /openapi/v3 {{ alias {files}/root.json; add_header Cache-Control "no-cache"; }}
+    location /stale/ {{ return 301 "?hash={hash}"; }}
+    location /openapi/v3/ {{
+      alias {files}/documents/;
+      add_header Cache-Control "public, max-age=31536000, immutable"; expires 1y;
+    }}
+  }}
+}}
+"""
+
+LUA = """
+local head = {head}
+local count = {start}
+local plain = head .. "\\r\\n"
+request = function()
+  if {unique} == 0 then return plain end
+  count = count + 1
+  return head .. "Audit-Id: 7b8b7c46-3d5a-4b6e-9d0f-" .. string.format("%012d", count) .. "\\r\\n\\r\\n"
+end
+"""
+
+HASHES_LUA = """
+local count = 0
+request = function()
+  count = count + 1
+  return wrk.format("GET", "{path}?hash=" .. string.format("%0128X", count * 7919))
+end
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of request."""
+
+    name: str
+    target: str
+    fields: str = ""
+    nginx_target: str = ""
+    nginx_fields: str = ""
+    big: bool = False
+
+    def head(self, *, for_nginx: bool) -> str:
+        target = self.nginx_target or self.target if for_nginx else self.target
+        fields = self.nginx_fields or self.fields if for_nginx else self.fields
+        return (
+            f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kubectl/v1.35.0 (linux/amd64)\r\n"
+            f"Accept: application/json\r\n{fields}"
+        )
+
+
+@dataclass(frozen=True)
+class Server:
+    """A process under test."""
+
+    name: str
+    port: int
+    pid: int
+
+    @property
+    def is_nginx(self) -> bool:
+        return self.name.startswith("nginx")
+
+    def cpu(self) -> int:
+        """Nanoseconds that its main thread has run."""
+        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[0])
+
+    def rss(self) -> float:
+        """MiB, without children."""
+        return resident(self.pid)
+
+    def get(self, target: str, **fields: str) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("GET", target, headers={k.replace("_", "-"): v for k, v in fields.items()})
+            answer = connection.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+
+def main() -> None:
+    options = parse()
+    enter_namespace()
+    congestion = congestion_control()
+    print(
+        f"{os.uname().release}, Python {sys.version.split()[0]}, {options.rounds} rounds of {options.seconds} s,"
+    )
+    print(f"congestion control {congestion}, {'own' if os.environ.get(NETNS) else 'no'} network namespace\n")
+    with tempfile.TemporaryDirectory(prefix="specmux-bench-") as folder:
+        run = Path(folder)
+        if "rows" in options.parts:
+            rows(options, run)
+        if "memory" in options.parts:
+            memory(options, run)
+        if "growth" in options.parts:
+            growth(options, run)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--directory", type=Path, required=True, help="v3 documents, as specmux serve takes them"
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=1, help="of one round of one server and row")
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--parts", nargs="+", default=["rows", "memory", "growth"])
+    parser.add_argument("--only", default="", help="regular expression on the names of rows")
+    return parser.parse_args()
+
+
+def enter_namespace() -> None:
+    """Start over inside a network namespace of our own, where that is allowed."""
+    if os.environ.get(NETNS) is not None:
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        # By route, not by sysctl: a namespace may set only what its parent allows the unprivileged.
+        loopback = "table local local 127.0.0.1 dev lo proto kernel scope host src 127.0.0.1 congctl cubic"
+        subprocess.run(["ip", "route", "replace", *loopback.split()], check=True)
+        return
+    if os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip"):
+        environment = {**os.environ, NETNS: "1"}
+        command = ["unshare", "--net", sys.executable, str(HERE), *sys.argv[1:]]
+        if subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0:
+            os.execvpe(command[0], command, environment)
+
+
+def congestion_control() -> str:
+    """What a connection on loopback really uses."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+        return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def rows(options: argparse.Namespace, run: Path) -> None:
+    """The table of requests: CPU per request of every server, and the ratio to nginx."""
+    with (
+        specmux(options.directory, name="memoised") as fast,
+        specmux(options.directory, "--no-listen-accelerator", name="ordinary") as ordinary,
+    ):
+        table = request_kinds(fast, run)
+        documents = next(row for row in table if row.name.startswith("50 KB"))
+        hash_ = documents.target.rpartition("=")[2]
+        with nginx(run, "on", hash_) as plain, nginx(run, "off", hash_) as copying:
+            table = [with_nginx_etag(row, plain) for row in table if re.search(options.only, row.name)]
+            measured = measure(options, run, table, [fast, ordinary, plain, copying])
+    print(
+        "| request | client | nginx | specmux | ratio | ordinary tier | ratio |\n|---|---|---|---|---|---|---|"
+    )
+    for row in table:
+        for unique in (False, True):
+            base = measured[row.name, unique, "nginx"]
+            ours, slow = (measured[row.name, unique, name] for name in ("memoised", "ordinary"))
+            client = "a unique header each" if unique else "repeats itself"
+            print(
+                f"| {row.name} | {client} | {base:.1f} | {ours:.1f} | {ours / base:.2f} | {slow:.1f} | {slow / base:.2f} |"
+            )
+            if row.big:
+                base = measured[row.name, unique, "nginx without sendfile"]
+                print(
+                    f"| {row.name}, nginx without sendfile | {client} | {base:.1f} | {ours:.1f} | "
+                    f"{ours / base:.2f} | {slow:.1f} | {slow / base:.2f} |"
+                )
+    print("\nCPU microseconds of the server per request.\n")
+
+
+def request_kinds(server: Server, run: Path) -> list[Row]:
+    """Rows made from what the server publishes; nginx's files are written from its answers."""
+    files = run / "files"
+    (files / "documents").mkdir(parents=True)
+    _, root_head, root = server.get("/openapi/v3")
+    (files / "root.json").write_bytes(root)
+    urls = [entry["serverRelativeURL"] for entry in orjson.loads(root)["paths"].values()]
+    sizes = {url: len(server.get(url)[2]) for url in urls}
+    small = min(sizes, key=lambda url: abs(sizes[url] - 50_000))
+    large = min(sizes, key=lambda url: abs(sizes[url] - 1_100_000))
+    for url in (small, large):
+        file = files / "documents" / url.partition("?")[0].removeprefix("/openapi/v3/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(server.get(url)[2])
+        packed = server.get(url, Accept_Encoding="gzip")[2]
+        assert gzip.decompress(packed) == file.read_bytes()
+        Path(f"{file}.gz").write_bytes(packed)
+    stale = small.partition("?")[0] + "?hash=" + "0" * 128
+    return [
+        Row(f"root, {len(root) / 1000:.1f} KB", "/openapi/v3"),
+        Row("304 of the root", "/openapi/v3", f"If-None-Match: {root_head['etag']}\r\n"),
+        Row("301 to the current hash", stale, nginx_target=stale.replace("/openapi/v3/", "/stale/")),
+        Row(f"50 KB document, {sizes[small] / 1000:.1f} KB", small),
+        Row(f"gzip of a 1.1 MB document, {len(packed) / 1000:.1f} KB", large, "Accept-Encoding: gzip\r\n"),
+        Row(f"1.1 MB document, {sizes[large] / 1e6:.2f} MB", large, big=True),
+    ]
+
+
+def with_nginx_etag(row: Row, server: Server) -> Row:
+    """nginx makes its own ETag, so its 304 is asked for with that."""
+    if not row.fields.startswith("If-None-Match"):
+        return row
+    _, fields, _ = server.get(row.target)
+    return Row(row.name, row.target, row.fields, nginx_fields=f"If-None-Match: {fields['etag']}\r\n")
+
+
+def measure(
+    options: argparse.Namespace, run: Path, table: list[Row], servers: list[Server]
+) -> dict[tuple[str, bool, str], float]:
+    """Median CPU microseconds per request by row, kind of client and server."""
+    plan = [
+        (row, unique, server)
+        for row in table
+        for unique in (False, True)
+        for server in servers
+        if row.big or server.name != "nginx without sendfile"
+    ]
+    samples: dict[tuple[str, bool, str], list[float]] = defaultdict(list)
+    for _ in range(options.rounds):
+        for row, unique, server in random.sample(plan, len(plan)):
+            script = run / "request.lua"
+            head = row.head(for_nginx=server.is_nginx)
+            start = random.randrange(10**11)
+            script.write_text(LUA.format(head=orjson.dumps(head).decode(), start=start, unique=int(unique)))
+            samples[row.name, unique, server.name].append(cost(options, server, script, options.seconds))
+    return {key: statistics.median(values) for key, values in samples.items()}
+
+
+def cost(options: argparse.Namespace, server: Server, script: Path, seconds: int) -> float:
+    """CPU microseconds per request of one round."""
+    before = server.cpu()
+    requests, failed = wrk(server.port, script, seconds, options.connections)
+    spent = server.cpu() - before
+    if failed or not requests:
+        raise SystemExit(f"{server.name}: {requests} requests, {failed}")
+    return spent / 1000 / requests
+
+
+def wrk(port: int, script: Path, seconds: int, connections: int) -> tuple[int, str]:
+    """How many requests were answered, and what wrk says went wrong. A 301 is no failure."""
+    command = ["taskset", "-c", CLIENT_CORE, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
+    output = subprocess.run(
+        [*command, "-s", str(script), f"http://127.0.0.1:{port}"], check=True, capture_output=True, text=True
+    ).stdout
+    found = re.search(r"(\d+) requests in", output)
+    failed = re.search(r"Socket errors: .*", output)
+    return int(found[1]) if found else 0, failed[0] if failed else ""
+
+
+def memory(options: argparse.Namespace, run: Path) -> None:
+    """Resident memory with everything loaded, and after 200,000 requests for hashes that nobody knows."""
+    with specmux(options.directory) as server:
+        empty = server.rss()
+        paths = orjson.loads(server.get("/openapi/v3")[2])["paths"]
+        urls = [entry["serverRelativeURL"] for entry in paths.values()]
+        forms = 0
+        for url in urls:
+            for accept in ACCEPTS:
+                for encoding in ENCODINGS:
+                    forms += server.get(url, Accept=accept, Accept_Encoding=encoding)[0] == 200
+        loaded, children = server.rss(), sum(map(resident, descendants(server.pid)))
+        script = run / "hashes.lua"
+        script.write_text(HASHES_LUA.format(path=urls[0].partition("?")[0]))
+        asked = 0
+        while asked < 200_000:
+            requests, failed = wrk(server.port, script, 2, options.connections)
+            if failed or not requests:
+                raise SystemExit(f"random hashes: {requests} requests, {failed}")
+            asked += requests
+        flooded = server.rss()
+    print("| memory of the serving process | MiB |\n|---|---|")
+    print(f"| started, {len(urls)} group-versions | {empty:.1f} |")
+    print(f"| {forms} forms of their documents loaded | {loaded:.1f} |")
+    print(f"| its worker processes besides | {children:.1f} |")
+    print(f"| growth over {asked:,} requests with random hashes | {flooded - loaded:+.1f} |\n")
+
+
+def growth(options: argparse.Namespace, run: Path) -> None:
+    """The cost of the root against the number of group-versions."""
+    print("| root | identity | size | gzip | size | 304 |\n|---|---|---|---|---|---|")
+    for count in (36, 360, 3600):
+        folder = run / f"documents-{count}"
+        folder.mkdir()
+        for number in range(count):
+            file = folder / "apis" / f"group{number}.example.com" / "v1.json"
+            file.parent.mkdir(parents=True)
+            file.write_bytes(
+                orjson.dumps(
+                    {"openapi": "3.0.0", "info": {"title": f"{number}", "version": "1"}, "paths": {}}
+                )
+            )
+        with specmux(folder, expected=count) as server:
+            cells = []
+            etag = ""
+            for fields in ("", "Accept-Encoding: gzip\r\n", "If-None-Match: "):
+                row = Row("root", "/openapi/v3", fields + (f"{etag}\r\n" if fields.startswith("If") else ""))
+                _, head, body = server.get(
+                    "/openapi/v3", Accept_Encoding="gzip" if "gzip" in fields else "identity"
+                )
+                etag = etag or head["etag"]
+                script = run / "root.lua"
+                script.write_text(
+                    LUA.format(head=orjson.dumps(row.head(for_nginx=False)).decode(), start=0, unique=0)
+                )
+                values = [cost(options, server, script, options.seconds) for _ in range(options.rounds)]
+                cells.append(f"{statistics.median(values):.1f}")
+                if not fields.startswith("If"):
+                    cells.append(f"{len(body) / 1000:.1f} KB")
+        print(f"| {count:,} group-versions | {' | '.join(cells)} |")
+    print()
+
+
+@contextlib.contextmanager
+def specmux(directory: Path, *flags: str, name: str = "specmux", expected: int = 1) -> Iterator[Server]:
+    """``specmux serve`` of a directory, ready with all its documents."""
+    command = ["taskset", "-c", SERVER_CORE, str(SPECMUX), "serve", "--directory", str(directory)]
+    with tempfile.NamedTemporaryFile("w+") as log:
+        process = subprocess.Popen([*command, "--listen-port", "0", *flags], stderr=log, start_new_session=True)
+        try:
+            server = Server(name, listening_port(process, Path(log.name)), process.pid)
+            deadline = time.monotonic() + LIMIT
+            while len(orjson.loads(server.get("/openapi/v3")[2])["paths"]) < expected:
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"{name} has not published {expected} group-versions")
+                time.sleep(0.1)
+            yield server
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def listening_port(process: subprocess.Popen[bytes], log: Path) -> int:
+    deadline = time.monotonic() + LIMIT
+    while process.poll() is None and time.monotonic() < deadline:
+        if found := re.search(r" port (\d+)$", log.read_text(), re.MULTILINE):
+            return int(found[1])
+        time.sleep(0.1)
+    raise SystemExit(f"specmux did not start: {log.read_text()}")
+
+
+@contextlib.contextmanager
+def nginx(run: Path, sendfile: str, hash_: str) -> Iterator[Server]:
+    """One nginx worker that serves ``run/files``."""
+    name = "nginx" if sendfile == "on" else "nginx without sendfile"
+    port = 18100 if sendfile == "on" else 18101
+    own = run / f"nginx-{sendfile}"
+    own.mkdir()
+    own.chmod(0o755)
+    run.chmod(0o755)
+    config = own / "nginx.conf"
+    config.write_text(
+        "user root;\n" + NGINX.format(run=own, files=run / "files", port=port, sendfile=sendfile, hash=hash_)
+    )
+    process = subprocess.Popen(["taskset", "-c", SERVER_CORE, "nginx", "-c", str(config), "-p", str(own)])
+    try:
+        deadline = time.monotonic() + 10
+        while not (workers := descendants(process.pid)):
+            if time.monotonic() > deadline:
+                raise SystemExit("nginx did not start")
+            time.sleep(0.1)
+        yield Server(name, port, workers[0])
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += [int(child), *descendants(int(child))]
+    return found
+
+
+def resident(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+if __name__ == "__main__":
+    main()
