@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, TEXT, kept
 from specmux_converters.swagger2.parameters import serialisation, value_schema
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import ANY_MEDIA_TYPE, Source
+from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
 MULTIPART: Final = "multipart/form-data"
@@ -43,7 +43,7 @@ def convert_body(
         trace.path.append("schema")
         media["schema"] = convert_schema(node["schema"], source, trace)
         trace.path.pop()
-    result["content"] = dict.fromkeys(accepted or (ANY_MEDIA_TYPE,), media)
+    result["content"] = source.content(accepted, media, trace)
     trace.keep_unknown(node, _FIELDS, result)
     return result
 
@@ -68,7 +68,7 @@ def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: S
     if encoding:
         media["encoding"] = encoding
     has_file = any(each.node.get("type") == "file" for each in fields)
-    content = dict.fromkeys(_form_types(accepted, has_file=has_file), media)
+    content = source.content(_form_types(accepted, has_file=has_file), media, fields[0].trace)
     return {"content": content, "required": True} if required else {"content": content}
 
 

@@ -36,8 +36,7 @@ def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[
     ref = schema.get("$ref")
     if isinstance(ref, str) and ref.startswith("#") and ref not in seen:
         trace.foreign.append(ref)
-        trace.spend(_STEP_COST)
-        if not fits(value, source.resolve(tokens_of(ref)), source, trace, seen | {ref}):
+        if not _fits_target(value, ref, source, trace, seen):
             return False
     if value is None and (schema.get("x-nullable") is True or schema.get("nullable") is True):
         return True
@@ -54,6 +53,18 @@ def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[
         items = schema.get("items")
         return not isinstance(items, dict) or all(fits(item, items, source, trace) for item in value)
     return not isinstance(value, dict) or _members_fit(value, schema, source, trace)
+
+
+def _fits_target(value: Any, ref: str, source: Source, trace: Trace, seen: frozenset[str]) -> bool:
+    """Remembered for the empty object, which some documents have at every struct."""
+    known = source.fit_empty.get(ref) if value == {} else None
+    if known is not None:
+        return known
+    trace.spend(_STEP_COST)
+    found = fits(value, source.resolve(tokens_of(ref)), source, trace, seen | {ref})
+    if value == {} and not seen:
+        source.fit_empty[ref] = found
+    return found
 
 
 def _has_type(value: Any, kind: Any) -> bool:

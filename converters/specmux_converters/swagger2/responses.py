@@ -8,7 +8,7 @@ from typing import Any, Final
 from specmux_converters.swagger2.fields import DESCRIPTION, kept
 from specmux_converters.swagger2.parameters import convert_header
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import ANY_MEDIA_TYPE, Source, object_at
+from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
 _KEYS: Final = frozenset({"description", "schema", "examples", "headers"})
@@ -39,7 +39,7 @@ def _content(node: dict[str, Any], offered: Sequence[str], source: Source, trace
         trace.path.append("schema")
         media["schema"] = convert_schema(node["schema"], source, trace)
         trace.path.pop()
-        content = dict.fromkeys(offered or (ANY_MEDIA_TYPE,), media)
+        content = source.content(offered, media, trace)
     for media_type, example in object_at(node, "examples", trace).items():
         content[media_type] = {**media, "example": example}
     return content

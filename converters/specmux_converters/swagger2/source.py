@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from re import sub
@@ -22,6 +22,9 @@ SWAGGER_VERSIONS: Final = ("2.0", 2.0)
 ANY_MEDIA_TYPE: Final = "*/*"
 """What a body is when neither the operation nor the document names a media type."""
 
+FEW_MEDIA_TYPES: Final = 16
+"""Copies of a schema that are not worth counting."""
+
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -38,10 +41,10 @@ class SchemaRef:
 class Source:
     """One Swagger 2.0 document.
 
-    The last four grow as it is read: ``schema_refs`` remembers how each reference is written in v3,
-    ``sizes`` what it costs to write one out, ``written_out`` the parameters for which that happened (with
-    what was noted on the way), and ``hoisted`` holds the schemas that were referred to where no
-    component stands (``#/paths/…``): they become components under a new name.
+    The last five are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
+    what its target costs written out. ``fit_empty``: whether the target allows an empty object.
+    ``written_out``: the parameters that were, with what was noted on the way. ``hoisted``: the schemas that
+    were referred to where no component stands (``#/paths/…``), which become components under a new name.
     """
 
     document: Document
@@ -54,6 +57,7 @@ class Source:
     schema_refs: dict[str, SchemaRef | None] = field(default_factory=dict)
     hoisted: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    fit_empty: dict[str, bool] = field(default_factory=dict)
     written_out: dict[str, tuple[dict[str, Any], Trace, int]] = field(default_factory=dict)
 
     def schema_ref(self, ref: str) -> SchemaRef | None:
@@ -93,6 +97,12 @@ class Source:
         if size is None:
             size = self.sizes[ref] = len(encode(target, *tokens_of(ref)))
         return size
+
+    def content(self, offered: Sequence[str], media: dict[str, Any], trace: Trace) -> dict[str, Any]:
+        """``media`` under each media type, or under any when there is none."""
+        if len(offered) > FEW_MEDIA_TYPES:
+            trace.spend(len(offered) * len(encode(media, *trace.path)))
+        return dict.fromkeys(offered or (ANY_MEDIA_TYPE,), media)
 
     def resolve(self, tokens: list[str]) -> Any:
         """What stands at a path of the document, None when nothing does."""

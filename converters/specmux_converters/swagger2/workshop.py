@@ -91,6 +91,7 @@ class Workshop:
                 ["definitions", name], source.definitions[name], partial(convert_definition, name)
             )
         tokens, node = source.hoisted[name]
+        self.budget.spend(len(encode(node, *tokens)), *tokens)
         return self._part([*tokens], node, convert_schema)
 
     def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:

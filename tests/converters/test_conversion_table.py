@@ -1,0 +1,618 @@
+"""Each construct of Swagger 2.0 and what it becomes, in the profile that the row belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specmux_converters.conversion import WholeConversion, convert_whole
+from specmux_converters.swagger2.source import Profile
+
+
+def swagger(**parts: Any) -> dict[str, Any]:
+    return {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {}, **parts}
+
+
+def operation(
+    parameters: Any = None, *, profile: Profile = "oas", shared: Any = None, **fields: Any
+) -> dict[str, Any]:
+    """What one operation becomes."""
+    node = {"responses": {"200": {"description": "OK"}}, **fields}
+    if parameters is not None:
+        node["parameters"] = parameters
+    whole = convert_whole(swagger(paths={"/a": {"post": node}}, **(shared or {})), profile=profile)
+    result: dict[str, Any] = whole.document["paths"]["/a"]["post"]
+    return result
+
+
+def parameter(profile: Profile = "oas", **fields: Any) -> dict[str, Any]:
+    node = {"name": "p", "in": "query", "type": "string", **fields}
+    result: dict[str, Any] = operation([node], profile=profile)["parameters"][0]
+    return result
+
+
+def schema(node: Any, *, profile: Profile = "oas", **others: Any) -> Any:
+    return whole_schema(node, profile=profile, **others).document["components"]["schemas"]["S"]
+
+
+def whole_schema(node: Any, *, profile: Profile = "oas", **others: Any) -> WholeConversion:
+    return convert_whole(swagger(definitions={"S": node, **others}), profile=profile)
+
+
+def constructs(whole: WholeConversion) -> list[tuple[str, str]]:
+    return [(loss.pointer, loss.construct) for loss in whole.losses]
+
+
+BOTH = pytest.mark.parametrize("profile", ["oas", "kubernetes"])
+PET = {"$ref": "#/definitions/S"}
+PET3 = {"$ref": "#/components/schemas/S"}
+
+
+# Servers
+
+
+@pytest.mark.parametrize(
+    ("fields", "urls"),
+    [
+        ({"host": "h", "basePath": "/b", "schemes": ["https", "http"]}, ["https://h/b", "http://h/b"]),
+        ({"host": "h", "basePath": "/"}, ["//h"]),
+        ({"host": "h", "schemes": ["wss"]}, ["wss://h"]),
+        ({"basePath": "/b"}, ["/b"]),
+        ({"basePath": "/"}, None),
+        ({}, None),
+    ],
+)
+def test_servers_are_schemes_times_host_and_base_path(fields: Any, urls: list[str] | None) -> None:
+    whole = convert_whole(swagger(**fields))
+    expected = None if urls is None else [{"url": url} for url in urls]
+    assert whole.document.get("servers") == expected
+    assert whole.losses == ()
+
+
+def test_schemes_without_a_host_are_a_loss() -> None:
+    whole = convert_whole(swagger(schemes=["https"]))
+    assert constructs(whole) == [("/schemes", "schemes")]
+
+
+def test_operation_schemes_are_servers() -> None:
+    found = operation(schemes=["http"], shared={"host": "h", "basePath": "/b", "schemes": ["https"]})
+    assert found["servers"] == [{"url": "http://h/b"}]
+
+
+def test_kubernetes_documents_have_no_servers_and_no_security_and_say_so() -> None:
+    node = {"responses": {"200": {"description": ""}}, "schemes": ["https"]}
+    document = swagger(
+        host="h", basePath="/b", schemes=["http"], security=[{"k": []}], paths={"/a": {"get": node}}
+    )
+    whole = convert_whole(document, profile="kubernetes")
+    assert whole.document.keys() == {"openapi", "info", "paths"}
+    assert constructs(whole) == [
+        ("/basePath", "basePath"),
+        ("/host", "host"),
+        ("/paths/~1a/get/schemes", "operation schemes"),
+        ("/schemes", "schemes"),
+        ("/security", "security"),
+    ]
+
+
+# Document
+
+
+def test_tags_security_external_docs_and_extensions_are_copied() -> None:
+    parts = {
+        "tags": [{"name": "a", "x-t": 1}],
+        "security": [{"k": []}],
+        "externalDocs": {"url": "u", "x-e": 1},
+        "x-top": {"$ref": "#/definitions/none"},
+    }
+    whole = convert_whole(swagger(**parts))
+    assert {key: whole.document[key] for key in parts} == parts
+    assert whole.losses == ()
+
+
+def test_terms_of_service_that_are_no_url_are_copied() -> None:
+    info = {"title": "t", "version": "1", "termsOfService": "be nice", "contact": {"name": "n"}, "x-i": [1]}
+    assert convert_whole(swagger(info=info)).document["info"] == info
+
+
+def test_operation_fields_are_copied() -> None:
+    fields = {
+        "tags": ["a"], "summary": "s", "description": "d", "operationId": "o", "deprecated": True,
+        "security": [{"k": ["x"]}], "externalDocs": {"url": "u", "x-d": 1}, "x-o": {"default": {"$ref": "no"}},
+    }  # fmt: skip
+    found = operation(**fields)
+    assert {key: found[key] for key in fields} == fields
+
+
+def test_unknown_fields_become_extensions_and_losses() -> None:
+    whole = convert_whole(
+        swagger(paths={"/a": {"get": {"responses": {"200": {"description": ""}}, "callbacks": {}}}})
+    )
+    assert whole.document["paths"]["/a"]["get"]["x-callbacks"] == {}
+    assert constructs(whole) == [("/paths/~1a/get/callbacks", "field callbacks")]
+
+
+# Media types
+
+BODY = [{"name": "b", "in": "body", "schema": {"type": "string"}}]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("document_list", "operation_list", "types"),
+    [
+        (["a/a"], None, ["a/a"]),
+        (["a/a"], ["b/b", "c/c"], ["b/b", "c/c"]),
+        (["a/a"], [], ["*/*"]),
+        (None, None, ["*/*"]),
+        (None, ["*/*"], ["*/*"]),
+    ],
+)
+def test_operation_list_replaces_the_document_list(
+    profile: Profile, document_list: Any, operation_list: Any, types: list[str]
+) -> None:
+    shared = {} if document_list is None else {"consumes": document_list, "produces": document_list}
+    fields = {} if operation_list is None else {"consumes": operation_list, "produces": operation_list}
+    responses = {"200": {"description": "", "schema": {"type": "string"}}}
+    found = operation(BODY, profile=profile, shared=shared, responses=responses, **fields)
+    assert list(found["requestBody"]["content"]) == types
+    assert list(found["responses"]["200"]["content"]) == types
+
+
+# Bodies
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["body", "other"])
+def test_body_parameter_of_any_name_is_a_request_body(profile: Profile, name: str) -> None:
+    node = {"name": name, "in": "body", "description": "d", "required": True, "schema": PET, "x-b": 1}
+    found = operation([node], profile=profile, shared={"definitions": {"S": {}}}, consumes=["a/a"])
+    assert found["requestBody"] == {
+        "description": "d",
+        "required": True,
+        "x-b": 1,
+        "content": {"a/a": {"schema": PET3}},
+    }
+    assert "parameters" not in found
+
+
+SHARED_BODY = {
+    "parameters": {"B": {"name": "b", "in": "body", "schema": {"type": "string"}}},
+    "consumes": ["a/a"],
+}
+
+
+def test_shared_body_is_a_component_where_the_media_types_are_the_documents() -> None:
+    ref = [{"$ref": "#/parameters/B"}]
+    assert operation(ref, shared=SHARED_BODY)["requestBody"] == {"$ref": "#/components/requestBodies/B"}
+    own = operation(ref, shared=SHARED_BODY, consumes=["b/b"])["requestBody"]
+    assert own == {"content": {"b/b": {"schema": {"type": "string"}}}}
+
+
+def test_shared_body_is_written_out_for_kubernetes() -> None:
+    found = operation([{"$ref": "#/parameters/B"}], shared=SHARED_BODY, profile="kubernetes")
+    assert found["requestBody"] == {"content": {"a/a": {"schema": {"type": "string"}}}}
+
+
+def test_path_level_body_is_pushed_into_operations_without_one() -> None:
+    own = [{"name": "o", "in": "body", "schema": {"type": "integer"}}]
+    ok = {"200": {"description": ""}}
+    item = {"parameters": BODY, "put": {"responses": ok}, "post": {"responses": ok, "parameters": own}}
+    found = convert_whole(swagger(paths={"/a": item})).document["paths"]["/a"]
+    assert found["put"]["requestBody"]["content"]["*/*"]["schema"] == {"type": "string"}
+    assert found["post"]["requestBody"]["content"]["*/*"]["schema"] == {"type": "integer"}
+    assert "parameters" not in found
+
+
+def form(*fields: dict[str, Any], **others: Any) -> dict[str, Any]:
+    result: dict[str, Any] = operation(
+        [{"in": "formData", "type": "string", **each} for each in fields], **others
+    )
+    body: dict[str, Any] = result["requestBody"]
+    return body
+
+
+def test_form_fields_are_properties_of_a_urlencoded_body() -> None:
+    body = form(
+        {"name": "a", "required": True, "description": "d", "x-f": 1}, {"name": "b", "type": "integer"}
+    )
+    assert body == {
+        "required": True,
+        "content": {
+            "application/x-www-form-urlencoded": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "a": {"type": "string", "description": "d", "x-f": 1},
+                        "b": {"type": "integer"},
+                    },
+                    "required": ["a"],
+                }
+            }
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "consumes", "types"),
+    [
+        ("file", None, ["multipart/form-data"]),
+        ("file", ["application/x-www-form-urlencoded"], ["multipart/form-data"]),
+        ("string", ["multipart/form-data"], ["multipart/form-data"]),
+        ("string", ["application/json"], ["application/x-www-form-urlencoded"]),
+        ("string", None, ["application/x-www-form-urlencoded"]),
+    ],
+)
+def test_form_media_type(kind: str, consumes: Any, types: list[str]) -> None:
+    fields = {} if consumes is None else {"consumes": consumes}
+    assert list(form({"name": "a", "type": kind}, **fields)["content"]) == types
+
+
+def test_file_field_is_binary() -> None:
+    content = form({"name": "a", "type": "file"})["content"]["multipart/form-data"]
+    assert content["schema"]["properties"]["a"] == {"type": "string", "format": "binary"}
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding"),
+    [
+        (None, {"style": "form", "explode": False}),
+        ("csv", {"style": "form", "explode": False}),
+        ("multi", {"style": "form", "explode": True}),
+        ("ssv", {"style": "spaceDelimited", "explode": False}),
+        ("pipes", {"style": "pipeDelimited", "explode": False}),
+    ],
+)
+def test_form_array_has_an_encoding(separator: str | None, encoding: Any) -> None:
+    field = {"name": "a", "type": "array", "items": {"type": "string"}}
+    if separator is not None:
+        field["collectionFormat"] = separator
+    content = form(field)["content"]["application/x-www-form-urlencoded"]
+    assert content["encoding"] == {"a": encoding}
+
+
+def test_shared_form_field_is_written_into_each_body() -> None:
+    shared = {"parameters": {"F": {"name": "f", "in": "formData", "type": "string"}}}
+    body = operation([{"$ref": "#/parameters/F"}], shared=shared)["requestBody"]
+    assert body["content"]["application/x-www-form-urlencoded"]["schema"]["properties"] == {
+        "f": {"type": "string"}
+    }
+
+
+# Parameters
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("location", "separator", "style"),
+    [
+        ("query", None, {"style": "form", "explode": False}),
+        ("query", "csv", {"style": "form", "explode": False}),
+        ("query", "ssv", {"style": "spaceDelimited", "explode": False}),
+        ("query", "pipes", {"style": "pipeDelimited", "explode": False}),
+        ("query", "multi", {"style": "form", "explode": True}),
+        ("header", None, {"style": "simple"}),
+        ("header", "csv", {"style": "simple"}),
+    ],
+)
+def test_collection_format(profile: Profile, location: str, separator: str | None, style: Any) -> None:
+    fields: dict[str, Any] = {
+        "in": location,
+        "type": "array",
+        "items": {"type": "integer", "format": "int32"},
+    }
+    if separator is not None:
+        fields["collectionFormat"] = separator
+    assert parameter(profile, **fields) == {
+        "name": "p",
+        "in": location,
+        "schema": {"type": "array", "items": {"type": "integer", "format": "int32"}},
+        **style,
+    }
+
+
+@pytest.mark.parametrize(
+    ("location", "separator"), [("query", "tsv"), ("header", "ssv"), ("header", "multi")]
+)
+def test_separator_without_equivalent_is_kept_as_an_extension(location: str, separator: str) -> None:
+    node = {
+        "name": "p",
+        "in": location,
+        "type": "array",
+        "items": {"type": "string"},
+        "collectionFormat": separator,
+    }
+    ok = {"200": {"description": ""}}
+    whole = convert_whole(swagger(paths={"/a": {"get": {"parameters": [node], "responses": ok}}}))
+    found = whole.document["paths"]["/a"]["get"]["parameters"][0]
+    assert found["x-collectionFormat"] == separator
+    assert constructs(whole) == [("/paths/~1a/get/parameters/0/collectionFormat", "collectionFormat")]
+
+
+def test_nested_collection_format_is_kept_as_an_extension() -> None:
+    items = {"type": "array", "collectionFormat": "pipes", "items": {"type": "string"}}
+    found = parameter(type="array", items=items, collectionFormat="multi")
+    assert found["schema"]["items"] == {
+        "type": "array",
+        "items": {"type": "string"},
+        "x-collectionFormat": "pipes",
+    }
+
+
+@BOTH
+def test_parameter_keywords_move_into_the_schema(profile: Profile) -> None:
+    inner = {
+        "type": "integer", "format": "int32", "default": 4, "enum": [2, 4], "maximum": 9, "exclusiveMaximum": True,
+        "minimum": 1, "multipleOf": 2, "uniqueItems": True,
+    }  # fmt: skip
+    outer = {"description": "d", "required": True, "allowEmptyValue": True, "x-p": {"items": 1}}
+    assert parameter(profile, **inner, **outer) == {"name": "p", "in": "query", "schema": inner, **outer}
+
+
+def test_shared_parameter_is_a_component_in_oas_and_written_out_for_kubernetes() -> None:
+    shared = {"parameters": {"a/b": {"name": "p", "in": "query", "type": "string"}}}
+    written = {"name": "p", "in": "query", "schema": {"type": "string"}}
+    refs = [{"$ref": "#/parameters/a~1b"}]
+    assert operation(refs, shared=shared)["parameters"] == [{"$ref": "#/components/parameters/a~1b"}]
+    assert operation(refs, shared=shared, profile="kubernetes")["parameters"] == [written]
+    assert convert_whole(swagger(**shared)).document["components"]["parameters"] == {"a/b": written}
+    assert "components" not in convert_whole(swagger(**shared), profile="kubernetes").document
+
+
+def test_path_parameter_that_is_not_declared_is_added_and_one_not_in_the_path_left_out() -> None:
+    nodes = [{"name": "x", "in": "path", "required": True, "type": "string"}]
+    item = {"get": {"parameters": nodes, "responses": {"200": {"description": ""}}}}
+    whole = convert_whole(swagger(paths={"/a/{b}": item}))
+    added = {"name": "b", "in": "path", "required": True, "schema": {"type": "string"}}
+    assert whole.document["paths"]["/a/{b}"]["get"]["parameters"] == [added]
+    assert constructs(whole) == [
+        ("/paths/~1a~1{b}/get", "path parameter"),
+        ("/paths/~1a~1{b}/get/parameters/0", "path parameter"),
+    ]
+
+
+# Responses
+
+RESPONSE = {"description": "d", "schema": PET, "x-r": 1}
+
+
+def test_shared_response_is_a_component_where_the_media_types_are_the_documents() -> None:
+    shared = {"responses": {"R": RESPONSE}, "definitions": {"S": {}}, "produces": ["a/a"]}
+    ref = {"200": {"$ref": "#/responses/R"}}
+    assert operation(shared=shared, responses=ref)["responses"] == {
+        "200": {"$ref": "#/components/responses/R"}
+    }
+    own = operation(shared=shared, responses=ref, produces=["b/b"])["responses"]["200"]
+    assert own == {"description": "d", "content": {"b/b": {"schema": PET3}}, "x-r": 1}
+    components = convert_whole(swagger(**shared)).document["components"]["responses"]
+    assert components == {"R": {"description": "d", "content": {"a/a": {"schema": PET3}}, "x-r": 1}}
+
+
+def test_response_headers_have_schemas() -> None:
+    headers = {
+        "A": {"type": "integer", "description": "d", "x-h": 1},
+        "B": {"type": "array", "items": {"type": "string"}},
+    }
+    found = operation(responses={"200": {"description": "", "headers": headers}})["responses"]["200"][
+        "headers"
+    ]
+    assert found == {
+        "A": {"schema": {"type": "integer"}, "description": "d", "x-h": 1},
+        "B": {"schema": {"type": "array", "items": {"type": "string"}}, "style": "simple"},
+    }
+
+
+def test_response_examples_stand_under_their_media_type() -> None:
+    node = {"description": "", "schema": {"type": "string"}, "examples": {"a/a": {"$ref": "#/x"}, "b/b": 1}}
+    content = operation(produces=["a/a"], responses={"200": node})["responses"]["200"]["content"]
+    assert content == {
+        "a/a": {"schema": {"type": "string"}, "example": {"$ref": "#/x"}},
+        "b/b": {"schema": {"type": "string"}, "example": 1},
+    }
+
+
+@BOTH
+def test_file_response_is_binary(profile: Profile) -> None:
+    found = operation(profile=profile, responses={"200": {"description": "", "schema": {"type": "file"}}})
+    assert found["responses"]["200"]["content"] == {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+
+
+def test_operation_without_responses_gets_a_default_one() -> None:
+    whole = convert_whole(swagger(paths={"/a": {"get": {"responses": {"x-r": 1, "2xx": {}}}}}))
+    found = whole.document["paths"]["/a"]["get"]["responses"]
+    assert found == {"x-r": 1, "x-2xx": {}, "default": {"description": ""}}
+    assert constructs(whole) == [
+        ("/paths/~1a/get/responses", "operation without responses"),
+        ("/paths/~1a/get/responses/2xx", "field 2xx"),
+    ]
+
+
+# Schemas
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ({"discriminator": "kind"}, {"discriminator": {"propertyName": "kind"}}),
+        ({"type": "string", "x-nullable": True}, {"type": "string", "x-nullable": True, "nullable": True}),
+        ({"type": "string", "x-nullable": False}, {"type": "string", "x-nullable": False}),
+        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
+        ({"type": ["string", "integer"]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
+        ({"type": ["null"]}, {"nullable": True, "enum": [None]}),
+        ({"required": []}, {}),
+        ({"additionalProperties": True}, {"additionalProperties": True}),
+        ({"additionalProperties": PET}, {"additionalProperties": PET3}),
+        ({"allOf": [PET, {"properties": {"a": PET}}]}, {"allOf": [PET3, {"properties": {"a": PET3}}]}),
+        ({"anyOf": [PET], "oneOf": [PET], "not": PET}, {"anyOf": [PET3], "oneOf": [PET3], "not": PET3}),
+        ({**PET, "description": "d"}, {"description": "d", "allOf": [PET3]}),
+        ({**PET, "x-a": 1, "allOf": [{"title": "t"}]}, {"x-a": 1, "allOf": [PET3, {"title": "t"}]}),
+        ({"items": {**PET, "default": {}}}, {"items": {"default": {}, "allOf": [PET3]}}),
+        ({"exclusiveMinimum": True, "minimum": 1}, {"exclusiveMinimum": True, "minimum": 1}),
+        ({"readOnly": True, "example": {"$ref": "no"}}, {"readOnly": True, "example": {"$ref": "no"}}),
+        ({"xml": {"name": "n", "x-x": 1}}, {"xml": {"name": "n", "x-x": 1}}),
+        ({"externalDocs": {"url": "u", "x-x": 1}}, {"externalDocs": {"url": "u", "x-x": 1}}),
+        (
+            {"x-kubernetes-unions": [{"discriminator": "k"}]},
+            {"x-kubernetes-unions": [{"discriminator": "k"}]},
+        ),
+        ({"enum": [{"$ref": "#/definitions/S"}]}, {"enum": [{"$ref": "#/definitions/S"}]}),
+        ({"default": {"$ref": "#/definitions/S"}}, {"default": {"$ref": "#/definitions/S"}}),
+    ],
+)
+def test_schema(profile: Profile, node: Any, expected: Any) -> None:
+    assert schema(node, profile=profile) == expected
+
+
+@BOTH
+def test_properties_may_be_called_anything(profile: Profile) -> None:
+    """JSONSchemaProps, VolumeNodeAffinity.required, LimitRangeItem.default."""
+    names = (
+        "$ref",
+        "default",
+        "required",
+        "enum",
+        "items",
+        "properties",
+        "discriminator",
+        "x-a",
+        "type",
+        "allOf",
+    )
+    found = schema({"properties": dict.fromkeys(names, PET), "required": ["$ref"]}, profile=profile)
+    assert found == {"properties": dict.fromkeys(names, PET3), "required": ["$ref"]}
+
+
+@BOTH
+def test_tuple_items_are_any_of_them(profile: Profile) -> None:
+    whole = whole_schema({"type": "array", "items": [PET, {"type": "string"}]}, profile=profile)
+    items = whole.document["components"]["schemas"]["S"]["items"]
+    assert items == {"anyOf": [PET3, {"type": "string"}], "x-items": [PET3, {"type": "string"}]}
+    assert constructs(whole) == [("/definitions/S/items", "tuple items")]
+
+
+def test_unknown_keyword_is_kept_as_an_extension() -> None:
+    whole = whole_schema({"patternProperties": {"^a": PET}, "type": "object"})
+    assert whole.document["components"]["schemas"]["S"] == {
+        "type": "object",
+        "x-patternProperties": {"^a": PET},
+    }
+    assert constructs(whole) == [("/definitions/S/patternProperties", "field patternProperties")]
+
+
+def test_unknown_type_is_kept_as_an_extension() -> None:
+    whole = whole_schema({"type": "any"})
+    assert whole.document["components"]["schemas"]["S"] == {"x-type": "any"}
+    assert constructs(whole) == [("/definitions/S/type", "type")]
+
+
+@BOTH
+def test_external_reference_is_kept_and_reported(profile: Profile) -> None:
+    whole = whole_schema({"properties": {"a": {"$ref": "ext.json#/definitions/Z"}}}, profile=profile)
+    properties = whole.document["components"]["schemas"]["S"]["properties"]
+    assert properties == {"a": {"$ref": "ext.json#/definitions/Z"}}
+    assert constructs(whole) == [("/definitions/S/properties/a/$ref", "external $ref")]
+
+
+@BOTH
+def test_dangling_reference_is_kept_as_an_extension(profile: Profile) -> None:
+    whole = whole_schema({"properties": {"a": {"$ref": "#/definitions/Z", "title": "t"}}}, profile=profile)
+    a = whole.document["components"]["schemas"]["S"]["properties"]["a"]
+    assert a == {"title": "t", "allOf": [{"x-unresolved-ref": "#/definitions/Z"}]}
+    assert constructs(whole) == [("/definitions/S/properties/a/$ref", "dangling $ref")]
+
+
+@pytest.mark.parametrize("ref", ["#/definitions/a~1b", "#/definitions/a%7E1b"])
+def test_keys_stay_raw_and_references_escaped(ref: str) -> None:
+    whole = whole_schema({"items": {"$ref": ref}}, **{"a/b": {"type": "string"}})
+    schemas = whole.document["components"]["schemas"]
+    assert schemas["a/b"] == {"type": "string"}
+    assert schemas["S"]["items"] == {"$ref": ref.replace("definitions", "components/schemas")}
+
+
+@BOTH
+def test_reference_into_the_document_becomes_a_component(profile: Profile) -> None:
+    node = {"properties": {"a": {"type": "string"}, "b": {"$ref": "#/definitions/S/properties/a"}}}
+    schemas = whole_schema(node, profile=profile).document["components"]["schemas"]
+    assert schemas["S"]["properties"]["b"] == {"$ref": "#/components/schemas/S.properties.a"}
+    assert schemas["S.properties.a"] == {"type": "string"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("node", "is_kept"),
+    [
+        ({"type": "string", "default": "a"}, True),
+        ({"type": "string", "default": {}}, False),
+        ({"type": "number", "default": "0.2"}, False),
+        ({"type": "integer", "default": True}, False),
+        ({"type": "integer", "default": None}, False),
+        ({"type": "integer", "default": None, "x-nullable": True}, True),
+        ({"enum": ["a"], "default": "b"}, False),
+        ({"type": "array", "items": {"type": "string"}, "default": ["a"]}, True),
+        ({"type": "array", "items": {"type": "string"}, "default": [1]}, False),
+        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True, "default": 1}, False),
+        ({"type": "string", "maxLength": 1, "default": "ab"}, False),
+        ({"$ref": "#/definitions/Strict", "default": {}}, False),
+        ({"$ref": "#/definitions/Strict", "default": {"a": 1}}, True),
+        ({"allOf": [{"$ref": "#/definitions/Strict"}], "default": {}}, False),
+        ({"$ref": "#/definitions/S", "default": {}}, True),
+    ],
+)
+def test_default_that_its_schema_refuses_is_left_out(profile: Profile, node: Any, is_kept: bool) -> None:
+    strict = {"type": "object", "required": ["a"]}
+    whole = whole_schema({"properties": {"p": node}}, profile=profile, Strict=strict)
+    assert ("default" in whole.document["components"]["schemas"]["S"]["properties"]["p"]) is is_kept
+    assert constructs(whole) == ([] if is_kept else [("/definitions/S/properties/p/default", "default")])
+
+
+# Security
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ({"type": "basic", "description": "d", "x-s": 1}, {"type": "http", "scheme": "basic", "description": "d", "x-s": 1}),
+        ({"type": "apiKey", "name": "n", "in": "header", "x-s": 1}, {"type": "apiKey", "name": "n", "in": "header", "x-s": 1}),
+        (
+            {"type": "oauth2", "flow": "implicit", "authorizationUrl": "a", "scopes": {"s": "t"}},
+            {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": "a", "scopes": {"s": "t"}}}},
+        ),
+        (
+            {"type": "oauth2", "flow": "password", "tokenUrl": "t", "scopes": {}},
+            {"type": "oauth2", "flows": {"password": {"tokenUrl": "t", "scopes": {}}}},
+        ),
+        (
+            {"type": "oauth2", "flow": "application", "tokenUrl": "t", "scopes": {}},
+            {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "t", "scopes": {}}}},
+        ),
+        (
+            {"type": "oauth2", "flow": "accessCode", "authorizationUrl": "a", "tokenUrl": "t", "scopes": {}},
+            {"type": "oauth2", "flows": {"authorizationCode": {"authorizationUrl": "a", "tokenUrl": "t", "scopes": {}}}},
+        ),
+    ],
+)  # fmt: skip
+def test_security_scheme(profile: Profile, node: Any, expected: Any) -> None:
+    whole = convert_whole(swagger(securityDefinitions={"k": node}), profile=profile)
+    assert whole.document["components"]["securitySchemes"] == {"k": expected}
+    assert whole.losses == ()
+
+
+# Kubernetes
+
+
+def test_int_or_string_and_quantity_are_recovered_for_kubernetes() -> None:
+    definitions = {
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": "string", "format": "int-or-string"},
+        "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string", "description": "q"},
+    }
+    document = swagger(definitions=definitions)
+    int_or_string, quantity = (
+        convert_whole(document, profile="kubernetes").document["components"]["schemas"][name]
+        for name in definitions
+    )
+    assert int_or_string == {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}
+    assert quantity == {"description": "q", "oneOf": [{"type": "string"}, {"type": "number"}]}
+    assert convert_whole(document).document["components"]["schemas"] == definitions

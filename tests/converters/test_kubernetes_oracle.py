@@ -1,0 +1,158 @@
+"""What Kubernetes publishes in both forms: converting its v2 document must give its v3 documents.
+
+The comparison ignores what ``docs/conversion.md`` names and nothing else: values of ``default`` (v2 is
+published without them), the ``allOf`` that only a default causes, the order of parameters, and the missing
+``requestBody.required`` of releases before 1.29. Each is counted.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from shared_data import DATA, documents, load, read, shared
+from specmux_converters import Conversion, convert, parse
+
+RELEASES = ("1.29", "1.30", "1.32", "1.35")
+
+
+def differences(ours: Any, theirs: Any, kind: str, excepted: Counter[str], path: str = "") -> Iterator[str]:
+    """Where two trees differ. ``kind`` is what stands there: a "schema", a map of them, "data" or "other"."""
+    if kind == "schema":
+        ours, theirs = without_default(ours, excepted), without_default(theirs, excepted)
+    if kind == "parameters":
+        ours, theirs = in_order(ours, theirs, excepted)
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            if key not in ours or key not in theirs:
+                yield f"{path}/{key}: {'only theirs' if key in theirs else 'only ours'}"
+            else:
+                yield from differences(
+                    ours[key], theirs[key], kind_below(kind, key), excepted, f"{path}/{key}"
+                )
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        below = {"schemas": "schema", "data": "data"}.get(kind, "other")
+        for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            yield from differences(a, b, below, excepted, f"{path}/{index}")
+    elif ours != theirs or type(ours) is not type(theirs):
+        yield f"{path}: {str(ours)[:60]} is not {str(theirs)[:60]}"
+
+
+def kind_below(kind: str, key: str) -> str:
+    if kind == "schemas":
+        return "schema"
+    if kind == "data" or key.startswith("x-"):
+        return "data"
+    if kind == "schema":
+        named = {"properties": "schemas", "allOf": "schemas", "anyOf": "schemas", "oneOf": "schemas"}
+        named |= {"items": "schema", "additionalProperties": "schema", "not": "schema"}
+        return named.get(key, "data")
+    return {"schemas": "schemas", "schema": "schema", "parameters": "parameters"}.get(key, "other")
+
+
+def without_default(schema: Any, excepted: Counter[str]) -> Any:
+    """The schema as it would be without its default, whose ``allOf`` wrap is then a bare ``$ref``."""
+    if not isinstance(schema, dict):
+        return schema
+    if "default" in schema:
+        excepted["defaults"] += 1
+        schema = {key: value for key, value in schema.items() if key != "default"}
+    wrapped = schema.get("allOf")
+    if schema.keys() == {"allOf"} and len(wrapped) == 1 and wrapped[0].keys() == {"$ref"}:
+        excepted["allOf around a lone $ref"] += 1
+        return wrapped[0]
+    return schema
+
+
+def in_order(ours: Any, theirs: Any, excepted: Counter[str]) -> tuple[Any, Any]:
+    def place(parameter: dict[str, Any]) -> tuple[str, str]:
+        return parameter["in"], parameter["name"]
+
+    if [place(each) for each in ours] != [place(each) for each in theirs]:
+        excepted["parameters in another order"] += 1
+    return sorted(ours, key=place), sorted(theirs, key=place)
+
+
+def converted(release: str) -> Conversion:
+    return convert(parse(read(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")))
+
+
+@shared
+@pytest.mark.parametrize("release", RELEASES)
+def test_conversion_equals_what_kubernetes_published(release: str, tally: Callable[[str, int], None]) -> None:
+    conversion = converted(release)
+    published = documents(release)
+    excepted: Counter[str] = Counter()
+    unequal = []
+    for key, path in published.items():
+        unequal += [
+            f"{key}: {each}" for each in differences(conversion.documents[key], load(path), "other", excepted)
+        ]
+    assert not unequal, "\n".join(unequal[:20])
+    tally(f"oracle: documents of {release} equal to the published ones", len(published))
+    for name, count in excepted.items():
+        tally(f"oracle: excepted, {name}", count)
+
+
+@shared
+def test_every_document_has_a_key(tally: Callable[[str, int], None]) -> None:
+    keys = set(converted("1.35").documents)
+    assert keys > set(documents("1.35"))
+    assert {key for key in keys - set(documents("1.35")) if not key.startswith("apis/")} == {
+        "api", "apis", "version", "logs", "openid/v1/jwks", ".well-known/openid-configuration",
+    }  # fmt: skip
+    tally("oracle: documents made from 1.35", len(keys))
+
+
+@shared
+@pytest.mark.parametrize("name", ["version", "logs"])
+def test_documents_beside_group_versions_equal_what_kubernetes_published(name: str) -> None:
+    published = load(DATA / "k8s-v3-nongv" / f"{name}_openapi.json")
+    assert list(differences(converted("1.35").documents[name], published, "other", Counter())) == []
+
+
+def _lose(path: str) -> Callable[[Any], None]:
+    *parents, last = path.split("|")
+
+    def apply(document: Any) -> None:
+        for token in parents:
+            document = document[int(token) if isinstance(document, list) else token]
+        del document[int(last) if isinstance(document, list) else last]
+
+    return apply
+
+
+POD = "paths|/api/v1/namespaces/{namespace}/pods/{name}|"
+
+
+@shared
+@pytest.mark.parametrize(
+    "path",
+    [
+        "components|schemas|io.k8s.api.core.v1.Pod",
+        "components|schemas|io.k8s.api.core.v1.Pod|x-kubernetes-group-version-kind",
+        "components|schemas|io.k8s.api.core.v1.Pod|properties|spec|allOf",
+        "components|schemas|io.k8s.api.core.v1.Pod|properties|spec|description",
+        "components|schemas|io.k8s.api.core.v1.LimitRangeItem|properties|default",
+        "components|schemas|io.k8s.apimachinery.pkg.util.intstr.IntOrString|oneOf",
+        "components|schemas|io.k8s.apimachinery.pkg.api.resource.Quantity|oneOf|0",
+        "components|securitySchemes|BearerToken",
+        f"{POD}get|x-kubernetes-action",
+        f"{POD}parameters|0",
+        f"{POD}put|parameters|0|schema|uniqueItems",
+        f"{POD}put|requestBody|required",
+        f"{POD}get|responses|401",
+        f"{POD}get|responses|200|content|application/yaml",
+    ],
+)
+def test_comparison_notices_a_lost_field(path: str) -> None:
+    """Otherwise the oracle above would prove nothing."""
+    ours = load(documents("1.35")["api/v1"])
+    damaged = copy.deepcopy(ours)
+    _lose(path)(damaged)
+    assert list(differences(ours, ours, "other", Counter())) == []
+    assert list(differences(damaged, ours, "other", Counter()))
