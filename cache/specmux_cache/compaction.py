@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from .directory import fill_reserve
 from .index import Standing
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Compaction:
 
     def run(self) -> CompactionReport:
         contents, removed = self._contents, Counter[Reason]()
+        contents.index.correct_sum()
         before = contents.bytes_used()
         contents.index.clamp_access(now=self._now)
         for phase in phases(contents.index, self._goal):
@@ -115,6 +117,7 @@ class Compaction:
         leftovers = 0 if self._stopped() else self._sweep()
         contents.bodies.remove_empty_directories()
         self._reclaim()
+        fill_reserve(contents.directory, contents.limits.reserve_bytes)
         return self._report(removed, before, contents.bytes_used(), leftovers=leftovers)
 
     def preview(self) -> CompactionReport:

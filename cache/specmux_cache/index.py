@@ -197,23 +197,28 @@ class Index:
     def body_bytes(self) -> int:
         """Allocated bytes of all bodies in the index, the pending ones too."""
         rows = self.database.execute("SELECT value FROM Settings WHERE key = 'size'")
-        if rows and isinstance(rows[0][0], int):
-            return int(rows[0][0])
-        self.recount()
-        return self.sum_of_sizes()
+        if not (rows and isinstance(rows[0][0], int)):
+            self.correct_sum()
+            rows = self.database.execute("SELECT value FROM Settings WHERE key = 'size'")
+        return int(rows[0][0])
 
-    def sum_of_sizes(self) -> int:
-        """What ``body_bytes`` should be."""
-        [(total,)] = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM Cache")
-        return int(total)
+    def error_of_sum(self) -> int:
+        """By how many bytes the sum that diskcache's triggers keep is too large. Looks at every row."""
+        [(kept, actual)] = self.database.execute(
+            "SELECT (SELECT value FROM Settings WHERE key = 'size'), COALESCE(SUM(size), 0) FROM Cache"
+        )
+        return (kept if isinstance(kept, int) else 0) - int(actual)
 
-    def recount(self) -> None:
-        """Make the sums that diskcache's triggers keep true again."""
-        with self.database.transaction():
-            self.database.execute(
-                "INSERT OR REPLACE INTO Settings SELECT 'size', COALESCE(SUM(size), 0) FROM Cache"
-            )
-            self.database.execute("INSERT OR REPLACE INTO Settings SELECT 'count', COUNT(*) FROM Cache")
+    def correct_sum(self) -> int:
+        """Make it true again; by how many bytes it was too large."""
+        # The error stays the same while others write, so that the rows can be counted without the lock.
+        error = self.error_of_sum()
+        self.database.execute(
+            "INSERT INTO Settings VALUES ('size', ?) ON CONFLICT (key) DO UPDATE SET value ="
+            " CASE typeof(value) WHEN 'integer' THEN value ELSE 0 END + excluded.value",
+            (-error,),
+        )
+        return error
 
     def counts(self) -> tuple[int, int, int]:
         """Entries, superseded ones among them, bodies."""

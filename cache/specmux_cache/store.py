@@ -215,12 +215,10 @@ class DiskStore:
                 compaction = Compaction(contents, goal, now=now, stopped=self._closing.is_set)
                 if dry_run:
                     return compaction.preview()
-                report = compaction.run()
                 contents.index.note(COMPACTED_AT, now)
+                return compaction.run()
             finally:
                 contents.close()
-            fill_reserve(self.directory, self.limits.reserve_bytes)
-            return report
 
     def stats(self) -> StoreStats:
         entries, superseded, bodies = self._attempt(lambda contents: contents.index.counts())
