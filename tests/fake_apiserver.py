@@ -43,7 +43,10 @@ def hash_of(body: bytes) -> str:
 
 
 class FakeAPIServer:
-    """``documents``: what /openapi/v3 serves; None: 404, as before Kubernetes 1.24. ``log``: requests seen."""
+    """``documents``: what /openapi/v3 serves; None: 404, as before Kubernetes 1.24.
+
+    ``log`` holds the requests seen.
+    """
 
     def __init__(
         self, documents: dict[str, bytes] | None = None, swagger_document: bytes | None = None

@@ -19,7 +19,7 @@ from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
 from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.http import HTTPOrigin
-from specmux_aggregator.origins.origin import Origin, Seen, Sighting
+from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.pages import Pages
 from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.refresh import Refresher
@@ -27,6 +27,7 @@ from specmux_aggregator.representations import Representations
 from specmux_aggregator.server import HTTPServer
 from specmux_aggregator.service import Service
 from specmux_aggregator.settings import Polling, Settings
+from specmux_aggregator.sightings import Seen, Sighting
 from specmux_aggregator.state import StateDirectory
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
@@ -35,7 +36,8 @@ from specmux_converters.group_versions import GroupVersion
 logger = logging.getLogger(__name__)
 
 DIRECTORY_INTERVAL = 1.0
-"""Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their edit."""
+"""Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their
+edit."""
 
 
 class App:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from specmux_aggregator.model import Backend, BackendName, Observation
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.publisher import Publisher
-from specmux_aggregator.refresh import Check, Refresher
+from specmux_aggregator.refresh import Refresher
+from specmux_aggregator.sightings import Check
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ class Backends:
         self._running: dict[BackendName, _Running] = {}
 
     async def apply(self, backends: Iterable[Backend]) -> None:
-        """Start, stop and exchange refreshers until exactly ``backends`` run. Those that did not change go on."""
+        """Start, stop and exchange refreshers until exactly ``backends`` run. Those that did not change go
+        on."""
         wanted = {backend.name: backend for backend in backends}
         observations: dict[BackendName, Observation] = {}
         for name, backend in wanted.items():

@@ -1,8 +1,9 @@
-"""What is computed from a backend's bytes: documents split and converted, forms encoded, foreign JSON checked. Pure.
+"""What is computed from a backend's bytes: documents split and converted, forms encoded, foreign JSON
+checked. Pure.
 
-These functions run in a worker process (workers.py), so they take and return bytes and small values, and a bad
-input is a value too. What they remember between calls is in a ``BuildMemo``: a change of one definition costs that
-definition, not the document.
+These functions run in a worker process (workers.py), so they take and return bytes and small values, and a
+bad input is a value too. What they remember between calls is in a ``BuildMemo``: a change of one definition
+costs that definition, not the document.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class BuildMemo:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A document made here. ``gzip`` is its canonical JSON, or None where the caller already holds that hash."""
+    """A document made here. ``gzip`` is its canonical JSON, or None where the caller already holds that
+    hash."""
 
     group_version: GroupVersion
     offer: Offer
@@ -114,7 +116,8 @@ def build_file(
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
 ) -> FileBuilt | Failure:
-    """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0 one."""
+    """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0
+    one."""
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
         recognised = recognise(decoded(data, coding, max_bytes=limits.max_bytes), limits=limits)

@@ -12,7 +12,8 @@ from specmux_aggregator.model import Coding
 GZIP_LEVEL: Final = 6
 ZSTD_LEVEL: Final = 3
 GZIP_WINDOW: Final = 31
-"""zlib's way to say: a 32 KiB window in a gzip frame (and with it a zero modification time: equal in, equal out)."""
+"""zlib's way to say: a 32 KiB window in a gzip frame (and with it a zero modification time: equal in, equal
+out)."""
 
 STEP: Final = 1024 * 1024
 """Bytes decoded at a time, so that a bomb costs one step more than the bound."""

@@ -1,8 +1,9 @@
-"""The bytes of a document in the form a client wants: from memory, from disk, from its owner, or made from another form.
+"""The bytes of a document in the form a client wants: from memory, from disk, from its owner, or made from
+another form.
 
-Whatever is made or fetched is kept, so it is made once: simultaneous first requests wait for one piece of work.
-A native document is taken whole and checked before its first byte is passed on. Streaming it through would pass on
-truncated and forged ones as a 200 that nobody can take back.
+Whatever is made or fetched is kept, so it is made once: simultaneous first requests wait for one piece of
+work. A native document is taken whole and checked before its first byte is passed on. Streaming it through
+would pass on truncated and forged ones as a 200 that nobody can take back.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from specmux_converters.media_types import JSON, MediaType
 logger = logging.getLogger(__name__)
 
 INLINE_MAX = 100 * 1024
-"""Bytes that are parsed or compressed in place; more would hold the event loop for longer than a millisecond."""
+"""Bytes that are parsed or compressed in place; more would hold the event loop for longer than a
+millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Archive(Protocol):
 
 
 class Documents:
-    """Finds and makes forms of documents. ``timed`` is told (phase, result, seconds) of every download and encoding."""
+    """Finds and makes forms of documents. ``timed`` is told (phase, result, seconds) of every download and
+    encoding."""
 
     def __init__(
         self,
@@ -193,7 +196,8 @@ def _recode(source: Coded, coding: Coding, max_bytes: int) -> bytes:
 
 
 def _contradicts(etag: str | None, key: DocumentKey) -> bool:
-    """Whether the entity tag is a hash of the asked one's kind, but another: the document changed, no redirect came.
+    """Whether the entity tag is a hash of the asked one's kind, but another: the document changed, no
+    redirect came.
 
     Other tags say nothing: servers make them from whatever they like.
     """

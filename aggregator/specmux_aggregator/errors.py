@@ -10,7 +10,8 @@ from __future__ import annotations
 
 
 class SpecmuxError(Exception):
-    """Root of the service's own errors. A backend that fails is a value (model.Failure), never one of these."""
+    """Root of the service's own errors. A backend that fails is a value (model.Failure), never one of
+    these."""
 
 
 class InvalidConfig(SpecmuxError):
@@ -27,4 +28,5 @@ class NoBackendReachable(SpecmuxError):
 
 
 class WorkerFailed(SpecmuxError):
-    """A build in the worker process crashed or ran out of time; the input is to blame until proven otherwise."""
+    """A build in the worker process crashed or ran out of time; the input is to blame until proven
+    otherwise."""

@@ -14,9 +14,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from specmux_aggregator.model import Observation, Snapshot
-from specmux_aggregator.refresh import Check
 from specmux_aggregator.representations import Usage
 from specmux_aggregator.request_stats import BOUNDS, Durations, RequestCounts
+from specmux_aggregator.sightings import Check
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 

@@ -151,8 +151,8 @@ class Observation:
     attempted: bool = False
     """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
     changed_at: float | None = None
-    """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not here:
-    a check that changes nothing publishes nothing (refresh.Check)."""
+    """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not
+    here: a check that changes nothing publishes nothing (refresh.Check)."""
     notes: tuple[str, ...] = ()
     """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
 
@@ -220,7 +220,8 @@ class Prepared:
 
     status: int
     head: bytes
-    """Status line and header fields, each ended by CRLF; without Date, Expires, Connection, and the empty line."""
+    """Status line and header fields, each ended by CRLF; without Date, Expires, Connection, and the empty
+    line."""
     body: bytes
     """Empty for HEAD, 304 and every other answer without content."""
     is_immutable: bool = False

@@ -43,7 +43,8 @@ async def run(
 
 @contextmanager
 def handled_signals(stop: asyncio.Event, reread: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``; their former handling comes back afterwards."""
+    """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``; their former handling comes back
+    afterwards."""
     loop = asyncio.get_running_loop()
     events = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reread}
     for number, event in events.items():

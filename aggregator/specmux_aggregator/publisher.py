@@ -1,6 +1,7 @@
 """The current Snapshot, replaced as a whole when an observation changed.
 
-Readers take ``current`` once per request; there is no lock. Changes that arrive close together are published as one.
+Readers take ``current`` once per request; there is no lock. Changes that arrive close together are published
+as one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Publisher:
         self._keep_root()
 
     async def publish(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
-        """Take a changed observation, with the gzipped JSON of documents built for it; returns once it is visible."""
+        """Take a changed observation, with the gzipped JSON of documents built for it; returns once it is
+        visible."""
         name = observation.backend.name
         for group_version, body in bodies.items():
             key = DocumentKey(name, group_version, observation.offers[group_version].hash)

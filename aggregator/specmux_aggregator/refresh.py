@@ -1,6 +1,7 @@
 """The loop that watches one backend, and what is known of it when a check has changed nothing.
 
-Every backend has a loop of its own: a slow or dead one holds up nobody. A failed check keeps the last good offers.
+Every backend has a loop of its own: a slow or dead one holds up nobody. A failed check keeps the last good
+offers.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 
 from specmux_aggregator.model import Cause, Failure, Observation
-from specmux_aggregator.origins.origin import Origin, Seen, Sighting, Unchanged
+from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.settings import Polling
+from specmux_aggregator.sightings import Check, Seen, Sighting, after, delay
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -24,18 +25,6 @@ MIN_GAP = 0.1
 
 Publish = Callable[[Observation, Mapping[GroupVersion, bytes]], Awaitable[None]]
 """Takes a changed observation and the bytes that came with it; returns when clients can see it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """When and how the last check of a backend ended. Monotonic and wall clock, seconds."""
-
-    started: float = 0.0
-    ended: float = 0.0
-    succeeded_at: float | None = None
-    failures: int = 0
-    """Failed checks in a row."""
-    next_delay: float = 0.0
 
 
 class Refresher:
@@ -85,8 +74,8 @@ class Refresher:
     async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> None:
         """Return when the backend has been checked once more, or after ``timeout`` seconds.
 
-        Any number of callers share one check, and one that is recent enough serves as well: one that vouches for
-        the offers, or, given ``newer_than`` (monotonic seconds), one that started after it.
+        Any number of callers share one check, and one that is recent enough serves as well: one that vouches
+        for the offers, or, given ``newer_than`` (monotonic seconds), one that started after it.
         """
         if self._is_recent(newer_than):
             return
@@ -111,7 +100,7 @@ class Refresher:
         waiting, self._waiting = self._waiting, []
         try:
             sighting = await self.origin.observe(self.observation)
-        except Exception as error:  # noqa: BLE001 - the one place where a bug in one backend's path is contained
+        except Exception as error:
             logger.exception("backend %s: check failed with a bug", self.observation.backend.name)
             sighting = Failure(Cause.INTERNAL, type(error).__name__)
         try:
@@ -147,36 +136,6 @@ class Refresher:
         for checked in self._waiting:
             if not checked.done():
                 checked.set_result(None)
-
-
-def after(last: Observation, sighting: Sighting, *, now: float) -> Observation:
-    """What is known after a check; ``last`` itself when clients and operators would see no difference."""
-    match sighting:
-        case Failure():
-            if last.attempted and last.failure is not None and last.failure.cause is sighting.cause:
-                return last
-            return replace(last, failure=sighting, attempted=True, changed_at=now)
-        case Unchanged():
-            if last.attempted and last.failure is None:
-                return last
-            return replace(last, failure=None, attempted=True, changed_at=now)
-        case Seen(dialect, offers, _, notes):
-            seen = replace(last, dialect=dialect, offers=offers, failure=None, attempted=True, notes=notes)
-            return last if seen == last else replace(seen, changed_at=now)
-
-
-def delay(polling: Polling, sighting: Sighting, *, failures: int, random_unit: float) -> float:
-    """Seconds until the next check: the interval, or a growing pause after failures; moved at random by the jitter.
-
-    ``random_unit``: a number from 0 to 1. A backend's own Retry-After counts, up to the longest pause.
-    """
-    if isinstance(sighting, Failure):
-        pause = min(polling.backoff_max, polling.backoff_min * 2.0 ** min(failures - 1, 30))
-        if sighting.retry_after is not None:
-            pause = min(polling.backoff_max, max(pause, sighting.retry_after))
-    else:
-        pause = polling.interval
-    return pause * (1 + polling.jitter * (2 * random_unit - 1))
 
 
 def _log_change(last: Observation, now: Observation) -> None:

@@ -1,8 +1,8 @@
 """The answer to a request, given a Snapshot: the HTTP contract in one place. Pure.
 
-``decide`` ends in one of three: an answer that is ready (``Prepared``), a document whose bytes have to be found
-first (``Deliver``, finished by ``deliver``), or a hash that nobody here knows, for which the owner should be asked
-once before the client is sent elsewhere (``Revalidate``).
+``decide`` ends in one of three: an answer that is ready (``Prepared``), a document whose bytes have to be
+found first (``Deliver``, finished by ``deliver``), or a hash that nobody here knows, for which the owner
+should be asked once before the client is sent elsewhere (``Revalidate``).
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def status_body(code: int, message: str) -> bytes:
 def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
     """The strong validator of one representation.
 
-    It follows from the hash, so a 304 needs no bytes; and it differs between forms, since one tag for two byte
-    strings made clients take JSON for Protobuf (KEP-2896's spec3BytesETag, spec3PbETag, spec3PbGzETag).
+    It follows from the hash, so a 304 needs no bytes; and it differs between forms, since one tag for two
+    byte strings made clients take JSON for Protobuf (KEP-2896's spec3BytesETag, spec3PbETag, spec3PbGzETag).
     """
     form = "" if media_type == JSON else f"-{FORMATS[media_type]}"
     coded = "" if coding is Coding.IDENTITY else f"-{coding.value}"
@@ -192,8 +192,8 @@ def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
 def _decide_root(snapshot: Snapshot, request: Request) -> Decision:
     if request.method not in ("GET", "HEAD"):
         return _method_not_allowed(ROUTE_ROOT)
-    # The reference ignores Accept here, and clients that accept only their own resource format get the root from
-    # it all the same: JSON for whoever takes neither form.
+    # The reference ignores Accept here, and clients that accept only their own resource format get the root
+    # from it all the same: JSON for whoever takes neither form.
     if media_type_for(request.accept, ROOT_MEDIA_TYPES) is None:
         request = replace(request, accept=None)
     return _represent(request, snapshot.root, ROOT_MEDIA_TYPES, is_immutable=False, route=ROUTE_ROOT)
@@ -263,7 +263,8 @@ def _method_not_allowed(route: str) -> Prepared:
 
 
 def _names(field: str, etag: ETag, *, weak: bool) -> bool:
-    """Whether a list of entity tags names this one (RFC 9110 8.8.3.2: weak comparison ignores the W/ mark)."""
+    """Whether a list of entity tags names this one (RFC 9110 8.8.3.2: weak comparison ignores the W/
+    mark)."""
     for element in field.split(","):
         tag = element.strip(" \t")
         if tag == "*" or tag == etag or (weak and tag.startswith("W/") and tag[2:] == etag):

@@ -1,7 +1,8 @@
 """The bytes of documents in memory, in every form made so far, within one bound.
 
-One thing is never evicted: a *pinned* form, the last copy of a document that we built and could not ask for again.
-All other forms can be made anew, from another form or by asking the owner; the least recently used go first.
+One thing is never evicted: a *pinned* form, the last copy of a document that we built and could not ask for
+again. All other forms can be made anew, from another form or by asking the owner; the least recently used go
+first.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class Representations:
                 self._pinned_bytes -= len(body)
 
     def _shrink(self, *, keep: tuple[DocumentKey, Form]) -> None:
-        """Evict until the bound holds: identity forms that a compressed one can bring back first, then any."""
+        """Evict until the bound holds: identity forms that a compressed one can bring back first, then
+        any."""
         if self._bytes + self._pinned_bytes <= self._max_bytes:
             return
         for only_rebuildable in (True, False):

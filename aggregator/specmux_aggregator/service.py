@@ -1,4 +1,5 @@
-"""Requests in, answers out: decisions from ``replies``, bytes from ``documents``, freshness from the refreshers.
+"""Requests in, answers out: decisions from ``replies``, bytes from ``documents``, freshness from the
+refreshers.
 
 ``immediate`` answers what needs no waiting, which is nearly everything; ``respond`` does the rest.
 """

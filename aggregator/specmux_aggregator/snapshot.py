@@ -1,6 +1,7 @@
 """Observations of all backends merged into the Snapshot that clients see. Pure.
 
-Who owns a contested group-version follows from priority, then name: never from the order in which backends answered.
+Who owns a contested group-version follows from priority, then name: never from the order in which backends
+answered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The last good documents on disk, so that a restart serves them while a backend is down.
 
-The store is the client library's. For each backend it holds a manifest, which says what the backend offered, and
-the JSON of documents under their hashes. Nothing here fails a request: a store that cannot be used is a warning.
+The store is the client library's. For each backend it holds a manifest, which says what the backend offered,
+and the JSON of documents under their hashes. Nothing here fails a request: a store that cannot be used is a
+warning.
 """
 
 from __future__ import annotations

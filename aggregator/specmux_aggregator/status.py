@@ -1,4 +1,5 @@
-"""The status page: what the service knows of its backends and serves, as JSON for people and scripts. Pure."""
+"""The status page: what the service knows of its backends and serves, as JSON for people and scripts.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Any
 import orjson
 
 from specmux_aggregator.model import BackendName, Observation, Snapshot
-from specmux_aggregator.refresh import Check
 from specmux_aggregator.representations import Usage
+from specmux_aggregator.sightings import Check
 
 
 def status_json(
@@ -21,7 +22,8 @@ def status_json(
     config: Mapping[str, Any],
     now: float,
 ) -> bytes:
-    """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file went."""
+    """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file
+    went."""
     by_backend = {
         observation.backend.name: _backend(observation, check, now) for observation, check in checks
     }

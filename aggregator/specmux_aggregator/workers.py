@@ -1,7 +1,8 @@
-"""One worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread stalls the loop.
+"""One worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread stalls the
+loop.
 
-The process is started on first use and again after it died or was killed for taking too long; what it remembered
-is gone then, which costs time and nothing else.
+The process is started on first use and again after it died or was killed for taking too long; what it
+remembered is gone then, which costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Worker:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> R:
-        # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit alone.
+        # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit
+        # alone.
         async with self._turn:
             future: asyncio.Future[R] = asyncio.wrap_future(
                 self._started().submit(call, function, args, kwargs)
@@ -90,7 +92,8 @@ class Worker:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C in a terminal reaches every process of the group; when the worker ends is for the service to say."""
+    """Ctrl-C in a terminal reaches every process of the group; when the worker ends is for the service to
+    say."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -17,9 +17,9 @@ from specmux_aggregator.model import (
     Offer,
     Provenance,
 )
-from specmux_aggregator.origins.origin import Seen, Sighting, Unchanged
-from specmux_aggregator.refresh import Refresher, after, delay
+from specmux_aggregator.refresh import Refresher
 from specmux_aggregator.settings import Polling
+from specmux_aggregator.sightings import Seen, Sighting, Unchanged, after, delay
 from specmux_converters.group_versions import GroupVersion
 
 APPS = GroupVersion("apis/apps/v1")
@@ -51,7 +51,9 @@ class FakeOrigin:
             raise sighting
         return sighting
 
-    async def document(self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool) -> Payload | Moved | Failure:
+    async def document(
+        self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
+    ) -> Payload | Moved | Failure:
         raise AssertionError("not asked in these tests")
 
     async def close(self) -> None:

@@ -1,8 +1,7 @@
 """The reference's recorded answers, asked of us: equal where it is right, and as spec'd where it is wrong.
 
-Every recorded request is asked. A case is compared with the record unless it stands in ``OURS``, which says what
-we answer instead and why; a case that is in neither group cannot exist.
-"""
+Every recorded request is asked. A case is compared with the record unless it stands in ``OURS``, which says
+what we answer instead and why; a case that is in neither group cannot exist."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from typing import Any
 
 import orjson
 import pytest
+
 from fake_apiserver import FakeAPIServer, document, hash_of, serving
 from running_service import backend, service
 from shared_data import GOLDEN, load, shared
-
 from specmux_converters.media_types import PROTOBUF
 
 RECORDS = (

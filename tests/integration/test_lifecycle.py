@@ -10,9 +10,9 @@ from pathlib import Path
 
 import orjson
 import pytest
+
 from fake_apiserver import FakeAPIServer, document, serving, swagger
 from running_service import QUICK, backend, directory, service
-
 from specmux_aggregator.model import Kind
 from specmux_aggregator.settings import Settings
 

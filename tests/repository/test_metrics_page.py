@@ -6,8 +6,9 @@ import asyncio
 import re
 from pathlib import Path
 
-from fake_apiserver import FakeAPIServer, document, serving, swagger
 from prometheus_client.parser import text_string_to_metric_families
+
+from fake_apiserver import FakeAPIServer, document, serving, swagger
 from running_service import backend, service
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"

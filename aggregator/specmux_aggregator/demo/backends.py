@@ -12,7 +12,8 @@ from specmux_converters.document import Document, canonical, content_hash
 
 
 def v3_application(documents: Mapping[str, Document]) -> web.Application:
-    """An apiserver that publishes OpenAPI v3: a root of hash URLs, and documents that redirect a stale hash."""
+    """An apiserver that publishes OpenAPI v3: a root of hash URLs, and documents that redirect a stale
+    hash."""
     bodies = {key: canonical(document) for key, document in documents.items()}
     hashes = {key: content_hash(body) for key, body in bodies.items()}
 

@@ -42,7 +42,8 @@ Try, in another terminal:
   curl -si '{url}/openapi/v3/{native}?hash={STALE}&timeout=32s' | grep -iE '^HTTP|^location'
 
   # nothing new: 304
-  curl -si -H "If-None-Match: $(curl -sI {url}/openapi/v3 | tr -d '\\r' | sed -n 's/^ETag: //p')" {url}/openapi/v3 | head -1
+  etag=$(curl -sI {url}/openapi/v3 | tr -d '\\r' | sed -n 's/^ETag: //p')
+  curl -si -H "If-None-Match: $etag" {url}/openapi/v3 | head -1
 
   # what it knows of its backends, and what operators watch
   curl -s {url}/status

@@ -1,7 +1,8 @@
-"""A directory of documents as origin: OpenAPI v3 files by group-version, and Swagger 2.0 files that are converted.
+"""A directory of documents as origin: OpenAPI v3 files by group-version, and Swagger 2.0 files that are
+converted.
 
-Only files that changed are read again. A file that stops being readable keeps what it last held; one that is gone
-takes its documents with it.
+Only files that changed are read again. A file that stops being readable keeps what it last held; one that is
+gone takes its documents with it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
 from specmux_aggregator.file_names import is_document_name
 from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation, Provenance
-from specmux_aggregator.origins.origin import Seen, Sighting, Unchanged
+from specmux_aggregator.sightings import Seen, Sighting, Unchanged
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
@@ -172,8 +173,9 @@ def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint]:
 
 
 def _walk(directory: Path) -> Iterator[Path]:
-    """Every file below the directory. A missing directory is an error; links out of it are not followed further
-    than to files, and what is hidden (a ConfigMap's ``..data``) is seen through its visible links only."""
+    """Every file below the directory. A missing directory is an error; links out of it are not followed
+    further than to files, and what is hidden (a ConfigMap's ``..data``) is seen through its visible links
+    only."""
     with os.scandir(directory) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_dir(follow_symlinks=False):

@@ -1,8 +1,8 @@
 """An apiserver as origin: OpenAPI v3 where it has it, else its Swagger 2.0 document converted.
 
-Which of the two is decided anew at every check. v3 missing once, right after it was there, is taken for a restart
-(the reference takes it for the end of v3 until the APIService is deleted); missing twice, v2 is tried; and a
-backend on v2 is asked for v3 again from time to time.
+Which of the two is decided anew at every check. v3 missing once, right after it was there, is taken for a
+restart (the reference takes it for the end of v3 until the APIService is deleted); missing twice, v2 is
+tried; and a backend on v2 is asked for v3 again from time to time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from specmux_aggregator.model import (
     Offer,
     Provenance,
 )
-from specmux_aggregator.origins.origin import Seen, Sighting, Unchanged
+from specmux_aggregator.sightings import Seen, Sighting, Unchanged
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
