@@ -6,17 +6,21 @@ A file that is unusable while it is being replaced costs no connection: what was
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import logging
 import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from specmux_aggregator.model import Backend, BackendTLS, Cause, Failure
 
 FILE_MAX: Final = 1024 * 1024
 """Bytes of a certificate, key or token file; a longer one is not what it should be."""
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Unusable(Exception):
@@ -27,8 +31,44 @@ class Unusable(Exception):
         self.failure = failure
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What goes into one request."""
+
+    fields: Mapping[str, str]
+    context: ssl.SSLContext | None
+    """None for a backend without TLS."""
+
+
+class Identity:
+    """Ours towards one backend. Says once, at the start, where the configuration gives security away."""
+
+    def __init__(self, backend: Backend) -> None:
+        url = urlsplit(backend.url)
+        user, token_file = backend.credentials.remote_user, backend.credentials.token_file
+        self._fields = {} if user is None else {"X-Remote-User": user}
+        self._token = None if token_file is None else TokenFile(token_file)
+        self._trust = TrustStore(backend.tls) if url.scheme == "https" else None
+        if backend.tls.insecure_skip_verify:
+            logger.warning("backend %s: its certificate is not verified (insecure_skip_verify)", backend.name)
+        if self._token is not None and self._trust is None and not _is_loopback(url.hostname):
+            logger.warning("backend %s: its token is sent without TLS", backend.name)
+
+    @property
+    def needs_files(self) -> bool:
+        """Then ``shown`` blocks, and belongs off the event loop."""
+        return self._token is not None or self._trust is not None
+
+    def shown(self) -> Shown:
+        """What the files say now. Raises Unusable."""
+        fields = self._fields
+        if self._token is not None:
+            fields = {**fields, "Authorization": f"Bearer {self._token.read()}"}
+        return Shown(fields, None if self._trust is None else self._trust.context())
+
+
 class TokenFile:
-    """A bearer token on disk. Blocking: call it off the event loop."""
+    """A bearer token on disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,36 +87,42 @@ class TokenFile:
 
 
 class TrustStore:
-    """The TLS context for one backend. Blocking: call it off the event loop."""
+    """The TLS context made of one backend's files."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._tls = backend.tls
-        self._context: ssl.SSLContext | None = None
-        self._digest = b""
+    def __init__(self, tls: BackendTLS) -> None:
+        self._tls = tls
+        # One attribute: threads that come at once may each build a context, but never mix two.
+        self._held: tuple[bytes, ssl.SSLContext] | None = None
         self._complaint: str | None = None
-        if self._tls.insecure_skip_verify:
-            log.warning("backend %s: its certificate is not verified (insecure_skip_verify)", backend.name)
 
     def context(self) -> ssl.SSLContext:
         """A context of the files as they are now, else of the last good ones. Raises Unusable for neither."""
+        held = self._held
         try:
             digest = _digest(self._tls)
-            if self._context is None or digest != self._digest:
-                self._context, self._digest = _context(self._tls), digest
+            if held is None or held[0] != digest:
+                held = self._held = digest, _context(self._tls)
             self._complaint = None
         except Unusable as unusable:
-            if self._context is None:
+            if held is None:
                 raise
             self._complaint = _complain(unusable, self._complaint)
-        return self._context
+        return held[1]
 
 
 def _complain(unusable: Unusable, before: str | None) -> str:
     """Log a complaint that was not the last one already."""
     complaint = str(unusable)
     if complaint != before:
-        log.warning("%s; what was read before stays in use", complaint)
+        logger.warning("%s; what was read before stays in use", complaint)
     return complaint
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 def _read(path: Path) -> bytes:

@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import ssl
 import time
 from dataclasses import dataclass
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
@@ -22,7 +20,7 @@ from yarl import URL
 from specmux_aggregator.answer_fields import UnaskedCoding, coding, entity_tag, media_type, retry_after
 from specmux_aggregator.backend_root import Root, parse_root
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.credentials import TokenFile, TrustStore, Unusable
+from specmux_aggregator.credentials import Identity, Unusable
 from specmux_aggregator.document_url import (
     ROOT_PATH,
     SWAGGER_PATH,
@@ -32,6 +30,7 @@ from specmux_aggregator.document_url import (
     hash_in,
 )
 from specmux_aggregator.model import Backend, Cause, Coding, ETag, Failure, Hash
+from specmux_aggregator.resolver import DaemonResolver
 from specmux_aggregator.settings import Limits, Polling
 from specmux_aggregator.transport_failures import TRANSPORT_ERRORS, failure_of
 from specmux_converters.errors import cut
@@ -97,9 +96,7 @@ class BackendClient:
         self._polling = polling
         self._limits = limits
         self._base_path = base_path(backend)
-        token_file = backend.credentials.token_file
-        self._token = None if token_file is None else TokenFile(token_file)
-        self._trust = TrustStore(backend) if urlsplit(backend.url).scheme == "https" else None
+        self._identity = Identity(backend)
         self._slots = asyncio.Semaphore(CONCURRENT_DOCUMENTS)
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
@@ -128,7 +125,7 @@ class BackendClient:
         self,
         group_version: GroupVersion,
         *,
-        hash: Hash | None,  # noqa: A002 - the parameter's name in the URL
+        hash: Hash | None,
         accept_gzip: bool,
         etag: str | None = None,
     ) -> Payload | Moved | NotModified | Failure:
@@ -166,11 +163,12 @@ class BackendClient:
             fields["If-None-Match"] = etag
         try:
             async with asyncio.timeout(self._polling.total_timeout), slots or contextlib.nullcontext():
-                credentials, context = await self._identity()
+                shown = self._identity.shown
+                identity = await asyncio.to_thread(shown) if self._identity.needs_files else shown()
                 async with self._opened().get(
                     URL(self._backend.url + target, encoded=True),
-                    headers=fields | credentials,
-                    ssl=context if context is not None else True,
+                    headers={**fields, **identity.fields},
+                    ssl=identity.context if identity.context is not None else True,
                     server_hostname=self._backend.tls.server_name,
                     allow_redirects=False,
                 ) as response:
@@ -185,7 +183,9 @@ class BackendClient:
             raise Unusable(_CLOSED)
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS, ttl_dns_cache=30),
+                connector=aiohttp.TCPConnector(
+                    limit=CONNECTIONS, resolver=DaemonResolver(), ttl_dns_cache=30
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "specmux"},
                 # The total is asyncio.timeout's in _get, where it also covers the wait for a slot.
@@ -195,17 +195,6 @@ class BackendClient:
                 auto_decompress=False,
             )
         return self._session
-
-    async def _identity(self) -> tuple[dict[str, str], ssl.SSLContext | None]:
-        """The header fields and the TLS context that say who we are."""
-        fields = {}
-        remote_user = self._backend.credentials.remote_user
-        if remote_user is not None:
-            fields["X-Remote-User"] = remote_user
-        if self._token is not None:
-            fields["Authorization"] = f"Bearer {await asyncio.to_thread(self._token.read)}"
-        context = None if self._trust is None else await asyncio.to_thread(self._trust.context)
-        return fields, context
 
     def _parsed(self, payload: Payload) -> Root | Failure:
         try:

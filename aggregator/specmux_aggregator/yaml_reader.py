@@ -40,8 +40,7 @@ class YAMLReader:
             self._refuse_depth(text, loader)
             root: yaml.Node | None = yaml.compose(text, Loader=loader)
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            where = f"{self._path}:{mark.line + 1}" if mark else str(self._path)
+            where = self._where(error.problem_mark or error.context_mark)
             raise InvalidConfig(f"not YAML: {error.problem or error.context}", where=where) from error
         except yaml.YAMLError as error:
             raise InvalidConfig("not YAML: a character is not allowed", where=str(self._path)) from error
@@ -56,8 +55,12 @@ class YAMLReader:
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
             if depth > DEPTH_MAX:
-                where = f"{self._path}:{event.start_mark.line + 1}"
-                raise InvalidConfig(f"nested deeper than {DEPTH_MAX} levels", where=where)
+                raise InvalidConfig(
+                    f"nested deeper than {DEPTH_MAX} levels", where=self._where(event.start_mark)
+                )
+
+    def _where(self, mark: Any) -> str:
+        return f"{self._path}:{mark.line + 1}" if mark else str(self._path)
 
     def members(self, node: yaml.Node | None, key: str, known: Collection[str]) -> dict[str, yaml.Node]:
         """The members of a mapping by name, without the unknown, the repeated and the empty ones."""

@@ -15,7 +15,7 @@ import trustme
 from blockbuster import blockbuster_ctx
 
 from faulty_backend import FaultyBackend
-from specmux_aggregator.credentials import FILE_MAX, TokenFile, TrustStore, Unusable
+from specmux_aggregator.credentials import FILE_MAX, Identity, TokenFile, TrustStore, Unusable
 from specmux_aggregator.fetch import BackendClient, Root
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Cause, Credentials, Failure
 from specmux_aggregator.settings import Limits, Polling
@@ -283,12 +283,30 @@ def test_client_certificate_is_shown_and_changes_with_its_files(
 
 
 @pytest.mark.parametrize(
+    ("url", "is_told"),
+    [
+        ("http://backend.example", True),
+        ("http://10.0.0.1:80", True),
+        ("http://127.0.0.1", False),
+        ("http://[::1]:1", False),
+        ("http://localhost", False),
+        ("https://backend.example", False),
+    ],
+)
+def test_token_without_tls_is_told(
+    url: str, is_told: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    Identity(backend_at(url, token_file=tmp_path / "token"))
+    assert ("without TLS" in caplog.text) is is_told
+
+
+@pytest.mark.parametrize(
     "content", [b"", b"no PEM", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
 def test_ca_file_is_refused_when_it_holds_no_certificate(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "ca.crt"
     path.write_bytes(content)
-    store = TrustStore(backend_at("https://b", tls=BackendTLS(ca_file=path)))
+    store = TrustStore(BackendTLS(ca_file=path))
     with pytest.raises(Unusable) as refused:
         store.context()
     assert refused.value.failure.cause is Cause.BAD_TLS
@@ -307,11 +325,11 @@ def test_encrypted_key_is_refused_without_asking_anybody(ca: trustme.CA, tmp_pat
     pair = tmp_path / "pair.pem"
     pair.write_bytes(encrypted + leaf.cert_chain_pems[0].bytes())
     with pytest.raises(Unusable, match="no certificate with its private key"):
-        TrustStore(backend_at("https://b", tls=BackendTLS(cert_file=pair))).context()
+        TrustStore(BackendTLS(cert_file=pair)).context()
 
 
 def test_context_is_kept_while_the_files_stay_the_same(ca_file: Path) -> None:
-    store = TrustStore(backend_at("https://b", tls=BackendTLS(ca_file=ca_file)))
+    store = TrustStore(BackendTLS(ca_file=ca_file))
     first = store.context()
     os.utime(ca_file)
     assert store.context() is first
@@ -323,9 +341,7 @@ def test_session_keys_are_not_written_where_the_environment_says(
     tmp_path: Path, ca_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
-    assert (
-        TrustStore(backend_at("https://b", tls=BackendTLS(ca_file=ca_file))).context().keylog_filename is None
-    )
+    assert TrustStore(BackendTLS(ca_file=ca_file)).context().keylog_filename is None
 
 
 def test_files_are_read_off_the_event_loop(ca: trustme.CA, ca_file: Path, tmp_path: Path) -> None:
