@@ -52,6 +52,15 @@ CODECS: Final[Mapping[MediaType, Codec]] = MappingProxyType(
 )
 
 
+_PREFIXES: Final = (
+    (re.compile(rb"[ \t\r\n]*\{"), media_types.JSON),
+    (re.compile(cbor.SELF_DESCRIBED), media_types.CBOR),
+    (re.compile(re.escape(envelope.MAGIC)), envelope.KUBERNETES_PROTOBUF),
+    (re.compile(rb"\n[\x03-\x20]3\.[0-9]"), media_types.PROTOBUF),
+    (re.compile(rb"\n\x032\.0"), media_types.PROTOBUF_V2),
+)
+
+
 def encode(document: Document, media_type: MediaType, *, fragments: Fragments | None = None) -> bytes:
     """The document's bytes; parts that ``fragments`` knows are taken from there.
 
@@ -63,15 +72,6 @@ def encode(document: Document, media_type: MediaType, *, fragments: Fragments | 
 def decode(data: bytes, media_type: MediaType, *, limits: Limits) -> Document:
     """KeyError where CODECS has no such media type; else the errors of ``Codec.decode``."""
     return CODECS[media_type].decode(data, limits=limits)
-
-
-_PREFIXES: Final = (
-    (re.compile(rb"[ \t\r\n]*\{"), media_types.JSON),
-    (re.compile(cbor.SELF_DESCRIBED), media_types.CBOR),
-    (re.compile(re.escape(envelope.MAGIC)), envelope.KUBERNETES_PROTOBUF),
-    (re.compile(rb"\n[\x03-\x20]3\.[0-9]"), media_types.PROTOBUF),
-    (re.compile(rb"\n\x032\.0"), media_types.PROTOBUF_V2),
-)
 
 
 def recognise(data: bytes) -> MediaType | None:

@@ -8,8 +8,8 @@ by a scan of the bytes and, only where that or orjson takes offence, by a walk o
 
 from __future__ import annotations
 
-import functools
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import cbor2
@@ -22,40 +22,13 @@ from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import CBOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from specmux_converters.document import Document, Limits
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 
-_BUILT_IN_TAGS: Final = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    25,
-    28,
-    29,
-    30,
-    35,
-    36,
-    37,
-    52,
-    54,
-    100,
-    256,
-    258,
-    260,
-    261,
-    1004,
-    43000,
-    55799,
-)
-"""What cbor2 would decode by itself, before it asks the hook for unknown tags."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _UNUSUAL_NUMBERS: Final = tuple(
     re.compile(pattern, re.DOTALL)
@@ -169,8 +142,9 @@ class _Source:
         self.position = 0
         self._decoder = cbor2.CBORDecoder(
             self,  # type: ignore[arg-type]  # cbor2 calls these methods only
+            # Whatever tag it looks up, those that cbor2 would decode by itself too.
+            semantic_decoders=defaultdict(lambda: _refuse_tag),
             tag_hook=_refuse_tag,
-            semantic_decoders=_tag_refusals(),
             read_size=read_size,
             max_depth=limits.max_depth,
             allow_duplicate_keys=False,
@@ -223,19 +197,12 @@ def _checked(value: Any, data: bytes) -> Any:
 def _decode_error(error: Exception) -> InvalidDocument | LimitExceeded:
     if "nesting depth" in str(error) or isinstance(error, RecursionError):
         return LimitExceeded("CBOR nested too deeply")
-    cause = error.__cause__
-    return InvalidDocument(
-        f"not CBOR that is taken: {cut(str(error))}" + (f": {cut(str(cause))}" if cause else "")
-    )
+    causes = [str(part) for part in (error, error.__cause__) if part is not None]
+    return InvalidDocument(f"CBOR: {cut(': '.join(causes))}")
 
 
 def _refuse_tag(*_: Any) -> NoReturn:
     raise cbor2.CBORDecodeError("only the self-described tag, in front, is taken")
-
-
-@functools.cache
-def _tag_refusals() -> Mapping[int, Callable[[Any, bool], Any]]:
-    return dict.fromkeys(_BUILT_IN_TAGS, _refuse_tag)
 
 
 def _walk(value: Any, refused: _Refusal) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.go_scalars import INT64_MAX
+from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed, varint
 from specmux_converters.codecs.yaml_writer import write_yaml
 
@@ -102,8 +102,10 @@ def bool_field(prefix: bytes) -> Write:
 
 def int_field(prefix: bytes) -> Write:
     def write(value: Any, _: Fragments) -> bytes:
-        if type(value) is not int or not _is_int64(value):
-            raise RefusedError(f"a 64-bit integer is wanted, not {_kind(value)}")
+        if type(value) is not int:
+            raise RefusedError(f"an integer is wanted, not {_kind(value)}")
+        if not _is_int64(value):
+            raise RefusedError("an integer beyond 64 bits")
         return prefix + varint(value) if value else b""
 
     return write
@@ -120,7 +122,13 @@ def double_field(prefix: bytes) -> Write:
 
 
 def _double(value: float) -> bytes:
-    return struct.pack("<d", value)
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise RefusedError("an integer beyond all doubles") from error
+    if number - number != 0:
+        raise RefusedError("a number that is not finite")
+    return struct.pack("<d", number)
 
 
 _ZERO: Final = _double(0.0)
@@ -158,7 +166,7 @@ def _text(value: Any) -> str | None:
         return value
     if value is None:
         return ""
-    return str(value) if type(value) is int else None
+    return str(value) if type(value) is int and -INT64_MAX - 1 <= value <= UINT64_MAX else None
 
 
 def _utf8(text: str) -> bytes:
@@ -173,4 +181,5 @@ def _is_int64(value: int) -> bool:
 
 
 def _kind(value: Any) -> str:
-    return "null" if value is None else type(value).__name__
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

@@ -1,7 +1,8 @@
 """Reads gnostic's Protobuf messages, of either version, back into the JSON document they stand for.
 
 Our own reader, because protobuf's own stops at 100 nested messages, and one level of a schema takes four.
-Like any protobuf reader it skips fields that it does not know.
+Like any protobuf reader it skips fields that it does not know, and of one that may come once the last counts.
+Equal values of ``x-*`` keys, examples and enums may be one object in the document.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from specmux_converters.codecs import wire
 from specmux_converters.codecs.gnostic import Field, Messages
 from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT
@@ -241,17 +243,17 @@ _read_any_text: Final = _wrapper({2 << 3 | LENGTH: _Member("", _read_string, "on
 def _extent(data: bytes, pos: int, end: int, tag: int) -> tuple[int, int]:
     """Where the value of a field begins and ends."""
     match tag & 7:
-        case 2:
+        case wire.LENGTH:
             length = data[pos] if pos < end else 0x80
             start = pos + 1
             if length > 0x7F:
                 length, start = _varint(data, pos, end)
             after = start + length
-        case 0:
+        case wire.VARINT:
             start, after = pos, _varint(data, pos, end)[1]
-        case 1:
+        case wire.FIXED64:
             start, after = pos, pos + 8
-        case 5:
+        case wire.FIXED32:
             start, after = pos, pos + 4
         case _:
             raise InvalidDocument(f"Protobuf: wire type {tag & 7} at byte {pos}")

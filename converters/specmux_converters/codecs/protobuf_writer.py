@@ -46,6 +46,8 @@ def write_document(document: Document, fragments: Fragments) -> bytes:
         raise Unrepresentable(
             f"Protobuf: {refused.reason}", pointer=pointer_to(*refused.path[::-1])
         ) from refused
+    except TypeError as error:
+        raise Unrepresentable("Protobuf: not a tree of JSON values") from error
     except RecursionError as error:
         raise LimitExceeded("nested too deeply for Protobuf") from error
 
@@ -113,7 +115,11 @@ class _Compiler:
 
         def write(value: Any, fragments: Fragments) -> bytes:
             if type(value) is dict and "$ref" in value:
-                return prefixed(VALUE, write_reference(value, fragments))
+                try:
+                    return prefixed(VALUE, write_reference(value, fragments))
+                except RefusedError:
+                    if message != "Callback":  # which has a path of any name, even "$ref"
+                        raise
             return prefixed(NAME, write_message(value, fragments))
 
         return write
@@ -195,6 +201,8 @@ def _entry(prefix: bytes, value_field: Write) -> Write:
 
     def write(pair: tuple[str, Any], fragments: Fragments) -> bytes:
         name, value = pair
+        if type(name) is not str:
+            raise TypeError("a key that is no text")
         try:
             return prefixed(prefix, name_field(name, fragments) + value_field(value, fragments))
         except RefusedError as refused:

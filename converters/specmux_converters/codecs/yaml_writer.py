@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from specmux_converters.codecs.go_scalars import is_plain_string
+from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX, is_plain_string
 
 _STEP: Final = 4
 _SIMPLE_KEY_MAX: Final = 128
@@ -108,7 +108,7 @@ def _other(value: Any) -> str:
         return "true"
     if value is False:
         return "false"
-    if type(value) is int:
+    if type(value) is int and -INT64_MAX - 1 <= value <= UINT64_MAX:
         return str(value)
     if type(value) is float:
         return _float(value)

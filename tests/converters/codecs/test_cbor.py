@@ -203,7 +203,7 @@ def test_an_item_is_taken_when_kubernetes_sends_such(item: str, value: Any) -> N
 @pytest.mark.parametrize("head", [b"\x81", b"\xa1\x61a", b"\x9f", b"\xbf\x61a"])
 def test_an_item_is_refused_when_it_is_nested_too_deeply(head: bytes) -> None:
     for levels in (LIMITS.max_depth + 1, 300_000):
-        with pytest.raises((LimitExceeded, InvalidDocument)):
+        with pytest.raises(LimitExceeded):
             cbor.decode_value(head * levels + b"\x01", limits=LIMITS)
 
 

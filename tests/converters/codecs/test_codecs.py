@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from shared_data import DATA, files, load, read, shared
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import CODECS, Fragments, envelope, recognise
 from specmux_converters.document import Limits
-from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.media_types import MediaType
 
 LIMITS = Limits()
@@ -118,3 +119,23 @@ def test_json_is_the_same_text_when_it_passes_through_cbor_and_sorts(path: Path)
     sort = orjson.OPT_SORT_KEYS
     assert orjson.dumps(back, option=sort) == orjson.dumps(document, option=sort)
     assert codecs.encode(document, media_types.JSON) == orjson.dumps(document)
+
+
+@pytest.mark.parametrize("path", files(DATA / "k8s-pairs" / "1.35" / "v3" / "apis" / "batch", "**/*.json*"))
+@pytest.mark.parametrize("media_type", CODECS)
+def test_only_the_packages_errors_come_out_when_real_bytes_are_changed(
+    media_type: MediaType, path: Path
+) -> None:
+    original = codecs.encode(load(path), media_type)
+    source = random.Random(8)
+    refused = 0
+    for _ in range(60):
+        data = bytearray(original)
+        for _ in range(source.randint(1, 3)):
+            place = source.randrange(len(data))
+            data[place : place + source.randint(0, 3)] = source.randbytes(source.randint(0, 3))
+        try:
+            codecs.decode(bytes(data), media_type, limits=LIMITS)
+        except ConverterError:
+            refused += 1
+    assert refused > 10

@@ -105,6 +105,11 @@ def test_negative_zero_stays_when_it_is_a_float() -> None:
         ({"allOf": [{"required": "a"}]}, "/components/schemas/A/allOf/required"),
         ({"x-a": float("nan")}, "/components/schemas/A/x-a"),
         ({"description": "\ud800"}, "/components/schemas/A/description"),
+        ({"minimum": float("inf")}, "/components/schemas/A/minimum"),
+        ({"minimum": 10**400}, "/components/schemas/A/minimum"),
+        ({"title": 10**5000}, "/components/schemas/A/title"),
+        ({"enum": [10**5000]}, "/components/schemas/A/enum"),
+        ({"example": b"a"}, "/components/schemas/A/example"),
     ],
 )
 def test_a_document_is_refused_with_its_place_when_protobuf_has_no_form(schema: Any, pointer: str) -> None:
@@ -113,12 +118,25 @@ def test_a_document_is_refused_with_its_place_when_protobuf_has_no_form(schema: 
     assert refused.value.pointer == pointer
 
 
+@pytest.mark.parametrize("key", [1, None, b"a", ("a",)])
+def test_a_document_is_refused_when_a_key_is_not_text(key: Any) -> None:
+    for value in ({key: 1}, {"properties": {key: {}}}, {"x-a": {key: 1}}):
+        with pytest.raises(Unrepresentable):
+            write_document(with_schema(value), Fragments())
+
+
 def test_a_request_body_is_refused_when_it_is_empty() -> None:
     operation = {"requestBody": {}, "responses": {}}
     broken = with_schema({}) | {"paths": {"/a": {"post": operation}}}
     with pytest.raises(Unrepresentable, match="content required") as refused:
         write_document(broken, Fragments())
     assert refused.value.pointer == "/paths/~1a/post/requestBody"
+
+
+def test_a_callback_has_a_path_of_that_name_when_its_ref_is_no_reference() -> None:
+    broken = with_schema({})
+    broken["components"]["callbacks"] = {"C": {"$ref": {}}}
+    assert b"\x0a\x08\x0a\x04$ref\x12\x00" in write_document(broken, Fragments())
 
 
 def nested(keyword: str, levels: int) -> dict[str, Any]:
