@@ -1,8 +1,8 @@
 """Name resolution that no other backend has to wait for.
 
 asyncio's own runs getaddrinfo in the loop's pool of a few threads, which files and pages share: a handful of
-backends whose name server is silent would fill it. Here a look-up has its own daemon thread, which delays neither
-others nor the end of the process.
+backends whose name server is silent would fill it. A daemon thread for each look-up delays neither others nor
+the end of the process.
 """
 
 from __future__ import annotations
