@@ -10,7 +10,7 @@ import pytest
 
 from converters.codecs import go_reference
 from converters.codecs.go_reference import VALUES, digest, document
-from shared_data import DATA, GOLDEN, files, load, read
+from shared_data import GOLDEN, documents, files, load, read, shared
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import Field
 from specmux_converters.codecs.protobuf_writer import write_document
@@ -51,14 +51,14 @@ def test_the_recorded_answers_cover_each_field_when_the_facts_change() -> None:
     assert sum(answer == "-" for row in ANSWERS.values() for answer in row) > 1000
 
 
+@shared
 @pytest.mark.parametrize("release", ["1.29", "1.30", "1.32", "1.35"])
 def test_bytes_are_what_protobuf_itself_would_write_when_they_are_read(
     release: str, document_v3: Any
 ) -> None:
-    paths = sorted((DATA / "k8s-pairs" / release / "v3").rglob("*.json*"))
-    if not paths:
-        pytest.skip("no reference data beside the checkout")
     fragments = Fragments()
+    paths = documents(release).values()
+    assert paths
     for path in paths:
         data = write_document(load(path), fragments)
         assert document_v3.FromString(data).SerializeToString(deterministic=True) == data, path
