@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from .bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
 from .directory import release_reserve
@@ -79,11 +79,23 @@ class Contents:
             body = self._body_or_discard(row)
         return None if body is None else Stored(row, body)
 
-    def is_whole(self, row: Row, *, remove: bool) -> bool:
-        """Whether the body is there and verifies. With ``remove``, else it goes, and all entries that name it."""
-        if self._body(row) is not None:
-            return True
-        return remove and self._body_or_discard(row) is not None
+    def fault_of(self, key: str, *, remove: bool) -> Literal["row", "body"] | None:
+        """What is wrong with this entry, looked at under the lock; with ``remove`` it is removed."""
+        with self.index.database.transaction():
+            raw = self.index.entry(key)
+            row = unsealed(raw) if raw is not None else None
+            if raw is None or (row is not None and self._body(row) is not None):
+                return None
+            if remove and row is None:
+                self.drop_unsound(key)
+            elif remove and row is not None:
+                self._body_or_discard(row)
+        return "row" if row is None else "body"
+
+    def is_whole(self, raw: RawEntry) -> bool:
+        """Whether the entry unseals and its body verifies."""
+        row = unsealed(raw)
+        return row is not None and self._body(row) is not None
 
     def insert(
         self,

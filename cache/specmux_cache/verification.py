@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from .compaction import BATCH, LEFTOVER_SECONDS
-from .contents import unsealed
 from .errors import cut
 from .rows import key_range
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .contents import Contents
+
+
+FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or damaged"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,11 @@ def _entries(contents: Contents, *, fix: bool) -> Iterator[Problem]:
     while page := contents.index.entries(low, high, after=after):
         after = page[-1].key
         for raw in page:
-            row = unsealed(raw)
-            if row is None:
-                if fix:
-                    contents.drop_unsound(raw.key)
-                yield Problem("row", f"{cut(raw.key)}: not what was stored", is_fixed=fix)
-            elif not contents.is_whole(row, remove=fix):
-                yield Problem("body", f"{cut(raw.key)}: its body is missing or damaged", is_fixed=fix)
+            if contents.is_whole(raw):
+                continue
+            fault = contents.fault_of(raw.key, remove=fix)
+            if fault is not None:
+                yield Problem(fault, f"{cut(raw.key)}: {FAULTS[fault]}", is_fixed=fix)
 
 
 def _orphans(contents: Contents, *, fix: bool) -> Iterator[Problem]:
