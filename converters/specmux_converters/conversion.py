@@ -142,7 +142,7 @@ def convert_whole(
             for path, node in draft.paths.items()
             if path.startswith("/")
         }
-        names = draft.workshop.shared_names().union(*(part.refs for part in paths.values()))
+        names = draft.workshop.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
         whole = draft.outline(paths, draft.workshop.needed(names)).document()
         for key in draft.paths.keys() - paths.keys():
             if key.startswith("x-"):

@@ -31,15 +31,18 @@ def _alternatives(name: str, node: dict[str, Any]) -> list[dict[str, str]] | Non
     return None
 
 
-def parameter_kind(node: Any, source: Source) -> str | None:
-    """The kind of component that a shared parameter becomes, None for one that leads nowhere."""
-    found = find(node, source, Trace())
+def parameter_kind(node: Any, source: Source, trace: Trace) -> str | None:
+    """The kind of component that a shared parameter becomes, None for one that cannot be kept."""
+    found = find(node, source, trace)
     if not isinstance(found, Found):
         return "parameters" if "$ref" in found else None
-    location = found.node.get("in")
+    location = located(found)
     if location in ("body", "formData"):
         return "requestBodies"
-    return "parameters" if isinstance(location, str) and location in LOCATIONS else None
+    if location in LOCATIONS:
+        return "parameters"
+    found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
+    return None
 
 
 def convert_shared_parameter(node: Any, source: Source, trace: Trace) -> dict[str, Any]:

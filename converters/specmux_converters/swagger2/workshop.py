@@ -68,13 +68,13 @@ class Workshop:
             waiting = set().union(*(self.component(name).refs for name in waiting)) - found
         return sorted(found)
 
-    def shared_names(self) -> set[str]:
+    def shared_names(self, trace: Trace) -> set[str]:
         """Every shared object, whether or not a path needs it."""
         names = {f"schemas/{name}" for name in self.source.definitions}
         if self.source.profile == "oas":
             names |= {f"responses/{name}" for name in self.source.responses}
             for name, node in self.source.parameters.items():
-                kind = parameter_kind(node, self.source)
+                kind = parameter_kind(node, self.source, trace.at(["parameters", name]))
                 if kind is not None:
                     names.add(f"{kind}/{name}")
         return names

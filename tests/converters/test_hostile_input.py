@@ -1,0 +1,228 @@
+"""Whatever comes in, only the package's own error comes out, with a pointer, in bounded time."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shared_data import DATA, load, shared
+
+from specmux_converters import ConversionMemo, ConverterError, convert, parse
+from specmux_converters.conversion import convert_whole
+from specmux_converters.errors import InvalidDocument
+from specmux_converters.recognise import recognise
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+KEYS = st.sampled_from(
+    [
+        "$ref", "swagger", "info", "host", "basePath", "schemes", "consumes", "produces", "paths", "definitions",
+        "parameters", "responses", "securityDefinitions", "security", "tags", "externalDocs", "x-a", "get", "post",
+        "/a", "/a/{b}", "/api/v1/x", "200", "default", "schema", "examples", "headers", "description", "name", "in",
+        "type", "format", "items", "collectionFormat", "properties", "additionalProperties", "allOf", "enum", "required",
+        "discriminator", "x-nullable", "flow", "scopes", "title", "version", "operationId", "example", "xml", "url",
+    ]
+)  # fmt: skip
+WORDS = st.sampled_from(
+    [
+        "2.0", "#/definitions/A", "#/definitions/B", "#/parameters/A", "#/responses/A", "#", "#/", "#/paths/~1a/get",
+        "x.json#/a", "", "query", "path", "header", "body", "formData", "string", "array", "object", "file", "null",
+        "csv", "multi", "tsv", "basic", "oauth2", "apiKey", "implicit", "a/a", "https", "/b", "b", "A",
+    ]
+)  # fmt: skip
+NODES = st.recursive(
+    WORDS | JSON_VALUES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.sampled_from(["A", "B"]), inner, max_size=6)
+    ),
+    max_leaves=25,
+)
+
+
+def outcome(document: Any) -> str:
+    """Converts in every way; the error's pointer must lead somewhere in the document, or to a missing place."""
+    for profile in ("kubernetes", "oas"):
+        try:
+            memo = ConversionMemo()
+            cold = convert(document, profile=profile)  # type: ignore[arg-type]
+            warm = convert(document, profile=profile, memo=memo)  # type: ignore[arg-type]
+            again = convert(document, profile=profile, memo=memo)  # type: ignore[arg-type]
+            assert dict(cold.documents) == dict(warm.documents) == dict(again.documents)
+            assert cold.losses == warm.losses == again.losses
+            convert_whole(document, profile=profile)  # type: ignore[arg-type]
+        except ConverterError as error:
+            assert error.pointer == "" or error.pointer.startswith("/")
+            return "refused"
+    return "converted"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(KEYS, NODES, max_size=8))
+def test_any_tree_is_converted_or_refused(document: Any) -> None:
+    outcome({"swagger": "2.0", **document})
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(["A", "B"]), NODES),
+    st.dictionaries(KEYS, NODES),
+    st.lists(NODES, max_size=3),
+)
+def test_any_parts_are_converted_or_refused(definitions: Any, operation: Any, parameters: Any) -> None:
+    paths = {"/api/v1/{b}": {"get": {"responses": {}, **operation, "parameters": parameters}}}
+    outcome({"swagger": "2.0", "definitions": definitions, "parameters": definitions, "paths": paths})
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode) | JSON_VALUES.map(orjson.dumps))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    for read in (parse, recognise):
+        try:
+            read(data)  # type: ignore[operator]
+        except ConverterError as error:
+            assert len(str(error)) < 2000
+
+
+SMALL_DOCUMENTS = [
+    "k8s-v2-aggregator-1.14/openapi-2.json.gz",
+    "kube-openapi-vectors/openapiconv/v2_batch.v1.json.gz",
+    "v2-other/oai-examples/json/petstore-expanded.json",
+    "v2-other/go-swagger/codegen/swagger-codegen-tests.json",
+    "v2-other/docusign/monitor.rest.swagger-v2.0.json",
+]
+VALUES: list[Any] = [
+    None, True, 0, -1, 1.5, "", "x", "#/definitions/none", [], {}, [{}], [None], {"$ref": 1}, {"$ref": "#"}, {"type": "x"},
+    {"$ref": "#/paths"}, ["a", 1], {"": {}},
+]  # fmt: skip
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Any:
+    for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+        yield (*path, key)
+        if isinstance(child, dict | list):
+            yield from places(child, (*path, key))
+
+
+@shared
+@pytest.mark.parametrize("name", SMALL_DOCUMENTS)
+def test_real_document_with_one_wrong_value(name: str) -> None:
+    original = load(DATA / name)
+    everywhere = list(places(original))
+    chance = random.Random(name)
+    outcomes = []
+    for _ in range(150):
+        document = copy.deepcopy(original)
+        *parents, last = chance.choice(everywhere)
+        node = document
+        for key in parents:
+            node = node[key]
+        if chance.random() < 0.2:
+            del node[last]
+        else:
+            node[last] = chance.choice(VALUES)
+        outcomes.append(outcome(document))
+    assert {"refused", "converted"} == set(outcomes)
+
+
+@shared
+@pytest.mark.parametrize("name", SMALL_DOCUMENTS)
+def test_real_document_with_damaged_bytes(name: str) -> None:
+    original = orjson.dumps(load(DATA / name))[:50_000] + b'"}}}}'
+    chance = random.Random(name)
+    for _ in range(100):
+        data = bytearray(original[: chance.randrange(len(original))])
+        for _ in range(chance.randrange(1, 8)):
+            data[chance.randrange(len(data) or 1) : len(data)] = chance.randbytes(2)
+        for read in (parse, recognise):
+            with pytest.raises(ConverterError):
+                read(bytes(data))  # type: ignore[operator]
+
+
+def swagger(**parts: Any) -> Any:
+    return {"swagger": "2.0", "info": {"title": "", "version": ""}, "paths": {}, **parts}
+
+
+def with_operation(**fields: Any) -> Any:
+    return swagger(paths={"/a": {"get": {"responses": {"200": {"description": ""}}, **fields}}})
+
+
+@pytest.mark.parametrize(
+    ("document", "pointer"),
+    [
+        ({}, ""),
+        ({"swagger": "1.2"}, ""),
+        (swagger(info=[]), "/info"),
+        (swagger(info={"title": 1}), "/info/title"),
+        (swagger(paths=[]), "/paths"),
+        (swagger(paths={"/a": []}), "/paths/~1a"),
+        (swagger(paths={"/a": {"get": 1}}), "/paths/~1a/get"),
+        (swagger(definitions=1), "/definitions"),
+        (swagger(definitions={"A": "x"}), "/definitions/A"),
+        (swagger(definitions={"A": {"properties": []}}), "/definitions/A/properties"),
+        (swagger(definitions={"A": {"properties": {"p": 1}}}), "/definitions/A/properties/p"),
+        (swagger(definitions={"A": {"allOf": {}}}), "/definitions/A/allOf"),
+        (swagger(definitions={"A": {"items": "x"}}), "/definitions/A/items"),
+        (swagger(definitions={"A": {"type": 5}}), "/definitions/A/type"),
+        (swagger(definitions={"A": {"description": 5}}), "/definitions/A/description"),
+        (swagger(definitions={"A": {"required": "a"}}), "/definitions/A/required"),
+        (swagger(definitions={"A": {"required": ["a", 1]}}), "/definitions/A/required/1"),
+        (swagger(definitions={"A": {"enum": {}}}), "/definitions/A/enum"),
+        (swagger(definitions={"A": {"maximum": "9"}}), "/definitions/A/maximum"),
+        (swagger(definitions={"A": {"maximum": True}}), "/definitions/A/maximum"),
+        (swagger(definitions={"A": {"maxLength": 1.5}}), "/definitions/A/maxLength"),
+        (swagger(definitions={"A": {"discriminator": {}}}), "/definitions/A/discriminator"),
+        (swagger(definitions={"A": {"additionalProperties": []}}), "/definitions/A/additionalProperties"),
+        (swagger(definitions={"A": {"$ref": {}}}), "/definitions/A/$ref"),
+        (swagger(consumes="a/a"), "/consumes"),
+        (swagger(produces=[1]), "/produces/0"),
+        (swagger(host=1), "/host"),
+        (swagger(schemes="https"), "/schemes"),
+        (swagger(tags=["a"]), "/tags/0"),
+        (swagger(security={}), "/security"),
+        (swagger(securityDefinitions={"k": []}), "/securityDefinitions/k"),
+        (swagger(parameters={"p": {"name": "p"}}), "/parameters/p"),
+        (with_operation(parameters={}), "/paths/~1a/get/parameters"),
+        (with_operation(parameters=[1]), "/paths/~1a/get/parameters/0"),
+        (with_operation(parameters=[{"name": 1, "in": "query"}]), "/paths/~1a/get/parameters/0"),
+        (with_operation(tags="t"), "/paths/~1a/get/tags"),
+        (with_operation(deprecated="yes"), "/paths/~1a/get/deprecated"),
+        (with_operation(responses=[]), "/paths/~1a/get/responses"),
+        (with_operation(responses={"200": {"headers": {"H": 1}}}), "/paths/~1a/get/responses/200/headers/H"),
+        (with_operation(responses={"200": {"schema": 1}}), "/paths/~1a/get/responses/200/schema"),
+        (with_operation(responses={"200": {"examples": []}}), "/paths/~1a/get/responses/200/examples"),
+    ],
+)
+def test_wrong_type_is_refused_where_it_stands(document: Any, pointer: str) -> None:
+    with pytest.raises(InvalidDocument) as refused:
+        convert_whole(document)
+    assert refused.value.pointer == pointer
+
+
+def test_references_that_lead_to_themselves_end() -> None:
+    refs = {"A": {"$ref": "#/parameters/B"}, "B": {"$ref": "#/parameters/A"}}
+    schemas = {
+        "A": {"$ref": "#/definitions/A"},
+        "B": {"allOf": [{"$ref": "#/definitions/B"}]},
+        "C": {"items": {"$ref": "#/definitions/C/items"}},
+    }
+    document = with_operation(
+        parameters=[{"$ref": "#/parameters/A"}], responses={"200": {"$ref": "#/responses/R"}}
+    )
+    document |= {"parameters": refs, "definitions": schemas, "responses": {"R": {"$ref": "#/responses/R"}}}
+    document["paths"]["/b"] = {"$ref": "#/paths/~1b"}
+    whole = convert_whole(document)
+    assert {loss.pointer for loss in whole.losses} >= {
+        "/paths/~1b/$ref",
+        "/parameters/B/$ref",
+        "/responses/R/$ref",
+    }
