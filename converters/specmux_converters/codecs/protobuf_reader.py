@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from specmux_converters.document import Limits
 
 ABSENT: Final = object()
-"""What a message stands for that has no JSON form: an empty DefaultType."""
+"""What a oneof without a member stands for: its key is left out."""
 
 _WIRE_TYPES: Final = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
 
@@ -88,6 +88,8 @@ class _Compiler:
                 return _wrapper(members, _as_list)
             case "ItemsItem" | "TypeItem":
                 return _wrapper(members, _as_one_or_list)
+            case "DefaultType":
+                return _wrapper(members, _as_scalar)
         facts = self.messages[name]
         if facts[0].is_keyless:
             return _wrapper(members, _as_only)
@@ -183,6 +185,11 @@ def _as_list(values: list[Any]) -> Any:
 
 def _as_one_or_list(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
+
+
+def _as_scalar(values: list[Any]) -> Any:
+    # gnostic's own reading of a default that was no scalar, and the one that is written as the same bytes.
+    return values[-1] if values else None
 
 
 def _as_only(values: list[Any]) -> Any:

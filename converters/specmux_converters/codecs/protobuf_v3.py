@@ -21,8 +21,8 @@ def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:
-    """What Protobuf does not carry stays away: false, 0 and "" of keys that need not be there, defaults that
-    are no scalars, all but three keys beside a ``$ref``.
+    """What Protobuf does not carry stays away: false, 0 and "" of keys that need not be there, most keys
+    beside a ``$ref``. A default that was no scalar is null. ``encode`` makes the same bytes of the result.
 
     Raises InvalidDocument for what is not such a message, LimitExceeded past ``limits``.
     """
