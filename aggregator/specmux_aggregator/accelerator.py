@@ -24,8 +24,7 @@ from aiohttp import HttpVersion11, hdrs
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from specmux_aggregator.connections import END_OF_HEAD, Begun, Connection, Connections
-from specmux_aggregator.request_memo import KEY_MAX, RequestMemo, Slot
-from specmux_aggregator.requests import Fields, fields_of, is_host, request_of
+from specmux_aggregator.requests import is_host
 from specmux_aggregator.responses import SLICE, WHOLE_MAX
 
 if TYPE_CHECKING:
@@ -33,64 +32,13 @@ if TYPE_CHECKING:
 
     from aiohttp.http import RawRequestMessage
 
-    from specmux_aggregator.request_stats import RequestStats
-    from specmux_aggregator.service_protocol import Service
+    from specmux_aggregator.answers import Answers
+    from specmux_aggregator.request_memo import Slot
 
 Parsed = tuple[Any, bool, bytes]
 """What aiohttp's parser returns: messages with their payloads, whether the protocol changes, what is left."""
 
 NOTHING: Final[Parsed] = ((), False, b"")
-
-
-class Accelerator:
-    """The answers at hand for the connections of one server."""
-
-    __slots__ = ("_exact", "_generation", "_service", "_similar", "_stats", "_use_memo")
-
-    def __init__(self, service: Service, stats: RequestStats, *, use_memo: bool = True) -> None:
-        """Without ``use_memo`` the service is asked each time: for when an answer depends on who asks."""
-        self._service = service
-        self._stats = stats
-        self._use_memo = use_memo
-        self._generation = service.generation
-        self._exact: RequestMemo[bytes] = RequestMemo()
-        self._similar: RequestMemo[Fields] = RequestMemo()
-
-    def recall(self, data: bytes, now: float) -> Slot | None:
-        """The answer to exactly these bytes, if they were a whole request before; ``now`` is monotonic."""
-        self._follow()
-        slot = self._exact.get(data)
-        return slot if slot is not None and slot.is_good(now) else None
-
-    def find(self, message: RawRequestMessage, now: float) -> Slot | None:
-        """The answer to a plain message; None when the service has to wait for it."""
-        self._follow()
-        fields = fields_of(message)
-        slot = self._similar.get(fields)
-        if slot is not None and slot.is_good(now):
-            return slot
-        try:
-            prepared = self._service.immediate(request_of(fields))
-        except Exception:  # noqa: BLE001 - the ordinary tier meets the same error, logs it and answers 500
-            return None
-        if prepared is None:
-            return None
-        slot = Slot(prepared, self._stats.cell(prepared))
-        if self._use_memo and sum(len(field) for field in fields if field) <= KEY_MAX:
-            self._similar.offer(fields, slot)
-        return slot
-
-    def remember(self, data: bytes, slot: Slot) -> None:
-        """``data`` was one whole request, from boundary to boundary, and ``slot`` is its answer."""
-        if self._use_memo and len(data) <= KEY_MAX:
-            self._exact.offer(data, slot)
-
-    def _follow(self) -> None:
-        generation = self._service.generation
-        if generation != self._generation:
-            self._generation = generation
-            self._exact.clear()
-            self._similar.clear()
 
 
 class Tap:
@@ -109,11 +57,11 @@ class Tap:
 class AcceleratedConnection(Connection):
     """A connection that answers what it can before aiohttp hears of it."""
 
-    __slots__ = ("_accelerator", "_is_at_boundary", "_message_consumed", "_parse")
+    __slots__ = ("_answers", "_is_at_boundary", "_message_consumed", "_parse")
 
-    def __init__(self, connections: Connections, *, accelerator: Accelerator, **settings: Any) -> None:
+    def __init__(self, connections: Connections, *, answers: Answers, **settings: Any) -> None:
         super().__init__(connections, **settings)
-        self._accelerator = accelerator
+        self._answers = answers
         self._is_at_boundary = True
         """Every byte so far belongs to a request that was answered here: the parser is as it was at first."""
 
@@ -127,7 +75,7 @@ class AcceleratedConnection(Connection):
     def data_received(self, data: bytes) -> None:
         if self._is_at_boundary:
             now = time.monotonic()
-            slot = self._accelerator.recall(data, now)
+            slot = self._answers.recall(data, now)
             if slot is not None and self._can_answer() and self._send(slot, now):
                 self.connections.stats.memo_hits += 1
                 return
@@ -145,14 +93,17 @@ class AcceleratedConnection(Connection):
         if payload is not EMPTY_PAYLOAD or not is_plain(message) or not self._can_answer():
             return parsed
         now = time.monotonic()
-        slot = self._accelerator.find(message, now)
+        try:
+            slot = self._answers.find(message, now)
+        except Exception:  # noqa: BLE001 - the ordinary tier meets the same error, logs it and answers 500
+            return parsed
         if slot is None or not self._send(slot, now):
             return parsed
         self._message_consumed()
         if data.endswith(END_OF_HEAD):
             self._is_at_boundary = True
             if was_at_boundary:
-                self._accelerator.remember(data, slot)
+                self._answers.remember(data, slot)
         return NOTHING
 
     def _can_answer(self) -> bool:

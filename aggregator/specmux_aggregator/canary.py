@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 from aiohttp.web_protocol import RequestHandler
 
-from specmux_aggregator.accelerator import AcceleratedConnection, Accelerator
+from specmux_aggregator.accelerator import AcceleratedConnection
+from specmux_aggregator.answers import Answers
 from specmux_aggregator.connections import Connection, Connections, WireRequest
 from specmux_aggregator.request_stats import RequestStats
 from specmux_aggregator.responses import WireResponse
@@ -66,7 +67,7 @@ async def _sing() -> str | None:
         _handle,
         Listen(),
         stats=stats,
-        make_connection=partial(AcceleratedConnection, accelerator=Accelerator(service, stats)),
+        make_connection=partial(AcceleratedConnection, answers=Answers(service, stats)),
     )
     connection: Any = connections()
     transport = _Transport(connection)

@@ -17,7 +17,8 @@ from aiohttp import hdrs
 from aiohttp.http import HttpRequestParser
 
 from specmux_aggregator import canary
-from specmux_aggregator.accelerator import AcceleratedConnection, Accelerator
+from specmux_aggregator.accelerator import AcceleratedConnection
+from specmux_aggregator.answers import Answers
 from specmux_aggregator.certificates import Certificates
 from specmux_aggregator.connections import Connection, Connections, WireRequest, cut
 from specmux_aggregator.errors import SpecmuxError
@@ -62,7 +63,7 @@ class HTTPServer:
         self._listen = listen
         self.stats = RequestStats() if stats is None else stats
         self._slow_request = slow_request
-        self._use_memo = use_memo
+        self._answers = Answers(service, self.stats, use_memo=use_memo)
         self._is_stopping = False
         self._certificates: Certificates | None = None
         self._connections: Connections | None = None
@@ -103,8 +104,7 @@ class HTTPServer:
         if reason is not None:
             log.warning("the accelerator is off: %s", reason)
             return Connection
-        accelerator = Accelerator(self._service, self.stats, use_memo=self._use_memo)
-        return partial(AcceleratedConnection, accelerator=accelerator)
+        return partial(AcceleratedConnection, answers=self._answers)
 
     async def stop(self) -> None:
         """Stop accepting, finish what runs within ``listen.shutdown_timeout``, then cut what is left."""
@@ -132,7 +132,7 @@ class HTTPServer:
         started = time.monotonic()
         self.stats.in_flight += 1
         try:
-            prepared = await self._answer(request.parsed)
+            prepared = await self._answer(request.parsed, started)
         except asyncio.CancelledError:
             self.stats.disconnects += 1
             raise
@@ -142,13 +142,13 @@ class HTTPServer:
         closing = self._is_stopping or is_last(request.parsed, prepared)
         return WireResponse(prepared, connection=connection, started=started, is_last=closing)
 
-    async def _answer(self, message: RawRequestMessage) -> Prepared:
+    async def _answer(self, message: RawRequestMessage, now: float) -> Prepared:
         prepared = refused(message)
         if prepared is not None:
             self.stats.malformed += 1
             return prepared
-        asked = request_of(fields_of(message))
-        return self._service.immediate(asked) or await self._service.respond(asked)
+        slot = self._answers.find(message, now)
+        return await self._service.respond(request_of(fields_of(message))) if slot is None else slot.prepared
 
     def _note(self, request: WireRequest, prepared: Prepared, seconds: float) -> None:
         if prepared.status >= 500:
