@@ -13,9 +13,11 @@ import click
 from specmux_aggregator.backend_config import flag_backend
 from specmux_aggregator.config import CONFIG_VARIABLE, ConfigSource, environment
 from specmux_aggregator.model import Backend
-from specmux_aggregator.setting_fields import BadValue, SettingField, setting_fields
+from specmux_aggregator.setting_fields import BadValue, SettingField, plain, setting_fields
 
 T = TypeVar("T")
+
+_METAVARS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
 
 
 def config_flags(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,7 +80,7 @@ def _parameter(setting: SettingField) -> str:
 
 
 def _option(setting: SettingField) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    shown = "" if setting.default is None else f"  [default: {_shown(setting.default)}]"
+    shown = "" if setting.default is None else f"  [default: {plain(setting.default)}]"
     text = f"{setting.doc[0].upper()}{setting.doc[1:]}.{shown}"
     if setting.type is bool:
         negative = f"--no-{setting.flag.removeprefix('--')}"
@@ -88,7 +90,7 @@ def _option(setting: SettingField) -> Callable[[Callable[..., Any]], Callable[..
         names.insert(1, setting.flag.removesuffix("ectory"))
     return click.option(
         *names,
-        metavar="BYTES" if setting.is_bytes else setting.type.__name__.upper(),
+        metavar=_metavar(setting),
         callback=lambda _context, parameter, text: (
             None if text is None else _read(setting.read, text, parameter)
         ),
@@ -96,18 +98,14 @@ def _option(setting: SettingField) -> Callable[[Callable[..., Any]], Callable[..
     )
 
 
+def _metavar(setting: SettingField) -> str:
+    if setting.choices:
+        return f"[{'|'.join(setting.choices)}]"
+    return "BYTES" if setting.is_bytes else _METAVARS[setting.type]
+
+
 def _read(read: Callable[[str], T], text: str, parameter: click.Parameter) -> T:
     try:
         return read(text)
     except BadValue as bad:
         raise click.BadParameter(str(bad), param=parameter) from bad
-
-
-def _shown(value: object) -> str:
-    return (
-        f"{value:g}"
-        if isinstance(value, float)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else str(value)
-    )

@@ -20,6 +20,9 @@ INTERVAL: Final = 1.0
 SETTLING: Final = 0.2
 """Seconds for which new content must stay the same: not every writer replaces a file in one step."""
 
+SETTLING_LOOKS: Final = 25
+"""Looks after which content that never stays the same is taken as it is."""
+
 
 async def watch_config(
     source: ConfigSource, current: Settings, *, reread: asyncio.Event, interval: float = INTERVAL
@@ -46,9 +49,11 @@ async def watch_config(
 
 
 async def _settled(source: ConfigSource, seen: bytes | str | None) -> bytes | str | None:
-    """The content, once two looks in a row agree that it is no longer ``seen``."""
+    """The content, once two looks in a row agree on it when it is no longer ``seen``."""
     content = await _content(source)
-    while content != seen:
+    for _ in range(SETTLING_LOOKS):
+        if content == seen:
+            break
         await asyncio.sleep(SETTLING)
         before, content = content, await _content(source)
         if content == before:

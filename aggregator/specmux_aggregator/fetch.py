@@ -12,6 +12,7 @@ import io
 import time
 from dataclasses import dataclass
 from typing import Final, TypeAlias
+from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
@@ -276,7 +277,7 @@ def _status_failure(status: int, wait: float | None) -> Failure:
         return Failure(Cause.THROTTLED, detail, wait)
     if 500 <= status <= 599:
         return Failure(Cause.SERVER_ERROR, detail, wait)
-    if 300 <= status <= 399:
+    if 300 <= status <= 399 and status != 304:
         return Failure(Cause.REDIRECTED, detail)
     return Failure(Cause.UNEXPECTED_STATUS, detail)
 
@@ -296,6 +297,10 @@ def _moved(
 
 
 def _redirected(redirect: _Redirect) -> Failure:
-    # Without its query, where a login page finds its token.
-    target = cut(redirect.location.partition("?")[0])
-    return Failure(Cause.REDIRECTED, f"answered {redirect.status}, a redirect to {target or 'nowhere'}")
+    # Of the location only the host is told: the rest may hold a password, or the token of a login page.
+    try:
+        host = urlsplit(redirect.location).hostname
+    except ValueError:
+        host = None
+    target = f"to the host {cut(host)}" if host else "to something else than another hash of the document"
+    return Failure(Cause.REDIRECTED, f"answered {redirect.status}, a redirect {target}")

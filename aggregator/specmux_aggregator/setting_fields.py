@@ -59,7 +59,6 @@ class SettingField:
     name: str
     type: type
     """str, int, float, bool or Path."""
-    is_optional: bool
     default: object
     doc: str
     at_least: float | None = None
@@ -93,9 +92,9 @@ class SettingField:
             raise BadValue(f'"{cut(text)}" is none of {", ".join(self.choices)}')
         if isinstance(value, int | float):
             if self.at_least is not None and value < self.at_least:
-                raise BadValue(f"{value:g} is less than {self.at_least:g}")
+                raise BadValue(f"{plain(value)} is less than {plain(self.at_least)}")
             if self.at_most is not None and value > self.at_most:
-                raise BadValue(f"{value:g} is more than {self.at_most:g}")
+                raise BadValue(f"{plain(value)} is more than {plain(self.at_most)}")
         return value
 
 
@@ -123,12 +122,11 @@ def scalar(text: str, wanted: type, *, is_bytes: bool = False) -> object:
     return text
 
 
-def optional(annotation: Any) -> tuple[Any, bool]:
-    """The type in ``X | None``, and whether it was one."""
-    if not isinstance(annotation, UnionType):
-        return annotation, False
-    (inner,) = (member for member in get_args(annotation) if member is not NoneType)
-    return inner, True
+def plain(value: object) -> str:
+    """A value as it would be written in the file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _setting_fields() -> Iterator[SettingField]:
@@ -141,8 +139,9 @@ def _setting_fields() -> Iterator[SettingField]:
 
 
 def _setting_field(group: str, item: Field[Any], annotation: Any) -> SettingField:
-    kind, is_optional = optional(annotation)
-    return SettingField(group, item.name, kind, is_optional, item.default, **item.metadata)
+    if isinstance(annotation, UnionType):  # X | None
+        (annotation,) = (member for member in get_args(annotation) if member is not NoneType)
+    return SettingField(group, item.name, annotation, item.default, **item.metadata)
 
 
 def _truth(text: str) -> bool:

@@ -75,8 +75,5 @@ def _certificate_fault(error: Exception) -> str:
 
 def _tls_fault(error: Exception) -> str:
     reason = getattr(error, "reason", None) or getattr(getattr(error, "os_error", None), "reason", None)
-    return (
-        f"no TLS connection: {reason.replace('_', ' ').lower()}"
-        if isinstance(reason, str)
-        else "no TLS connection"
-    )
+    words = f": {reason.replace('_', ' ').lower()}" if isinstance(reason, str) else ""
+    return f"no TLS connection{words}"

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faulty_backend import root_with
+from shared_data import documents, shared
 from specmux_aggregator.backend_root import Root, parse_root
 from specmux_aggregator.model import Backend, BackendName, Cause, ETag, Failure
 from specmux_converters.group_versions import GroupVersion
@@ -120,6 +121,13 @@ def test_whole_root_is_refused_when_a_key_is_no_path(key: str) -> None:
     assert failure.cause is Cause.BAD_ROOT
     assert failure.detail.isprintable()
     assert len(failure.detail) < 400
+
+
+@shared
+def test_keys_of_real_apiservers_are_taken() -> None:
+    keys = documents("1.35").keys()
+    assert len(keys) > 30
+    assert offers(root_with({key: f"/openapi/v3/{key}?hash=AB" for key in keys})).keys() == keys
 
 
 @pytest.mark.parametrize("key", ["version", "openid/v1/jwks", ".well-known/openid-configuration", "a" * 512])

@@ -91,6 +91,18 @@ backends:
     assert docs == Backend(name=backend_name("docs"), kind=Kind.DIRECTORY, directory=tmp_path / "docs")
 
 
+def test_parts_of_a_backend_may_be_shared_by_anchors(tmp_path: Path) -> None:
+    settings = configured(
+        tmp_path,
+        """
+backends:
+- {name: a, url: "https://a", tls: &shared {ca_file: ca.crt}}
+- {name: b, url: "https://b", tls: *shared}
+""",
+    )
+    assert {backend.tls for backend in settings.backends} == {BackendTLS(ca_file=tmp_path / "ca.crt")}
+
+
 def test_all_mistakes_are_told_at_once_with_line_and_key(tmp_path: Path) -> None:
     text = """listen:
   port: 80a
@@ -136,6 +148,7 @@ backends:
         ("polling: {interval: soon}", '1: polling.interval: "soon" is not a number'),
         ("polling: {interval: 0}", "1: polling.interval: 0 is less than 0.01"),
         ("polling: {backoff_min: 5, backoff_max: 1}", "polling.backoff_min: is more than backoff_max"),
+        ("state: {max_bytes: 1000}", "1: state.max_bytes: 1000 is less than 1048576"),
         ("memory: {documents_bytes: 1 x}", '1: memory.documents_bytes: "1 x" is not a number of bytes'),
         ("log: {level: loud}", '1: log.level: "loud" is none of debug, info, warning, error'),
         ("log: {<<: {level: info}}", "1: log.<<: unknown key"),
@@ -424,6 +437,7 @@ def test_usage_error_when_a_flag_says_nonsense(arguments: list[str]) -> None:
     assert result.exit_code == 2
     assert sources == []
     assert "Traceback" not in result.output
+    assert "u:p" not in result.output
 
 
 def test_two_backends_of_one_name_are_refused_across_file_and_flags(tmp_path: Path) -> None:
