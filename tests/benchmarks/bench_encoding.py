@@ -99,9 +99,8 @@ def report(title: str, texts: Sequence[bytes], rounds: int, peer: Path | None) -
             taken[f"JSON -> {kind}, Go"] = go_ms(peer, name, texts, rounds)
     print(title)
     for name, spent in taken.items():
-        ratio = (
-            f"   {taken[name.removesuffix(', Go')] / spent:5.2f} x ours / Go" if name.endswith("Go") else ""
-        )
+        ours = taken[name.removesuffix(", Go")]
+        ratio = "" if ours == spent else f"   ours takes {ours / spent:.2f} of it"
         print(f"  {name:42}{spent:9.1f} ms{ratio}")
     print()
 
