@@ -210,7 +210,7 @@ def _walk(value: Any, refused: _Refusal) -> Any:
     try:
         return _of_json(value, (), refused)
     except RecursionError as error:
-        raise LimitExceeded("nested too deeply for CBOR") from error
+        raise refused("CBOR: nested too deeply") from error
 
 
 def _of_json(value: Any, path: tuple[str | int, ...], refused: _Refusal) -> Any:

@@ -16,7 +16,7 @@ from specmux_converters.codecs import protobuf_fields as fields
 from specmux_converters.codecs.gnostic import Field, Messages, read_facts
 from specmux_converters.codecs.protobuf_fields import NAME, VALUE, RefusedError, Write, message_field, pairs
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed
-from specmux_converters.errors import LimitExceeded, Unrepresentable, cut
+from specmux_converters.errors import Unrepresentable, cut
 from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import PROTOBUF
 
@@ -49,7 +49,7 @@ def write_document(document: Document, fragments: Fragments) -> bytes:
     except TypeError as error:
         raise Unrepresentable("Protobuf: not a tree of JSON values") from error
     except RecursionError as error:
-        raise LimitExceeded("nested too deeply for Protobuf") from error
+        raise Unrepresentable("Protobuf: nested too deeply") from error
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from shared_data import GOLDEN, documents, files, load, read, shared
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import Field
 from specmux_converters.codecs.protobuf_writer import write_document
-from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable
+from specmux_converters.errors import ConverterError, Unrepresentable
 
 ANSWERS = {line.split()[0]: line.split()[1:] for line in go_reference.RECORD.read_text().splitlines()}
 
@@ -153,7 +153,7 @@ def test_nesting_is_written_when_it_is_within_the_limits_of_a_document(keyword: 
 
 @pytest.mark.parametrize("keyword", ["properties", "items", "not"])
 def test_nesting_is_refused_when_it_is_beyond_all_bounds(keyword: str) -> None:
-    with pytest.raises(LimitExceeded):
+    with pytest.raises(Unrepresentable):
         write_document(nested(keyword, 50_000), Fragments())
 
 
