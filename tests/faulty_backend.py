@@ -342,3 +342,6 @@ FAULTS: dict[str, tuple[Fault, set[str]]] = {
     "many_paths": (with_root(root_of({f"apis/g{n}/v1": "AB" for n in range(20_000)})), {"bad_root"}),
 }
 """What a root request meets, and the causes (model.Cause values) that describe it."""
+
+SLOW_FAULTS = {"drip", "hang", "stall"}
+"""Those that only a timeout ends; with all others a test can be patient."""

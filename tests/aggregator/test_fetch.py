@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 import faulty_backend as faulty
-from faulty_backend import FAULTS, FaultyBackend, document, document_hash
+from faulty_backend import FAULTS, SLOW_FAULTS, FaultyBackend, document, document_hash
 from specmux_aggregator.content_codings import decoded
 from specmux_aggregator.fetch import CONCURRENT_DOCUMENTS, BackendClient, Moved, NotModified, Payload, Root
 from specmux_aggregator.model import Backend, BackendName, Cause, Coding, Failure, Hash
@@ -24,8 +24,13 @@ from specmux_aggregator.settings import Limits, Polling
 from specmux_converters.group_versions import GroupVersion
 
 APPS = GroupVersion("apis/apps/v1")
+PATIENT = Polling(connect_timeout=20.0, idle_timeout=20.0, total_timeout=30.0)
 QUICK = Polling(connect_timeout=2.0, idle_timeout=0.3, total_timeout=0.8)
 SMALL = Limits(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
+
+
+def polling_for(fault: str) -> Polling:
+    return QUICK if fault in SLOW_FAULTS else PATIENT
 
 
 def backend_at(url: str, **fields: Any) -> Backend:
@@ -34,7 +39,7 @@ def backend_at(url: str, **fields: Any) -> Backend:
 
 @asynccontextmanager
 async def asking(
-    backend: Backend, *, polling: Polling = QUICK, limits: Limits = SMALL
+    backend: Backend, *, polling: Polling = PATIENT, limits: Limits = SMALL
 ) -> AsyncIterator[BackendClient]:
     client = BackendClient(backend, polling=polling, limits=limits)
     try:
@@ -47,7 +52,7 @@ def ask(
     server: FaultyBackend,
     question: Callable[[BackendClient], Awaitable[Any]],
     *,
-    polling: Polling = QUICK,
+    polling: Polling = PATIENT,
     limits: Limits = SMALL,
     **fields: Any,
 ) -> Any:
@@ -187,7 +192,7 @@ def test_swagger_asks_for_json_first_and_gives_raw_bytes() -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_root_names_the_cause_when_the_backend_misbehaves(name: str) -> None:
     fault, causes = FAULTS[name]
-    answer = ask(FaultyBackend(fault=fault), lambda client: client.root())
+    answer = ask(FaultyBackend(fault=fault), lambda client: client.root(), polling=polling_for(name))
     assert isinstance(answer, Failure)
     assert answer.cause.value in causes
     assert answer.detail.isprintable()
@@ -207,7 +212,7 @@ def test_document_and_swagger_name_the_cause_when_the_transport_fails(name: str)
     async def question(client: BackendClient) -> list[Any]:
         return list(await asyncio.gather(document_of(client), client.swagger()))
 
-    for answer in ask(FaultyBackend(fault=fault), question):
+    for answer in ask(FaultyBackend(fault=fault), question, polling=polling_for(name)):
         assert isinstance(answer, Failure)
         assert answer.cause.value in causes
 
@@ -273,7 +278,7 @@ def test_refused_when_nothing_listens() -> None:
 def test_unresolved_when_the_host_has_no_address(host: str) -> None:
     async def scenario() -> Any:
         async with asking(
-            backend_at(f"http://{host}:80"), polling=replace(QUICK, total_timeout=5.0)
+            backend_at(f"http://{host}:80"), polling=replace(PATIENT, total_timeout=5.0)
         ) as client:
             return await client.root()
 
@@ -284,7 +289,7 @@ def test_unresolved_when_the_host_has_no_address(host: str) -> None:
 
 def test_timeout_when_no_connection_comes_about() -> None:
     async def scenario(port: int) -> Any:
-        polling = replace(QUICK, connect_timeout=0.2)
+        polling = replace(PATIENT, connect_timeout=0.2)
         async with asking(backend_at(f"http://127.0.0.1:{port}"), polling=polling) as client:
             return await client.root()
 
@@ -331,7 +336,7 @@ def test_large_root_is_parsed_while_the_loop_runs_on() -> None:
             ticker.cancel()
 
     limits = Limits(max_root_bytes=8 * 1024 * 1024)
-    answer = ask(FaultyBackend(root=root), question, limits=limits, polling=Polling())
+    answer = ask(FaultyBackend(root=root), question, limits=limits)
     assert isinstance(answer, Root)
     assert len(answer.offers) == 9_000
     assert ticks > 10
@@ -352,7 +357,7 @@ def test_hanging_documents_do_not_delay_the_root() -> None:
         root = await client.root()
         return root, await asyncio.gather(*hanging)
 
-    root, documents = ask(server, question, polling=replace(QUICK, idle_timeout=5.0))
+    root, documents = ask(server, question, polling=replace(PATIENT, total_timeout=2.0))
     assert isinstance(root, Root)
     assert {answer.cause for answer in documents} == {Cause.TIMEOUT}
     assert len(server.requests) == 1 + CONCURRENT_DOCUMENTS
@@ -376,7 +381,7 @@ def test_close_ends_what_is_asked_and_refuses_what_comes_later() -> None:
         await client.close()
         return await asked, await client.root()
 
-    for answer in ask(FaultyBackend(fault=faulty.hang), question, polling=Polling()):
+    for answer in ask(FaultyBackend(fault=faulty.hang), question):
         assert isinstance(answer, Failure)
         assert answer.cause is Cause.INTERNAL
 

@@ -9,7 +9,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 import trustme
 
 import faulty_backend as faulty
-from faulty_backend import FAULTS, Fault, FaultyBackend, document, document_hash
+from faulty_backend import FAULTS, SLOW_FAULTS, Fault, FaultyBackend, document, document_hash
 from running_service import QUICK, Client, backend, service
 from specmux_aggregator.model import BackendTLS, Cause, Kind
 from specmux_aggregator.settings import Limits
@@ -26,6 +26,7 @@ from specmux_converters.media_types import CBOR, PROTOBUF
 
 GOOD, BAD = "apis/good/v1", "apis/bad/v1"
 LIMITS = Limits(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
+PATIENT = replace(QUICK, connect_timeout=20.0, idle_timeout=20.0, total_timeout=30.0)
 V2_FAULTS = [
     "reset", "reset_mid_body", "disconnect", "drip", "hang", "error_500", "throttled_429", "redirect_302",
     "short_body", "truncated_gzip", "cut_chunks", "not_json", "huge_length", "endless_body", "bomb",
@@ -90,11 +91,12 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(bad: FaultyBackend, **fields: Any) -> AsyncIterator[Bench]:
+async def bench(bad: FaultyBackend, fault: str = "", **fields: Any) -> AsyncIterator[Bench]:
+    polling = QUICK if fault in SLOW_FAULTS else PATIENT
     healthy = FaultyBackend({GOOD: document(GOOD)})
     async with healthy, bad:
         backends = (backend("bad", bad.url, **fields), backend("good", healthy.url))
-        async with service(*backends, limits=LIMITS, polling=QUICK) as client:
+        async with service(*backends, limits=LIMITS, polling=polling) as client:
             await client.ready()
             paths = await client.paths()
             await client.get(paths[GOOD])
@@ -128,7 +130,7 @@ def test_fault_of_a_v3_backend_is_contained(name: str, caplog: pytest.LogCapture
     caplog.set_level(logging.INFO)
 
     async def scenario() -> None:
-        async with bench(FaultyBackend({BAD: document(BAD)})) as at:
+        async with bench(FaultyBackend({BAD: document(BAD)}), name) as at:
             caplog.clear()
             await assert_fault_is_contained(at, fault, causes)
             await assert_recovery_within_two_polls(at)
@@ -145,7 +147,7 @@ def test_fault_of_a_v2_backend_is_contained(name: str) -> None:
     fault, causes = FAULTS[name]
 
     async def scenario() -> None:
-        async with bench(FaultyBackend(swagger=swagger("v2")), kind=Kind.V2) as at:
+        async with bench(FaultyBackend(swagger=swagger("v2")), name, kind=Kind.V2) as at:
             await assert_fault_is_contained(at, fault, causes)
             await assert_recovery_within_two_polls(at)
 
@@ -196,7 +198,7 @@ def test_document_that_cannot_be_had_is_503_and_never_half_a_document(name: str)
     fault, _ = FAULTS[name]
 
     async def scenario() -> None:
-        async with bench(FaultyBackend({BAD: document(BAD)})) as at:
+        async with bench(FaultyBackend({BAD: document(BAD)}), name) as at:
 
             async def fault_of_documents(exchange: faulty.Exchange) -> None:
                 await (at.bad.behave if exchange.target == "/openapi/v3" else fault)(exchange)
