@@ -25,7 +25,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 
 from specmux_aggregator.connections import END_OF_HEAD, Begun, Connection, Connections
 from specmux_aggregator.requests import is_host
-from specmux_aggregator.responses import SLICE, WHOLE_MAX
+from specmux_aggregator.sending import SLICE, WHOLE_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,13 +130,11 @@ class AcceleratedConnection(Connection):
         if len(body) <= WHOLE_MAX:
             transport.write(b"".join((prepared.head, lines, body)))
         else:
-            view = memoryview(body)
-            transport.write(b"".join((prepared.head, lines, view[:SLICE])))
-            for sent in range(SLICE, len(view), SLICE):
-                if self._paused:
-                    self.begun = Begun(prepared, sent, now)
-                    return False
-                transport.write(view[sent : sent + SLICE])
+            transport.write(b"".join((prepared.head, lines, memoryview(body)[:SLICE])))
+            sent = SLICE if transport.is_closing() else self.push(body, SLICE)
+            if sent < len(body):
+                self.begun = Begun(prepared, sent, now)
+                return False
         self._request_count += 1
         self._partial_since = 0.0
         end = time.monotonic()

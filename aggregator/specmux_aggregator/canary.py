@@ -152,6 +152,9 @@ class _Transport(asyncio.Transport):
     def abort(self) -> None:
         self.close()
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
     def get_write_buffer_size(self) -> int:
         return 0
 

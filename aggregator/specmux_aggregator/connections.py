@@ -17,6 +17,7 @@ from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLErro
 from aiohttp.web_protocol import RequestHandler
 
 from specmux_aggregator.responses import WireResponse
+from specmux_aggregator.sending import BodyFiles, push
 from specmux_aggregator.wire import TimeLines, refusal
 
 if TYPE_CHECKING:
@@ -80,10 +81,10 @@ class Connection(RequestHandler):
         "_is_half_closed",
         "_is_refused",
         "_partial_since",
+        "_pushes",
         "_stalled",
         "begun",
         "connections",
-        "slices",
     )
 
     def __init__(self, connections: Connections, **settings: Any) -> None:
@@ -94,11 +95,11 @@ class Connection(RequestHandler):
         self._partial_since = 0.0
         """Monotonic seconds since when the head of a request is awaited; 0: none has begun."""
         self._stalled = (0.0, 0, 0)
-        """Since when the write buffer is what it is; its bytes; ``slices`` then."""
+        """Since when the write buffer is what it is; its bytes; ``_pushes`` then."""
+        self._pushes = 0
+        """Tells a full buffer that moves from one that does not."""
         self.begun: Begun | None = None
         """What the accelerator left unfinished of the next message's answer."""
-        self.slices = 0
-        """Pieces of large bodies written so far: tells a full buffer that moves from one that does not."""
 
     @property
     def is_drained(self) -> bool:
@@ -110,6 +111,15 @@ class Connection(RequestHandler):
         """No request is being answered, and none is queued."""
         return self._waiter is not None and not self._waiter.done() and not self._messages
 
+    def push(self, body: bytes, sent: int) -> int:
+        """Write more of a large body, as ``sending.push``. Raises ConnectionResetError without a client."""
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        self._pushes += 1
+        file = None if self.ssl_context is not None else self.connections.files.file_of(body)
+        return push(transport, body, sent, file)
+
     def take_begun(self) -> Begun | None:
         begun, self.begun = self.begun, None
         return begun
@@ -118,6 +128,8 @@ class Connection(RequestHandler):
         self._partial_since = time.monotonic()
         self._is_refused = not self.connections.admit(self)
         super().connection_made(transport)
+        if self.transport is not None:
+            self.transport.set_write_buffer_limits(high=0)  # what sending.push relies on
         if self._is_refused:
             self.force_close()
 
@@ -176,9 +188,9 @@ class Connection(RequestHandler):
         if self._partial_since and self.is_idle and now - self._partial_since > listen.header_timeout:
             return "header_timeout"
         waiting = transport.get_write_buffer_size()
-        since, before, slices = self._stalled
-        if waiting == 0 or waiting != before or slices != self.slices:
-            self._stalled = (now, waiting, self.slices)
+        since, before, pushes = self._stalled
+        if waiting == 0 or waiting != before or pushes != self._pushes:
+            self._stalled = (now, waiting, self._pushes)
         elif now - since > listen.write_timeout:
             return "write_stall"
         return None
@@ -213,6 +225,7 @@ class Connections(web.Server):
         super().__init__(handler, request_factory=_request, handler_cancellation=True)  # type: ignore[arg-type]
         self.stats = stats
         self.lines = TimeLines()
+        self.files = BodyFiles()
         self.listen = listen
         self._make_connection = make_connection
         self._open: set[Connection] = set()
@@ -272,6 +285,7 @@ class Connections(web.Server):
             for connection in tuple(self._open):
                 connection.cut_off()
             await self.shutdown(LINGER)
+        self.files.close()
 
 
 def _request(

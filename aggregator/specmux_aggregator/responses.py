@@ -7,21 +7,17 @@ what a small answer costs there.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
+
+from specmux_aggregator.sending import SLICE, WHOLE_MAX
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
 
     from specmux_aggregator.connections import Connection
     from specmux_aggregator.model import Prepared
-
-WHOLE_MAX: Final = 128 * 1024
-"""Bytes of a body that is written in one piece with its head."""
-
-SLICE: Final = 64 * 1024
-"""Bytes of one piece of a larger body: what a client that does not read can make us hold."""
 
 
 class WireResponse(web.StreamResponse):
@@ -63,19 +59,17 @@ class WireResponse(web.StreamResponse):
         """Nothing is left to write."""
 
     async def _write(self, request: web.BaseRequest) -> None:
-        writer, body = request.writer, self._prepared.body
+        writer, body, connection = request.writer, self._prepared.body, self._connection
         if self._sent is None and len(body) <= WHOLE_MAX:
             await writer.write(b"".join((*self._head(request), body)))
         else:
-            view = memoryview(body)
-            start = self._sent
-            if start is None:
-                await writer.write(b"".join((*self._head(request), view[:SLICE])))
-                start = SLICE
-            for offset in range(start, len(view), SLICE):
+            sent = self._sent
+            if sent is None:
+                await writer.write(b"".join((*self._head(request), memoryview(body)[:SLICE])))
+                sent = SLICE
+            while sent < len(body):
                 await writer.drain()
-                await writer.write(view[offset : offset + SLICE])
-                self._connection.slices += 1
+                sent = connection.push(body, sent)
         await writer.drain()
 
     def _head(self, request: web.BaseRequest) -> tuple[bytes, ...]:

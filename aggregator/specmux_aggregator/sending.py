@@ -1,0 +1,100 @@
+"""Large bodies on their way into a socket: as much as the kernel takes, and next to nothing queued by us.
+
+A body that is asked for again is kept in a memory file, so that the kernel takes its pages (``sendfile``)
+where it would otherwise copy the bytes; the copy is most of what a large answer costs.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import asyncio
+
+WHOLE_MAX: Final = 128 * 1024
+"""Bytes of a body that is written in one piece with its head."""
+
+SLICE: Final = 64 * 1024
+"""Bytes of one piece of a larger body."""
+
+KICK: Final = 16 * 1024
+"""Bytes queued after the kernel refused more of a file: the transport says when they are gone."""
+
+FILES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of all memory files together."""
+
+SIGHTS: Final = 64
+
+HAS_MEMORY_FILES: Final = hasattr(os, "memfd_create") and hasattr(os, "sendfile")
+
+
+class BodyFiles:
+    """Memory files of the large bodies that are asked for again and again; the least recent go first."""
+
+    __slots__ = ("_files", "_seen", "_size")
+
+    def __init__(self) -> None:
+        # The body is kept beside its file: while it lives, its id is nobody else's.
+        self._files: dict[int, tuple[bytes, int]] = {}
+        self._size = 0
+        self._seen = [0] * SIGHTS
+
+    def file_of(self, body: bytes) -> int | None:
+        """A file descriptor that holds ``body``; None at first sight, and where there are no such files."""
+        key = id(body)
+        known = self._files.pop(key, None)
+        if known is not None:
+            self._files[key] = known
+            return known[1]
+        place = key // 16 % SIGHTS  # objects are aligned
+        if self._seen[place] != key or not HAS_MEMORY_FILES or len(body) > FILES_MAX:
+            self._seen[place] = key
+            return None
+        return self._keep(key, body)
+
+    def close(self) -> None:
+        for _, file in self._files.values():
+            os.close(file)
+        self._files.clear()
+        self._size = 0
+
+    def _keep(self, key: int, body: bytes) -> int | None:
+        while self._size + len(body) > FILES_MAX:
+            old, file = self._files.pop(next(iter(self._files)))
+            self._size -= len(old)
+            os.close(file)
+        try:
+            file = os.memfd_create("specmux-body")
+        except OSError:  # out of descriptors: the body is copied, as at first
+            return None
+        view = memoryview(body)
+        while view:
+            view = view[os.write(file, view) :]
+        self._files[key] = (body, file)
+        self._size += len(body)
+        return file
+
+
+def push(transport: asyncio.Transport, body: bytes, sent: int, file: int | None) -> int:
+    """Hand over ``body`` from ``sent`` on until the transport queues something; returns the new offset.
+
+    The transport's high-water mark must be 0: what it queues it then reports by ``pause_writing``, and
+    ``resume_writing`` means that nothing is queued any more. ``file`` holds the same; plain sockets only.
+    """
+    view = memoryview(body)
+    socket = None if file is None else transport.get_extra_info("socket").fileno()
+    while sent < len(body) and not transport.get_write_buffer_size() and not transport.is_closing():
+        size = SLICE
+        if socket is not None and file is not None:
+            try:
+                taken = os.sendfile(socket, file, sent, len(body) - sent)
+            except OSError:  # full, or gone: the transport finds out which, and says so in its own way
+                taken = 0
+            if taken:
+                sent += taken
+                continue
+            size = KICK
+        transport.write(view[sent : sent + size])
+        sent += size
+    return min(sent, len(body))
