@@ -144,9 +144,11 @@ class _Composer:
         parent.key = event.value
 
     def _value(self, event: yaml.ScalarEvent) -> Any:
+        if event.tag in _TEXT_TAGS:
+            return event.value
         if event.implicit[0] or event.tag in _PLAIN_TAGS:
             return self._plain(event.value)
-        if event.tag is None or event.tag in _TEXT_TAGS:
+        if event.tag is None:
             return event.value
         return self._refuse(f"the tag {cut(event.tag)} is not known")
 

@@ -198,11 +198,14 @@ def test_key_order_does_not_show(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
 def test_another_process_makes_the_same_bytes(seed: str) -> None:
-    program = (
-        "import sys, orjson; from specmux_converters import convert; from specmux_converters.conversion import convert_whole;"
-        "d = orjson.loads(sys.stdin.buffer.read()); c = convert(d);"
-        "sys.stdout.buffer.write(b''.join(orjson.dumps(c.documents[k]) for k in c.documents) + orjson.dumps(convert_whole(d).document))"
-    )
+    program = """
+import sys, orjson
+from specmux_converters.conversion import convert, convert_whole
+document = orjson.loads(sys.stdin.buffer.read())
+documents = convert(document).documents
+made = [orjson.dumps(documents[key]) for key in documents] + [orjson.dumps(convert_whole(document).document)]
+sys.stdout.buffer.write(b"".join(made))
+"""
     made = subprocess.run(
         [sys.executable, "-c", program],
         input=orjson.dumps(DOCUMENT),

@@ -119,7 +119,7 @@ def test_terms_of_service_that_are_no_url_are_copied() -> None:
 def test_operation_fields_are_copied() -> None:
     fields = {
         "tags": ["a"], "summary": "s", "description": "d", "operationId": "o", "deprecated": True,
-        "security": [{"k": ["x"]}], "externalDocs": {"url": "u", "x-d": 1}, "x-o": {"default": {"$ref": "no"}},
+        "security": [{"k": ["x"]}], "externalDocs": {"url": "u"}, "x-o": {"default": {"$ref": "no"}},
     }  # fmt: skip
     found = operation(**fields)
     assert {key: found[key] for key in fields} == fields
@@ -343,8 +343,8 @@ def test_nested_collection_format_is_kept_as_an_extension() -> None:
 @BOTH
 def test_parameter_keywords_move_into_the_schema(profile: Profile) -> None:
     inner = {
-        "type": "integer", "format": "int32", "default": 4, "enum": [2, 4], "maximum": 9, "exclusiveMaximum": True,
-        "minimum": 1, "multipleOf": 2, "uniqueItems": True,
+        "type": "integer", "format": "int32", "default": 4, "enum": [2, 4], "maximum": 9,
+        "exclusiveMaximum": True, "minimum": 1, "multipleOf": 2, "uniqueItems": True,
     }  # fmt: skip
     outer = {"description": "d", "required": True, "allowEmptyValue": True, "x-p": {"items": 1}}
     assert parameter(profile, **inner, **outer) == {"name": "p", "in": "query", "schema": inner, **outer}
@@ -570,34 +570,53 @@ def test_default_that_its_schema_refuses_is_left_out(profile: Profile, node: Any
 # Security
 
 
+FLOW = {"authorizationUrl": "a", "tokenUrl": "t", "scopes": {"s": "t"}}
+
+
 @BOTH
 @pytest.mark.parametrize(
     ("node", "expected"),
     [
-        ({"type": "basic", "description": "d", "x-s": 1}, {"type": "http", "scheme": "basic", "description": "d", "x-s": 1}),
-        ({"type": "apiKey", "name": "n", "in": "header", "x-s": 1}, {"type": "apiKey", "name": "n", "in": "header", "x-s": 1}),
-        (
-            {"type": "oauth2", "flow": "implicit", "authorizationUrl": "a", "scopes": {"s": "t"}},
-            {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": "a", "scopes": {"s": "t"}}}},
-        ),
-        (
-            {"type": "oauth2", "flow": "password", "tokenUrl": "t", "scopes": {}},
-            {"type": "oauth2", "flows": {"password": {"tokenUrl": "t", "scopes": {}}}},
-        ),
-        (
-            {"type": "oauth2", "flow": "application", "tokenUrl": "t", "scopes": {}},
-            {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "t", "scopes": {}}}},
-        ),
-        (
-            {"type": "oauth2", "flow": "accessCode", "authorizationUrl": "a", "tokenUrl": "t", "scopes": {}},
-            {"type": "oauth2", "flows": {"authorizationCode": {"authorizationUrl": "a", "tokenUrl": "t", "scopes": {}}}},
-        ),
+        ({"type": "basic"}, {"type": "http", "scheme": "basic"}),
+        ({"type": "apiKey", "name": "n", "in": "header"}, {"type": "apiKey", "name": "n", "in": "header"}),
     ],
-)  # fmt: skip
+)
 def test_security_scheme(profile: Profile, node: Any, expected: Any) -> None:
-    whole = convert_whole(swagger(securityDefinitions={"k": node}), profile=profile)
-    assert whole.document["components"]["securitySchemes"] == {"k": expected}
+    about = {"description": "d", "x-s": 1}
+    whole = convert_whole(swagger(securityDefinitions={"k": {**node, **about}}), profile=profile)
+    assert whole.document["components"]["securitySchemes"] == {"k": {**expected, **about}}
     assert whole.losses == ()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("flow", "name", "urls"),
+    [
+        ("implicit", "implicit", ["authorizationUrl"]),
+        ("password", "password", ["tokenUrl"]),
+        ("application", "clientCredentials", ["tokenUrl"]),
+        ("accessCode", "authorizationCode", ["authorizationUrl", "tokenUrl"]),
+    ],
+)
+def test_oauth2_flow(profile: Profile, flow: str, name: str, urls: list[str]) -> None:
+    fields = {key: FLOW[key] for key in ("scopes", *urls)}
+    node = {"type": "oauth2", "flow": flow, **fields}
+    whole = convert_whole(swagger(securityDefinitions={"k": node}), profile=profile)
+    assert whole.document["components"]["securitySchemes"] == {
+        "k": {"type": "oauth2", "flows": {name: fields}}
+    }
+    assert whole.losses == ()
+
+
+def test_oauth2_flow_with_other_urls() -> None:
+    node = {"type": "oauth2", "flow": "application", "authorizationUrl": "a", "scopes": {}}
+    whole = convert_whole(swagger(securityDefinitions={"k": node}))
+    flows = whole.document["components"]["securitySchemes"]["k"]["flows"]
+    assert flows == {"clientCredentials": {"tokenUrl": "", "scopes": {}, "x-authorizationUrl": "a"}}
+    assert constructs(whole) == [
+        ("/securityDefinitions/k", "flow without tokenUrl"),
+        ("/securityDefinitions/k/authorizationUrl", "field authorizationUrl"),
+    ]
 
 
 # Kubernetes

@@ -13,16 +13,24 @@ from typing import Any
 import orjson
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
-from shared_data import DATA, files, read
 
+from shared_data import DATA, files, read
 from specmux_converters import ConverterError
 from specmux_converters.conversion import convert, convert_whole
 from specmux_converters.recognise import Kind, recognise
 
-FOLDERS = (
-    "aggregated-v2", "k8s-v2-aggregator-1.14", "k8s-v2-live", "k8s-v2-old", "k8s-pairs", "kube-openapi-vectors",
-    "openapi-v2-protobuf", "openapi-spec-validator-fixtures/v2.0", "swagger2openapi-fixtures", "v2-other",
-)  # fmt: skip
+FOLDERS = [
+    "aggregated-v2",
+    "k8s-v2-aggregator-1.14",
+    "k8s-v2-live",
+    "k8s-v2-old",
+    "k8s-pairs",
+    "kube-openapi-vectors",
+    "openapi-v2-protobuf",
+    "openapi-spec-validator-fixtures/v2.0",
+    "swagger2openapi-fixtures",
+    "v2-other",
+]
 
 REFUSED = {
     "v2-other/connexion/tests/fixtures/invalid_schema/swagger.yaml": "/paths/~1foobar/post",
@@ -93,7 +101,7 @@ def test_document_converts_to_a_valid_one(
 
 
 def refs(node: Any) -> Iterator[str]:
-    """Every reference, wherever it stands, but in data. Looser than the converter's walk, so it finds more."""
+    """Every reference, wherever it stands, but in data. Looser than the converter's own walk."""
     if isinstance(node, dict):
         if isinstance(node.get("$ref"), str):
             yield node["$ref"]
