@@ -37,8 +37,8 @@ class _Cursor:
     def __init__(self, data: bytes, max_depth: int) -> None:
         self.data = data
         self.max_depth = max_depth
-        self.texts: dict[str, Any] = {}
-        """Values of Any{yaml} by their text: few texts, many times each."""
+        self.texts: dict[tuple[str, int], Any] = {}
+        """Values of Any{yaml} by their text and depth: few texts, many times each."""
 
 
 Read = Callable[[_Cursor, int, int, int], Any]
@@ -136,6 +136,7 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
         if depth > cursor.max_depth:
             raise LimitExceeded(f"nested more than {cursor.max_depth} levels deep")
         out: dict[str, Any] = {}
+        fields_of: dict[str, int] = {}
         data = cursor.data
         while pos < end:
             tag = data[pos]
@@ -154,7 +155,12 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
             elif member.style == "many":
                 out.setdefault(member.key, []).append(value)
             else:
-                out[value[0]] = value[1]
+                name, item = value
+                if fields_of.get(name) == tag:
+                    raise InvalidDocument(f"Protobuf: two entries with one name, before byte {pos}")
+                # One of two fields is another matter: Go writes an "x-" key of a callback as both of its.
+                fields_of[name] = tag
+                out[name] = item
         for key in required_texts:
             # The empty text of a required key is left out on the wire.
             out.setdefault(key, "")
@@ -200,9 +206,10 @@ def _read_any(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
     text = _read_any_text(cursor, pos, end, depth)
     if text is ABSENT:
         return None
-    if text not in cursor.texts:
-        cursor.texts[text] = read_yaml(text, max_depth=cursor.max_depth - depth)
-    return cursor.texts[text]
+    known = (text, depth)
+    if known not in cursor.texts:
+        cursor.texts[known] = read_yaml(text, max_depth=cursor.max_depth - depth)
+    return cursor.texts[known]
 
 
 def _read_string(cursor: _Cursor, pos: int, end: int, _: int) -> str:

@@ -54,10 +54,12 @@ def _value(event: yaml.Event, rest: Iterator[yaml.Event], depth: int) -> Any:
             while not isinstance(event := next(rest), yaml.SequenceEndEvent):
                 items.append(_value(event, rest, depth - 1))
             return items
-    entries = {}
+    entries: dict[str, Any] = {}
     while not isinstance(event := next(rest), yaml.MappingEndEvent):
         if not isinstance(event, yaml.ScalarEvent):
             raise InvalidDocument("a YAML key that is not text")
+        if event.value in entries:
+            raise InvalidDocument(f"the YAML key {cut(event.value)!r} twice")
         entries[event.value] = _value(next(rest), rest, depth - 1)
     return entries
 

@@ -140,6 +140,7 @@ INFO = field(1, b"3.0.0") + field(2, field(1, b"t"))
         pytest.param(b"\x02\x00", id="field zero"),
         pytest.param(b"\x0f\x00", id="wire type 7"),
         pytest.param(INFO + field(9, field(1, b"x-a") + field(2, field(2, b"*a"))), id="alias"),
+        pytest.param(INFO + field(9, field(1, b"x-a")) * 2, id="two entries with one name"),
         pytest.param(
             INFO + field(9, field(1, b"x-a") + field(2, field(2, b"a: [")))[:-1], id="YAML cut short"
         ),
@@ -186,6 +187,19 @@ def test_nesting_is_refused_when_it_is_beyond_the_limits() -> None:
     for levels in (LIMITS.max_depth + 1, 20_000):
         with pytest.raises(LimitExceeded):
             protobuf_v3.decode(nested(levels), limits=LIMITS)
+
+
+def test_extensions_are_refused_when_they_are_nested_beyond_the_limits() -> None:
+    """The same text is met first where it still fits."""
+    value: Any = "a"
+    for _ in range(LIMITS.max_depth - 4):
+        value = [value]
+    shallow = {"x-a": value}
+    deep = {"components": {"schemas": {"A": {"properties": {"b": {"x-a": value}}}}}}
+    data = protobuf_v3.encode(DOCUMENT | shallow)
+    assert protobuf_v3.decode(data, limits=LIMITS)["x-a"] == value
+    with pytest.raises(LimitExceeded):
+        protobuf_v3.decode(protobuf_v3.encode(DOCUMENT | shallow | deep), limits=LIMITS)
 
 
 def test_bytes_are_refused_when_there_are_too_many() -> None:

@@ -65,7 +65,16 @@ def test_plain_text_means_what_it_means_to_go_yaml_when_read(text: str, value: A
     assert read_yaml(text, max_depth=10) == value
 
 
-REFUSED = ["&a [*a]", "- &a b\n- *a", "!!python/object:os.system x", "!!int '1'", "a: b: c", "[", "a\n---\nb"]
+REFUSED = [
+    "&a [*a]",
+    "- &a b\n- *a",
+    "!!python/object:os.system x",
+    "!!int '1'",
+    "a: b: c",
+    "[",
+    "a\n---\nb",
+    "a: 1\na: 2",
+]
 
 
 @pytest.mark.parametrize("text", [*REFUSED, "{[a]: b}", "\0", ".nan", "- .inf"])
