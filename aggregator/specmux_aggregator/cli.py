@@ -25,3 +25,7 @@ def print_version() -> None:
 
 for command in (serve, check_config, demo, print_version):
     main.add_command(command)
+
+
+if __name__ == "__main__":
+    main(prog_name="specmux")

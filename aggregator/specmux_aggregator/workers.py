@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -76,9 +78,7 @@ class Worker:
             # A fork of this process would carry its sockets and threads along; the fork server has neither.
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload(PRELOADED)
-            self._pool = ProcessPoolExecutor(
-                max_workers=1, mp_context=context, initializer=_ignore_interrupts
-            )
+            self._pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
         return self._pool
 
     def _kill(self) -> None:
@@ -91,10 +91,19 @@ class Worker:
             process.kill()
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C in a terminal reaches every process of the group; when the worker ends is for the service to
-    say."""
+def _begin() -> None:
+    """First thing in a worker: when it ends is for the service to say, or for the service's own end."""
+    # Ctrl-C in a terminal reaches every process of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_service, daemon=True).start()
+
+
+def _end_with_service() -> None:
+    """A service that is killed closes nothing, and the executor's worker would wait for its next task for ever."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os._exit(1)
 
 
 @cache
