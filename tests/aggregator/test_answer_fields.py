@@ -69,6 +69,7 @@ def test_entity_tag_is_dropped_when_it_cannot_be_sent_back(field: str | None) ->
         ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
         ("Tue, 14 Nov 2023 22:14:20 +0000", 60.0),
         ("Tue, 14 Nov 2023 22:13:00 GMT", 0.0),
+        ("Tue, 14 Nov 2023 22:14:20 -0000", None),
         ("Tue, 14 Nov 2099 22:13:00 GMT", RETRY_AFTER_MAX),
         (None, None),
         ("", None),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import orjson
 import pytest
 from click.testing import CliRunner, Result
 
 from faulty_backend import FaultyBackend, document, with_status
 from specmux_aggregator.commands.check_config import check_config
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, SpecmuxError, WorkerFailed
 
 
 @contextlib.contextmanager
@@ -32,6 +36,9 @@ def serving(*servers: FaultyBackend) -> Iterator[None]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
+
+
+check_config_module = sys.modules[check_config.callback.__module__]  # type: ignore[union-attr]
 
 
 def checked(path: Path, text: str, *arguments: str, env: dict[str, str] | None = None) -> Result:
@@ -70,6 +77,47 @@ backends:
         f"backend docs: {path.parent}/docs; kind directory",
     ]
     assert result.stderr == ""
+
+
+def test_prints_every_credential_by_its_file_and_never_its_content(path: Path) -> None:
+    (path.parent / "token").write_text("s3cret")
+    result = checked(
+        path,
+        """
+backends:
+- name: a
+  url: https://a
+  tls: {ca_file: ca.crt, cert_file: c.crt}
+  credentials: {token_file: token, remote_user: specmux}
+""",
+    )
+    folder = path.parent
+    assert result.stdout == (
+        f"backend a: https://a; kind auto; CA {folder}/ca.crt; client certificate {folder}/c.crt;"
+        f" token {folder}/token; as user specmux\n"
+    )
+    assert "s3cret" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(InvalidConfig("x"), 3), (NoBackendReachable("x"), 4), (WorkerFailed("x"), 1)]
+)
+def test_every_error_has_its_exit_code(error: SpecmuxError, code: int) -> None:
+    @click.command()
+    def failing() -> None:
+        with reported_errors():
+            raise error
+
+    result = CliRunner().invoke(failing)
+    assert (result.exit_code, result.stderr) == (code, "Error: x\n")
+
+
+def test_large_directory_is_not_counted_to_the_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_config_module, "DIRECTORY_FILES_MAX", 3)
+    for number in range(5):
+        (path.parent / f"{number}.json").write_text("{}")
+    result = checked(path, "backends: [{name: a, directory: .}]", "--probe")
+    assert "probe a: directory, 3 files or more" in result.stdout
 
 
 def test_says_so_when_there_are_no_backends(path: Path) -> None:

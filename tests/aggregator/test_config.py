@@ -355,7 +355,13 @@ def test_flags_win_over_environment_over_file_over_default(tmp_path: Path) -> No
 
 
 def test_environment_is_refused_when_it_says_nonsense() -> None:
-    variables = {"SPECMUX_LISTEN_PORT": "x", "SPECMUX_LISTEN_PROT": "1", "SPECMUX_LOG_LEVEL": "loud"}
+    variables = {
+        "SPECMUX_LISTEN_ACCELERATOR": "perhaps",
+        "SPECMUX_LISTEN_PORT": "x",
+        "SPECMUX_LISTEN_PROT": "1",
+        "SPECMUX_LOG_LEVEL": "loud",
+        "SPECMUX_POLLING_INTERVAL": "inf",
+    }
     with pytest.raises(InvalidConfig) as error:
         ConfigSource(environment=variables).read()
     assert [line.partition(":")[0] for line in str(error.value).splitlines()] == sorted(variables)

@@ -263,6 +263,15 @@ def test_body_without_a_length_is_taken_when_it_shows_that_it_is_whole() -> None
     assert isinstance(answer, Root)
 
 
+@pytest.mark.parametrize("end", [b'"}', b""])
+def test_large_body_without_a_length_is_checked_too(end: bytes) -> None:
+    async def without_length(exchange: faulty.Exchange) -> None:
+        await exchange.send(faulty.head(200, None) + b'{"x": "' + b"x" * 200_000 + end)
+
+    answer = ask(FaultyBackend(fault=without_length), lambda client: client.swagger())
+    assert isinstance(answer, Payload) if end else answer.cause is Cause.TRUNCATED
+
+
 def test_refused_when_nothing_listens() -> None:
     async def scenario() -> Any:
         server = FaultyBackend()

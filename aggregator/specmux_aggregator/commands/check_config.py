@@ -110,7 +110,8 @@ def _counted(directory: Path) -> tuple[bool, str]:
         count += path.name.endswith((".json", ".json.gz", ".yaml", ".yml"))
         if count == DIRECTORY_FILES_MAX:
             break
-    return count > 0, f"directory, {count} files"
+    more = " or more" if count == DIRECTORY_FILES_MAX else ""
+    return count > 0, f"directory, {count} files{more}"
 
 
 def _facts(backend: Backend) -> Iterator[str]:
