@@ -2,7 +2,7 @@
 
 Written: one item behind tag 55799, definite lengths, map keys in the order of their encoded bytes, shortest
 floats. Read: no other tag, no key twice (``'a'`` and ``b'a'`` are one key), valid UTF-8, integers of int64,
-finite floats, nothing behind the item. cbor2 does the work in C; what it is laxer about is found afterwards,
+finite floats, nothing behind the item. cbor2 does the work; what it is laxer about is found afterwards,
 by a scan of the bytes and, only where that or orjson takes offence, by a walk over the values.
 """
 

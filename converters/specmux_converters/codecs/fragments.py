@@ -19,7 +19,7 @@ class Fragments:
     """Encoded parts by what they are (``kind``) and the content they have; it stays below ``max_bytes``.
 
     The holder keeps one for as long as it likes. Only content counts, never an object's identity: looking
-    it up costs one ``orjson.dumps``, a hundredth of encoding it, and a part that is changed later is simply
+    it up costs one ``orjson.dumps``, little next to encoding it, and a part that is changed later is simply
     another part. Not for use by two threads at once.
     """
 
