@@ -34,20 +34,23 @@ SETTINGS: Final[dict[str, object]] = {
     "eviction_policy": "least-recently-used",  # for its index on access_time
     "statistics": 0,
     "tag_index": 1,
-    "sqlite_auto_vacuum": 2,  # INCREMENTAL: the file shrinks when compaction says so
+    # As in PRAGMAS and FORMAT, so that diskcache finds nothing to change.
+    "sqlite_auto_vacuum": 2,
     "sqlite_cache_size": 2048,
     "sqlite_journal_mode": "wal",
-    "sqlite_mmap_size": 0,  # a truncated file under a map is SIGBUS
-    "sqlite_synchronous": 1,  # NORMAL
+    "sqlite_mmap_size": 0,
+    "sqlite_synchronous": 1,
 }
 PRAGMAS: Final = (
     "cache_size = 2048",
     "journal_size_limit = 1048576",
-    "mmap_size = 0",
+    "mmap_size = 0",  # a truncated file under a map is SIGBUS
     "synchronous = NORMAL",
     "trusted_schema = OFF",
     "wal_autocheckpoint = 256",
 )
+FORMAT: Final = (("auto_vacuum", 2, "INCREMENTAL"), ("journal_mode", "wal", "wal"))
+"""Of the file: the pragma, its value, how to set it. INCREMENTAL: the file shrinks when compaction says so."""
 RETRY_SECONDS: Final = 0.001
 """Between two tries for the write lock. SQLite's own back-off sleeps up to 100 ms."""
 
@@ -69,10 +72,11 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         try:
             self._create()
             self._refuse_newer()
+            self._format()
             self._forget_foreign_settings()
-            super().__init__(str(directory), disk=PlainDisk, **SETTINGS)
-            # Not before: the first write fixes the file's auto_vacuum.
-            if self.execute("PRAGMA user_version") != [(SCHEMA_VERSION,)]:
+            # diskcache writes every setting at every opening: in one transaction, that is two pages of log.
+            with self.transaction():
+                super().__init__(str(directory), disk=PlainDisk, **SETTINGS)
                 self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             self._identity = self._file_identity()
         except sqlite3.Error as error:
@@ -92,16 +96,15 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         return self._connection
 
     def close(self) -> None:
-        """Close the connection; the next call opens another. diskcache does this while it initializes."""
-        with self._owned():
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
+        """Nothing: diskcache closes and opens again while it initializes, in the midst of our transaction."""
 
     def retire(self) -> None:
         """Close for good."""
         self._retired = True
-        self.close()
+        with self._owned():
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
 
     def is_current(self) -> bool:
         """False when the file at this path is another than the one that is open."""
@@ -201,11 +204,15 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
                 connection.execute("ROLLBACK")
 
     def _connected(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+        )
         # A flipped bit must not make a page of rows unreadable: what was not UTF-8 fails its checksum later.
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
+        # From here on, waiting is ours: SQLite would hold the connection while it sleeps.
+        connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
     def _create(self) -> None:
@@ -222,6 +229,11 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         if version > SCHEMA_VERSION:
             reason = f"its index is of version {version}, newer than ours"
             raise StoreUnavailable(reason, directory=self._where())
+
+    def _format(self) -> None:
+        for pragma, value, text in FORMAT:
+            if self.execute(f"PRAGMA {pragma}") != [(value,)]:
+                self.execute(f"PRAGMA {pragma} = {text}")
 
     def _forget_foreign_settings(self) -> None:
         if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'"):

@@ -253,6 +253,10 @@ class Index:
         rows = self.database.execute("SELECT value FROM Settings WHERE key = ?", (OWN_PREFIX + name,))
         return float(rows[0][0]) if rows and isinstance(rows[0][0], int | float) else None
 
+    def rebuild(self) -> None:
+        """Make SQLite's own indexes anew from the rows."""
+        self.database.execute("REINDEX")
+
     def vacuum(self) -> None:
         """Rewrite the database; takes as much space again while it runs."""
         self.database.execute("VACUUM")

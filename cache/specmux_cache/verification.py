@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from .compaction import BATCH, LEFTOVER_SECONDS
-from .errors import cut
+from .errors import StoreDamaged, cut
 from .rows import key_range
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ class Problem:
 
 
 def verify(contents: Contents, *, fix: bool) -> tuple[Problem, ...]:
-    """Reads every body. Raises StoreError."""
+    """Reads every body. Raises StoreError: StoreDamaged for an index that ``fix`` cannot put right."""
     return (
-        *_index(contents),
+        *_index(contents, fix=fix),
         *_strangers(contents, fix=fix),
         *_entries(contents, fix=fix),
         *_orphans(contents, fix=fix),
@@ -43,9 +43,14 @@ def verify(contents: Contents, *, fix: bool) -> tuple[Problem, ...]:
     )
 
 
-def _index(contents: Contents) -> Iterator[Problem]:
-    for text in contents.index.problems():
-        yield Problem("index", cut(text))
+def _index(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    problems = contents.index.problems()
+    if problems and fix:
+        contents.index.rebuild()
+        if contents.index.problems():
+            raise StoreDamaged("index: cannot be rebuilt", directory=str(contents.directory))
+    for text in problems:
+        yield Problem("index", cut(text), is_fixed=fix)
 
 
 def _strangers(contents: Contents, *, fix: bool) -> Iterator[Problem]:
