@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 import pytest
+
 from shared_data import DATA, read, shared
 from specmux_cache.keys import Key
 from specmux_cache.locks import locked
@@ -46,7 +47,7 @@ def allocated(directory: Path) -> int:
     """What du says; a compaction may be removing what it looks at."""
     total = 0
     for root, _, files in os.walk(directory):
-        for path in (root, *(os.path.join(root, name) for name in files)):
+        for path in (root, *(f"{root}/{name}" for name in files)):
             with contextlib.suppress(FileNotFoundError):
                 total += os.lstat(path).st_blocks * 512
     return total

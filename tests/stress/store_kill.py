@@ -2,9 +2,9 @@
 
     python tests/stress/store_kill.py DIRECTORY [--rounds 40]
 
-A write point is a statement to SQLite or a call that creates, writes, renames or removes a file. Each round
-kills one child at every point in turn; a write is cut in half. After each kill the store must open, return only
-what was put, and count at least what is on disk; after each round nothing may be left that no one accounts for.
+A write point is a statement to SQLite or a call that creates, writes, renames or removes a file. Each
+round kills one child at every point in turn; a write is cut in half. After each kill the store must open,
+return only what was put, and count at least what is on disk; after each round nothing may be left over.
 Prints what it did; exits 1 with the reason otherwise.
 """
 
@@ -26,6 +26,8 @@ from specmux_cache.store import DiskStore, StoreLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from specmux_cache.store import Row
 
 LIMITS = StoreLimits(high_bytes=3 * 1024 * 1024, reserve_bytes=64 * 1024)
 GROUP_VERSIONS = [f"g{number}/v1" for number in range(12)]
@@ -57,12 +59,12 @@ def work(store: DiskStore, turn: int) -> None:
     store.compact(max_bytes=700_000)
 
 
-def allowed(row_key: Key) -> set[bytes]:
-    if row_key.group_version == "same/v1":
+def allowed(row: Row) -> set[bytes]:
+    if row.key.group_version == "same/v1":
         return {body("same/v1", "same")}
-    if row_key.group_version == "replaced/v1":
+    if row.key.group_version == "replaced/v1":
         return {body("replaced/v1", str(number)) for number in range(3)}
-    return {body(row_key.group_version, row_key.hash)}
+    return {body(row.key.group_version, row.key.hash, row.size)}
 
 
 class KillSwitch:
@@ -138,7 +140,7 @@ def inspect(directory: Path) -> int:
         lost = 0
         for row in list(store.rows()):
             found = store.get(row.key)
-            assert found is None or found.body in allowed(row.key), f"torn: {row.key}"
+            assert found is None or found.body in allowed(row), f"torn: {row.key}"
             lost += found is None
         problems = [problem for problem in store.check() if problem.kind != "body"]
         assert not problems, problems

@@ -10,13 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-from store_kill import inspect, reclaim
+from stress.store_kill import inspect, reclaim
 
 HERE = Path(__file__).parent
 WRITER = """
 import itertools, pathlib, sys
 from specmux_cache.store import DiskStore
-from store_kill import GROUP_VERSIONS, LIMITS, body, key
+from stress.store_kill import GROUP_VERSIONS, LIMITS, body, key
 with DiskStore.open(pathlib.Path(sys.argv[1]), limits=LIMITS) as store:
     print("open", flush=True)
     for turn in itertools.count(int(sys.argv[2])):
@@ -31,13 +31,13 @@ def test_a_kill_at_any_write_point_tears_and_leaks_nothing(tmp_path: Path) -> No
 
 def test_forty_kills_of_two_writers_at_any_moment_tear_and_leak_nothing(tmp_path: Path) -> None:
     directory = tmp_path / "cache"
-    moments = random.Random(1)  # noqa: S311  # not for secrets
+    moments = random.Random(1)  # not for secrets
     for turn in range(20):
         writers = [
             subprocess.Popen(
                 [sys.executable, "-c", WRITER, directory, str(number * 1_000_000 + turn * 1000)],
                 stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": str(HERE)},
+                env={**os.environ, "PYTHONPATH": str(HERE.parent)},
             )
             for number in (1, 2)
         ]
