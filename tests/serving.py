@@ -53,6 +53,8 @@ class FakeService:
         is_head = request.method == "HEAD"
         if request.method not in ("GET", "HEAD"):
             return prepare(405, [("Allow", "GET, HEAD")], b"no\n", is_head=is_head)
+        if request.path == "/bad":
+            return prepare(400, [], b"bad\n", is_head=is_head)
         if request.if_none_match == '"v"':
             return prepare(304, [("ETag", '"v"')], route="openapi_root")
         if request.path == "/big":

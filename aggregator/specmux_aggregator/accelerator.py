@@ -20,7 +20,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from aiohttp import HttpVersion11, hdrs
+from aiohttp import HttpVersion11
+from aiohttp.hdrs import EXPECT, HOST
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from specmux_aggregator.connections import END_OF_HEAD, Begun, Connection, Connections
@@ -152,6 +153,6 @@ def is_plain(message: RawRequestMessage) -> bool:
         and not message.should_close
         and not message.upgrade
         and message.path.isascii()
-        and hdrs.EXPECT not in message.headers
-        and is_host(message.headers[hdrs.HOST])
+        and EXPECT not in message.headers
+        and is_host(message.headers[HOST])
     )

@@ -95,7 +95,7 @@ async def _verses(connection: Connection, transport: _Transport, stats: RequestS
     ):
         transport.written = b""
         connection.data_received(data)
-        await _turn(lambda: transport.written.count(ANSWER.body) >= answers)  # noqa: B023 - runs in this turn
+        await _turn(partial(transport.has_answered, answers))
         expected = [ANSWER.head] * answers
         found = transport.written.split(ANSWER.body)[:-1]
         if len(found) != answers or not all(map(bytes.startswith, found, expected)):
@@ -115,7 +115,7 @@ async def _turn(done: Any) -> None:
 
 async def _handle(request: WireRequest) -> WireResponse:
     return WireResponse(
-        ANSWER, connection=request.connection, started=0.0, is_last=request.parsed.should_close
+        ANSWER, connection=request.connection, started=0.0, is_last=request.message.should_close
     )
 
 
@@ -140,6 +140,9 @@ class _Transport(asyncio.Transport):
 
     def write(self, data: Any) -> None:
         self.written += bytes(data)
+
+    def has_answered(self, times: int) -> bool:
+        return self.written.count(ANSWER.body) >= times
 
     def is_closing(self) -> bool:
         return self._is_closing

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLError, LineTooLong
+from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler
 
 from specmux_aggregator.responses import WireResponse
@@ -37,7 +38,8 @@ END_OF_HEAD: Final = b"\r\n\r\n"
 LINE_MAX: Final = 8190  # bytes of a request line, and of one header field
 HEADERS_MAX: Final = 128
 LINGER: Final = 2.0  # seconds for which the rest of an unwanted request body is read and dropped
-FOREIGN_MAX: Final = 120  # characters of a client's bytes in a log line
+PATH_SHOWN: Final = 120  # characters of a path in a log line
+RECEIVE: Final = 16 * 1024  # bytes taken from a socket at once
 
 TOO_LONG: Final = refusal(400, "BadRequest", f"a line of the request's head is longer than {LINE_MAX} bytes")
 BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is malformed")
@@ -57,8 +59,10 @@ class Begun:
     """Monotonic seconds."""
 
 
-class WireRequest(web.BaseRequest):
-    """aiohttp's request, with the parser's message and the connection in reach."""
+class WireRequest:
+    """One parsed message; has what aiohttp's connection asks of a request, and no more."""
+
+    __slots__ = ("_task", "connection", "has_body", "message", "writer")
 
     def __init__(
         self,
@@ -67,11 +71,18 @@ class WireRequest(web.BaseRequest):
         protocol: Connection,
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
-        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        super().__init__(message, payload, protocol, writer, task, loop)
-        self.parsed = message
+        self.message = message
+        self.has_body = payload is not EMPTY_PAYLOAD
         self.connection = protocol
+        self.writer = writer
+        self._task = task
+
+    def _cancel(self, exc: BaseException) -> None:
+        """The connection is gone. Nobody waits for the body."""
+
+    def _finish(self) -> None:
+        """The answer is ready. Nothing is held."""
 
 
 class Connection(RequestHandler):
@@ -130,6 +141,7 @@ class Connection(RequestHandler):
         super().connection_made(transport)
         if self.transport is not None:
             self.transport.set_write_buffer_limits(high=0)  # what sending.push relies on
+            _receive_little(self.transport)
         if self._is_refused:
             self.force_close()
 
@@ -160,22 +172,17 @@ class Connection(RequestHandler):
         return True
 
     def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
+        self, request: Any, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> Any:
         """The answer to what aiohttp's parser refused, and to a bug of ours. The connection ends with it."""
-        stats = self.connections.stats
         if status >= 500:
-            log.error("%s %s failed", request.method, cut(request.path), exc_info=exc)
+            log.error("%s %s failed", request.message.method, path_of(request.message), exc_info=exc)
             prepared = FAILED
         else:
-            stats.malformed += 1
+            self.connections.stats.malformed += 1
             prepared = _answer_to(exc)
             # The parser's own message may quote a header field, and with it a credential.
-            log.info("malformed request from %s: %s", request.remote, type(exc).__name__)
+            log.info("malformed request from %s: %s", self.peername, type(exc).__name__)
         return WireResponse(prepared, connection=self, started=time.monotonic(), is_last=True)
 
     def overdue(self, now: float, listen: Listen) -> str | None:
@@ -215,14 +222,15 @@ class Connections(web.Server):
 
     def __init__(
         self,
-        handler: Callable[[WireRequest], Awaitable[web.StreamResponse]],
+        handler: Callable[[WireRequest], Awaitable[WireResponse]],
         listen: Listen,
         *,
         stats: RequestStats,
         make_connection: Callable[..., Connection] = Connection,
     ) -> None:
         # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
-        super().__init__(handler, request_factory=_request, handler_cancellation=True)  # type: ignore[arg-type]
+        factory: Any = WireRequest
+        super().__init__(handler, request_factory=factory, handler_cancellation=True)  # type: ignore[arg-type]
         self.stats = stats
         self.lines = TimeLines()
         self.files = BodyFiles()
@@ -288,21 +296,17 @@ class Connections(web.Server):
         self.files.close()
 
 
-def _request(
-    message: RawRequestMessage,
-    payload: StreamReader,
-    protocol: RequestHandler,
-    writer: AbstractStreamWriter,
-    task: asyncio.Task[None],
-) -> WireRequest:
-    assert isinstance(protocol, Connection)
-    return WireRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
+def _receive_little(transport: Any) -> None:
+    """asyncio makes room for 256 KiB at each read; a request has hundreds of bytes."""
+    if hasattr(transport, "max_size"):
+        transport.max_size = RECEIVE
 
 
-def cut(text: str) -> str:
-    """A client's text for a log line: printable ASCII, bounded."""
-    shown = ascii(text[:FOREIGN_MAX])[1:-1]
-    return shown if len(text) <= FOREIGN_MAX else f"{shown}… ({len(text)} characters)"
+def path_of(message: RawRequestMessage) -> str:
+    """A request's path for a log line: printable ASCII, bounded, without the query."""
+    path = message.path.partition("?")[0]
+    shown = ascii(path[:PATH_SHOWN])[1:-1]
+    return shown if len(path) <= PATH_SHOWN else f"{shown}… ({len(path)} characters)"
 
 
 def _answer_to(exc: BaseException | None) -> Prepared:

@@ -10,19 +10,21 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from aiohttp import HttpVersion10, HttpVersion11, hdrs
+from aiohttp import HttpVersion10, HttpVersion11
+from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NONE_MATCH
 
 from specmux_aggregator.model import Prepared, Request
 from specmux_aggregator.wire import refusal
 
 if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
-    from multidict import CIMultiDictProxy
 
 Fields = tuple[str, str, str | None, str | None, str | None, str | None]
 """Method, target, Accept, Accept-Encoding, If-None-Match, If-Match: all that an answer can depend on."""
 
-HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~!$&'()*+,;=%]*)(?::[0-9]*)?\Z")
+VERSIONS: Final = (HttpVersion11, HttpVersion10)
+
+URI_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~!$&'()*+,;=%]*)(?::[0-9]*)?\Z")
 """uri-host [":" port] (RFC 9110 7.2); empty is allowed."""
 
 BAD_VERSION: Final = refusal(505, "HTTPVersionNotSupported", "this server speaks HTTP/1.0 and HTTP/1.1")
@@ -30,22 +32,22 @@ BAD_HOST: Final = refusal(400, "BadRequest", "the Host field is not a host")
 BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is not ASCII")
 BAD_EXPECTATION: Final = refusal(417, "ExpectationFailed", "only 100-continue can be expected")
 
+REFUSALS: Final = frozenset({BAD_VERSION, BAD_HOST, BAD_TARGET, BAD_EXPECTATION})
+
 
 def refused(message: RawRequestMessage) -> Prepared | None:
     """The answer to a message that must not reach the service; None for all others."""
-    if message.version not in (HttpVersion10, HttpVersion11):
+    headers = message.headers
+    if message.version not in VERSIONS:
         return BAD_VERSION
-    if not is_host(message.headers.get(hdrs.HOST, "")):
+    if not is_host(headers.get(HOST, "")):
         return BAD_HOST
     if not message.path.isascii():
         return BAD_TARGET
-    if message.version == HttpVersion11 and hdrs.EXPECT in message.headers:
-        # 100 (Continue) is never sent: no request body is ever needed, so the final answer can come at once
-        # (RFC 9110 10.1.1).
-        expected = message.headers.getall(hdrs.EXPECT)
-        if any(value.lower() != "100-continue" for value in expected):
-            return BAD_EXPECTATION
-    return None
+    # 100 (Continue) is never sent: no request body is ever needed, so the final answer can come at once. An
+    # expectation of HTTP/1.0 is ignored (RFC 9110 10.1.1).
+    expected = headers.getall(EXPECT, ()) if message.version == HttpVersion11 else ()
+    return BAD_EXPECTATION if any(value.lower() != "100-continue" for value in expected) else None
 
 
 def fields_of(message: RawRequestMessage) -> Fields:
@@ -55,14 +57,14 @@ def fields_of(message: RawRequestMessage) -> Fields:
         # RFC 9112 3.2.2: the absolute form must be understood. "*" and an authority have no path of ours.
         url = message.url
         target = f"{url.raw_path}?{url.raw_query_string}" if url.absolute and url.scheme else target
-    headers = message.headers
+    getall = message.headers.getall
     return (
         message.method,
         target,
-        _joined(headers, hdrs.ACCEPT),
-        _joined(headers, hdrs.ACCEPT_ENCODING),
-        _joined(headers, hdrs.IF_NONE_MATCH),
-        _joined(headers, hdrs.IF_MATCH),
+        _joined(getall(ACCEPT, None)),
+        _joined(getall(ACCEPT_ENCODING, None)),
+        _joined(getall(IF_NONE_MATCH, None)),
+        _joined(getall(IF_MATCH, None)),
     )
 
 
@@ -74,11 +76,10 @@ def request_of(fields: Fields) -> Request:
 
 @lru_cache(maxsize=256)
 def is_host(value: str) -> bool:
-    return len(value) <= 255 + 6 and HOST.match(value) is not None
+    return len(value) <= 255 + 6 and URI_HOST.match(value) is not None
 
 
-def _joined(headers: CIMultiDictProxy[str], name: str) -> str | None:
-    values = headers.getall(name, None)
+def _joined(values: list[str] | None) -> str | None:
     if values is None:
         return None
     value = values[0] if len(values) == 1 else ", ".join(values)

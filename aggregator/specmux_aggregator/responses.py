@@ -9,19 +9,19 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from aiohttp import HttpVersion10, web
+from aiohttp import HttpVersion10
 
 from specmux_aggregator.sending import SLICE, WHOLE_MAX
 
 if TYPE_CHECKING:
-    from aiohttp.abc import AbstractStreamWriter
-
-    from specmux_aggregator.connections import Connection
+    from specmux_aggregator.connections import Connection, WireRequest
     from specmux_aggregator.model import Prepared
 
 
-class WireResponse(web.StreamResponse):
-    """Writes one Prepared. ``sent`` bytes of its body have left before; then its head has, too."""
+class WireResponse:
+    """Writes one Prepared; has what aiohttp's connection asks of a response, and no more."""
+
+    __slots__ = ("_connection", "_is_last", "_prepared", "_sent", "_started")
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class WireResponse(web.StreamResponse):
         is_last: bool,
         sent: int | None = None,
     ) -> None:
-        super().__init__(status=prepared.status)
+        """``sent`` bytes of the body have left before, and the head with them. ``started``: monotonic."""
         self._prepared = prepared
         self._connection = connection
         self._started = started
@@ -43,39 +43,34 @@ class WireResponse(web.StreamResponse):
     def keep_alive(self) -> bool:
         return not self._is_last and not self._connection.is_drained
 
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Write everything: aiohttp calls this once, then ``write_eof``. Raises ConnectionError as aiohttp
-        does.
-        """
+    async def prepare(self, request: WireRequest) -> None:
+        """Write everything; aiohttp calls ``write_eof`` next. Raises ConnectionError, as aiohttp expects."""
+        stats = self._connection.connections.stats
         try:
             await self._write(request)
         except ConnectionError:
-            self._connection.connections.stats.disconnects += 1
+            stats.disconnects += 1
             raise
-        self._connection.connections.stats.observe(self._prepared, time.monotonic() - self._started)
-        return None
+        stats.observe(self._prepared, time.monotonic() - self._started)
 
-    async def write_eof(self, data: bytes = b"") -> None:
+    async def write_eof(self) -> None:
         """Nothing is left to write."""
 
-    async def _write(self, request: web.BaseRequest) -> None:
-        writer, body, connection = request.writer, self._prepared.body, self._connection
-        if self._sent is None and len(body) <= WHOLE_MAX:
-            await writer.write(b"".join((*self._head(request), body)))
-        else:
-            sent = self._sent
-            if sent is None:
-                await writer.write(b"".join((*self._head(request), memoryview(body)[:SLICE])))
-                sent = SLICE
-            while sent < len(body):
-                await writer.drain()
-                sent = connection.push(body, sent)
+    async def _write(self, request: WireRequest) -> None:
+        writer, body, sent = request.writer, self._prepared.body, self._sent
+        if sent is None:
+            whole = len(body) <= WHOLE_MAX
+            await writer.write(b"".join((*self._head(request), body if whole else memoryview(body)[:SLICE])))
+            sent = len(body) if whole else SLICE
+        while sent < len(body):
+            await writer.drain()
+            sent = self._connection.push(body, sent)
         await writer.drain()
 
-    def _head(self, request: web.BaseRequest) -> tuple[bytes, ...]:
+    def _head(self, request: WireRequest) -> tuple[bytes, ...]:
         lines = self._connection.connections.lines.end_of_head(self._prepared, time.monotonic())
         if self._is_last:
             return self._prepared.head, b"Connection: close\r\n", lines
-        if request.version == HttpVersion10:
+        if request.message.version == HttpVersion10:
             return self._prepared.head, b"Connection: keep-alive\r\n", lines
         return self._prepared.head, lines

@@ -20,10 +20,10 @@ from specmux_aggregator import canary
 from specmux_aggregator.accelerator import AcceleratedConnection
 from specmux_aggregator.answers import Answers
 from specmux_aggregator.certificates import Certificates
-from specmux_aggregator.connections import Connection, Connections, WireRequest, cut
+from specmux_aggregator.connections import Connection, Connections, WireRequest, path_of
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.request_stats import RequestStats
-from specmux_aggregator.requests import fields_of, refused, request_of
+from specmux_aggregator.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.responses import WireResponse
 
 if TYPE_CHECKING:
@@ -132,14 +132,14 @@ class HTTPServer:
         started = time.monotonic()
         self.stats.in_flight += 1
         try:
-            prepared = await self._answer(request.parsed, started)
+            prepared = await self._answer(request.message, started)
         except asyncio.CancelledError:
             self.stats.disconnects += 1
             raise
         finally:
             self.stats.in_flight -= 1
-        self._note(request, prepared, time.monotonic() - started)
-        closing = self._is_stopping or is_last(request.parsed, prepared)
+        self._note(request.message, prepared, time.monotonic() - started)
+        closing = self._is_stopping or is_last(request, prepared)
         return WireResponse(prepared, connection=connection, started=started, is_last=closing)
 
     async def _answer(self, message: RawRequestMessage, now: float) -> Prepared:
@@ -150,11 +150,11 @@ class HTTPServer:
         slot = self._answers.find(message, now)
         return await self._service.respond(request_of(fields_of(message))) if slot is None else slot.prepared
 
-    def _note(self, request: WireRequest, prepared: Prepared, seconds: float) -> None:
+    def _note(self, message: RawRequestMessage, prepared: Prepared, seconds: float) -> None:
         if prepared.status >= 500:
-            log.warning("%s %s: %d", request.method, cut(request.path), prepared.status)
+            log.warning("%s %s: %d", message.method, path_of(message), prepared.status)
         elif seconds > self._slow_request:
-            log.warning("%s %s: %d after %.3f s", request.method, cut(request.path), prepared.status, seconds)
+            log.warning("%s %s: %d after %.3f s", message.method, path_of(message), prepared.status, seconds)
 
     async def _watch_over(self, connections: Connections) -> None:
         listen = self._listen
@@ -177,12 +177,15 @@ def require_c_parser() -> None:
         )
 
 
-def is_last(message: RawRequestMessage, prepared: Prepared) -> bool:
+def is_last(request: WireRequest, prepared: Prepared) -> bool:
     """Whether the connection ends with this answer."""
-    if message.should_close or prepared.status in (400, 417, 505):
+    message = request.message
+    if message.should_close or prepared in REFUSALS:
         return True
     if message.upgrade or message.method == "CONNECT":
         # The parser stops at these, and drops what followed unless the protocol changes. It never does here.
         return True
+    if not request.has_body:
+        return False
     # The body of a request is dropped; one that is large or of unknown length is not worth the wait.
-    return message.chunked or int(message.headers.get(hdrs.CONTENT_LENGTH, "0")) > BODY_MAX
+    return message.chunked or int(message.headers[hdrs.CONTENT_LENGTH]) > BODY_MAX

@@ -38,7 +38,7 @@ def prepare(
     is_head: bool = False,
     is_immutable: bool = False,
     route: str = "other",
-    format: str = "none",  # noqa: A002 - the metric's label has this name
+    format: str = "none",
     good_until: float | None = None,
 ) -> Prepared:
     """One answer, ready but for its time lines.

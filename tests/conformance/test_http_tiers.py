@@ -57,6 +57,7 @@ CASES: dict[str, list[bytes]] = {
     "absolute form": [request("http://other/a?x=1"), request("http://other"), END],
     "absolute form, unknown scheme": [request("ftp://other/a"), END],
     "asterisk": [request("*", method="OPTIONS"), END],
+    "refused by the service": [request("/bad"), request("/bad"), request("/bad"), END],
     "POST with a body": [
         request(method="POST", body=b"", close=False)[:-2] + b"Content-Length: 3\r\n\r\nabc",
         END,
