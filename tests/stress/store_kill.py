@@ -38,8 +38,8 @@ def key(group_version: str, hash_: str) -> Key:
     return Key("https://one", "anonymous", group_version, hash_, "application/json")
 
 
-def body(group_version: str, hash_: str, size: int = 60_000) -> bytes:
-    """Its key says what it must be; half of it compresses."""
+def body(group_version: str, hash_: str, size: int = 64 * 938) -> bytes:
+    """Its key says what it must be; half of it compresses. ``size`` is a multiple of 64."""
     seed = hashlib.sha256(f"{group_version} {hash_}".encode()).digest()
     return b"".join(
         hashlib.sha256(seed + bytes([n % 256, n // 256])).digest() for n in range(size // 64)
