@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 IMMUTABLE = [("Cache-Control", "no-cache, private"), ("Cache-Control", "public, immutable")]
@@ -44,8 +44,6 @@ class Reply:
     headers: list[tuple[str, str]] = field(default_factory=list)
     length: int | None = None
     """Content-Length to claim; None for the true one."""
-
-
 
 
 class Server:
@@ -108,7 +106,9 @@ async def serving(answer: Any) -> AsyncIterator[Server]:
 
 
 def document(title: str, **more: Any) -> bytes:
-    return json.dumps({"openapi": "3.0.0", "info": {"title": title, "version": "1"}, "paths": {}, **more}).encode()
+    return json.dumps(
+        {"openapi": "3.0.0", "info": {"title": title, "version": "1"}, "paths": {}, **more}
+    ).encode()
 
 
 def hash_of(body: bytes) -> str:
@@ -116,7 +116,8 @@ def hash_of(body: bytes) -> str:
 
 
 class Reference:
-    """The answers of kube-apiserver (``with_root_etag``) or kube-aggregator, for documents that a test changes."""
+    """The answers of kube-apiserver (``with_root_etag``) or kube-aggregator, for documents that a test
+    changes."""
 
     def __init__(self, documents: dict[str, bytes], *, with_root_etag: bool = True, prefix: str = "") -> None:
         self.documents = documents
@@ -146,7 +147,9 @@ class Reference:
         body = self.root()
         if not self.with_root_etag:
             return Reply(
-                200, body, [("Cache-Control", "no-cache, private"), ("Content-Type", "text/plain; charset=utf-8")]
+                200,
+                body,
+                [("Cache-Control", "no-cache, private"), ("Content-Type", "text/plain; charset=utf-8")],
             )
         etag = f'"{hash_of(body)}"'
         if request.headers.get("if-none-match") == etag:
@@ -154,7 +157,9 @@ class Reference:
         return Reply(200, body, [("Content-Type", "application/json"), ("Etag", etag)])
 
     def _document(self, request: Request, path: str, body: bytes) -> Reply:
-        accepted = [item.partition(";")[0].strip() for item in request.headers.get("accept", "*/*").split(",")]
+        accepted = [
+            item.partition(";")[0].strip() for item in request.headers.get("accept", "*/*").split(",")
+        ]
         media = next((m for m in accepted if m in ("application/json", "*/*", PROTOBUF)), None)
         if media is None:
             return Reply(406, headers=[("Vary", "Accept")])

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     from .exchange import Obtained
 
 DECODED_TYPES: Final = (JSON, CBOR)
-CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
+NOT_PER_REQUEST: Final = frozenset(
+    {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
+)
+"""Fields that say who asks, which is the client's to say, and those that the cache itself decides on."""
 WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
 WAIT_MAX: Final = 2.0
@@ -229,14 +232,14 @@ class AsyncSchemaCache:
         """Any GET below /api, /apis or /openapi, by RFC 9111. Any status is a result; only 200 is ever
         stored.
 
-        Raises ValueError for a path elsewhere, and for headers that tell who asks: those are the client's.
+        Raises ValueError for a path elsewhere, and for headers that are not one request's to set.
         """
         target = self.server.target(path) if path.startswith("/") else None
         if target is None:
             raise ValueError("a path of this server below /api, /apis or /openapi")
         fields = fields_of(headers.items())
-        if not CREDENTIALS.isdisjoint(name for name, _ in fields):
-            raise ValueError("credentials go with the client, not with one request")
+        if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
+            raise ValueError("credentials go with the client; conditions and ranges are the cache's")
         _, exchange = self._open()
         obtained = await exchange.obtain(Wanted(without_hash(target), target, Rule.PLAIN, fields=fields))
         age, kept = self._age(obtained), obtained.entry.held.fields

@@ -72,7 +72,7 @@ def directives(fields: Fields) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for match in _DIRECTIVE.finditer(joined(fields, "cache-control") or ""):
         argument = match[2] or ""
-        if len(argument) >= 2 and argument.startswith('"'):
+        if len(argument) >= 2 and argument.startswith('"') and argument.endswith('"'):
             argument = re.sub(r"\\(.)", r"\1", argument[1:-1])
         found.setdefault(match[1].lower(), argument)
     return found

@@ -109,15 +109,18 @@ def may_stand_in(held: Held, rule: Rule, tolerance: Tolerance, *, now: float) ->
 
 
 def age_of(held: Held, *, now: float) -> float:
-    """Seconds (RFC 9111 4.2.3). Infinite when the clock has been set back since: freshness would never
-    end."""
+    """Seconds (RFC 9111 4.2.3). Infinite when it cannot be known, also when the clock has been set back
+    since: freshness would never end."""
     if now < held.received_at - CLOCK_SKEW:
         return float("inf")
     received = max(held.received_at, held.requested_at)
     date = http_date(first(held.fields, "date"))
     apparent = 0.0 if date is None else max(0.0, received - date)
-    # An Age in several members is no number; the first of several fields counts (RFC 9111 5.1).
-    given = seconds((first(held.fields, "age") or "").split(",")[0].strip()) or 0
+    # RFC 9111 5.1 would have an Age that is no number ignored, and of several the first taken; to ask costs
+    # less than to trust either.
+    given = seconds(joined(held.fields, "age") or "0")
+    if given is None:
+        return float("inf")
     corrected = given + max(0.0, received - held.requested_at)
     return max(apparent, corrected) + max(0.0, now - received)
 

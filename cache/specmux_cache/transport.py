@@ -7,6 +7,7 @@ unpacked.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 import zlib
 from typing import TYPE_CHECKING, Final
@@ -160,8 +161,8 @@ def _reason(error: Exception) -> str:
             return "the host name does not resolve"
         case aiohttp.ClientSSLError():
             return "no TLS connection"
-        case aiohttp.ClientOSError() | OSError() if error.strerror:
-            return error.strerror.lower()
+        case OSError() if error.errno is not None and error.errno > 0:
+            return os.strerror(error.errno).lower()
         case aiohttp.ServerDisconnectedError():
             return "it closed the connection before it answered"
         case _:

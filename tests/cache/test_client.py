@@ -1,0 +1,654 @@
+"""The client against servers that answer as the Go reference does, and as servers should not."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import cbor2
+import pytest
+
+from openapi_server import PROTOBUF, Reference, Reply, Request, Server, document, hash_of, serving
+from specmux_cache import AsyncSchemaCache, CacheOptions, Event, GroupVersionNotFound
+from specmux_cache.errors import (
+    BadAnswer,
+    MediaTypeRefused,
+    NotCached,
+    RequestError,
+    ServerUnreachable,
+    UnexpectedStatus,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+CORE, APPS = document("core"), document("apps")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@asynccontextmanager
+async def cached(server: Server, directory: Path | None, **options: Any) -> AsyncIterator[AsyncSchemaCache]:
+    extra = {name: options.pop(name) for name in ("clock", "headers", "on_event", "warn") if name in options}
+    async with AsyncSchemaCache(server.url, CacheOptions(directory=directory, **options), **extra) as cache:
+        yield cache
+
+
+def reference(**options: Any) -> Reference:
+    return Reference({"api/v1": CORE, "apis/apps/v1": APPS}, **options)
+
+
+def test_schema_when_asked_twice_transfers_the_document_once(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, tmp_path / "c") as cache:
+            first = await cache.schema("api/v1")
+            again = await cache.schema("api/v1")
+            assert (first.body, first.hash, first.etag) == (CORE, hash_of(CORE), f'"{hash_of(CORE)}"')
+            assert (first.from_cache, again.from_cache, again.stale, again.lossy) == (
+                False,
+                True,
+                False,
+                False,
+            )
+            assert again.digest == first.digest
+            assert len(server.seen("/openapi/v3/api/v1")) == 1
+
+    asyncio.run(main())
+
+
+def test_schema_when_another_client_comes_later_is_on_disk(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server:
+            async with cached(server, tmp_path / "c") as cache:
+                await cache.schema("apps/v1")
+            async with cached(server, tmp_path / "c") as cache:
+                assert (await cache.schema("apis/apps/v1")).from_cache
+                assert (await cache.paths()).from_cache
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("written", "key"), [("v1", "api/v1"), ("apps/v1", "apis/apps/v1"), ("api/v1", "api/v1")]
+)
+def test_schema_when_the_group_version_is_written_short(tmp_path, written, key):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, None) as cache:
+            assert (await cache.schema(written)).group_version == key
+
+    asyncio.run(main())
+
+
+def test_schema_when_the_etag_is_shared_between_formats_is_of_the_type_asked_for(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, tmp_path / "c") as cache:
+            for _ in range(2):
+                assert (await cache.schema("v1")).body == CORE
+                proto = await cache.schema("v1", media="protobuf")
+                assert (proto.body, proto.media_type) == (b"pb:" + CORE, PROTOBUF)
+
+    asyncio.run(main())
+
+
+def test_schema_when_the_document_has_no_hash_is_revalidated_per_media_type(tmp_path):
+    """Nothing held in this media type: no condition is sent, whatever ETag another format had."""
+
+    def answer(request: Request) -> Reply:
+        if request.path == "/openapi/v3":
+            return Reply(200, b'{"paths":{"apis":{"serverRelativeURL":"/openapi/v3/apis"}}}')
+        media = request.headers["accept"]
+        fields = [("Etag", '"shared"'), ("Content-Type", media)]
+        if "if-none-match" in request.headers:
+            return Reply(304, headers=[("Etag", '"shared"'), ("Content-Type", "application/json")])
+        return Reply(200, CORE if media == "application/json" else b"pb", fields)
+
+    async def main() -> None:
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            assert (await cache.schema("apis")).body == CORE
+            assert (await cache.schema("apis", media="protobuf")).body == b"pb"
+            again = await cache.schema("apis", media="protobuf")
+            assert (again.body, again.media_type, again.from_cache) == (b"pb", PROTOBUF, True)
+
+    asyncio.run(main())
+
+
+def test_paths_when_the_root_has_no_etag_and_is_text(tmp_path):
+    """kube-aggregator's root."""
+
+    async def main() -> None:
+        async with (
+            serving(reference(with_root_etag=False)) as server,
+            cached(server, tmp_path / "c") as cache,
+        ):
+            assert list((await cache.paths()).documents) == ["api/v1", "apis/apps/v1"]
+            assert not (await cache.paths()).from_cache
+            assert all("if-modified-since" not in request.headers for request in server.requests)
+
+    asyncio.run(main())
+
+
+def test_paths_when_asked_again_revalidates_unless_trusted(tmp_path):
+    clock = Clock()
+
+    async def main() -> None:
+        async with serving(reference()) as server:
+            async with cached(server, tmp_path / "c", clock=clock) as cache:
+                await cache.paths()
+                assert (await cache.paths()).from_cache
+                assert len(server.requests) == 2
+                assert "if-none-match" in server.requests[1].headers
+            async with cached(server, tmp_path / "c", clock=clock, root_ttl=5.0) as cache:
+                clock.now += 4
+                found = await cache.paths()
+                assert (found.from_cache, found.stale, found.age) == (True, False, 4)
+                assert len(server.requests) == 2
+                await cache.paths(refresh=True)
+                assert len(server.requests) == 3
+
+    asyncio.run(main())
+
+
+def test_paths_when_stale_is_served_at_once_and_revalidated_behind(tmp_path):
+    clock, backend = Clock(), reference()
+
+    async def main() -> None:
+        async with (
+            serving(backend) as server,
+            cached(server, tmp_path / "c", clock=clock, stale_while_revalidate=60.0) as cache,
+        ):
+            await cache.paths()
+            backend.documents["apis/new/v1"] = document("new")
+            clock.now += 30
+            found = await cache.paths()
+            assert (found.stale, "apis/new/v1" in found.documents) == (True, False)
+            for _ in range(500):
+                await asyncio.sleep(0.01)
+                if "apis/new/v1" in (await cache.paths()).documents:
+                    break
+            assert "apis/new/v1" in (await cache.paths()).documents
+
+    asyncio.run(main())
+
+
+def test_schema_when_the_hash_is_stale_follows_one_redirect_and_keeps_the_new_hash(tmp_path):
+    backend = reference()
+    events: list[Event] = []
+
+    async def main() -> None:
+        async with (
+            serving(backend) as server,
+            cached(server, tmp_path / "c", root_ttl=3600.0, on_event=events.append) as cache,
+        ):
+            await cache.paths()
+            backend.documents["api/v1"] = document("core 2")
+            schema = await cache.schema("v1")
+            assert schema.hash == hash_of(document("core 2"))
+            assert [request.query["hash"] for request in server.seen("/openapi/v3/api/v1")] == [
+                hash_of(CORE),
+                schema.hash,
+            ]
+            assert "redirected" in [event.kind for event in events]
+            await cache.schema("v1")
+            # The stale hash is asked for again, the document is not.
+            assert len(server.seen("/openapi/v3/api/v1")) == 3
+
+    asyncio.run(main())
+
+
+def test_schema_when_the_server_is_behind_a_prefix(tmp_path):
+    backend = reference(prefix="/clusters/a")
+
+    async def main() -> None:
+        async with serving(backend) as server:
+            options = CacheOptions(directory=tmp_path / "c", root_ttl=3600.0)
+            async with AsyncSchemaCache(f"{server.url}/clusters/a", options) as cache:
+                assert (await cache.schema("v1")).body == CORE
+                backend.documents["api/v1"] = document("core 2")
+                await cache.invalidate("v1")
+                # The reference redirects to its own path, which lacks the prefix (k/k#117463).
+                assert (await cache.schema("v1")).body == document("core 2")
+
+    asyncio.run(main())
+
+
+def test_schema_when_the_server_is_down_is_stale_and_says_so(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, tmp_path / "c") as cache:
+            await cache.schema("v1")
+            await server.stop()
+            schema = await cache.schema("v1")
+            assert (schema.body, schema.from_cache, schema.stale) == (CORE, True, True)
+            with pytest.raises(ServerUnreachable, match="refused"):
+                await cache.schema("apps/v1")
+
+    asyncio.run(main())
+
+
+def test_schema_when_stale_answers_are_not_wanted_fails_with_the_server(tmp_path):
+    async def main() -> None:
+        async with (
+            serving(reference()) as server,
+            cached(server, tmp_path / "c", stale_if_error=0.0) as cache,
+        ):
+            await cache.schema("v1")
+            await server.stop()
+            with pytest.raises(ServerUnreachable):
+                await cache.schema("v1")
+
+    asyncio.run(main())
+
+
+def test_schema_when_the_new_document_fails_gives_the_one_before(tmp_path):
+    backend = reference()
+
+    async def main() -> None:
+        def answer(request: Request) -> Reply:
+            if request.path == "/openapi/v3/api/v1" and len(server.seen(request.path)) > 1:
+                return Reply(503, headers=[("Retry-After", "1")])
+            return backend(request)
+
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            await cache.schema("v1")
+            backend.documents["api/v1"] = document("core 2")
+            schema = await cache.schema("v1")
+            assert (schema.body, schema.stale, schema.hash) == (CORE, True, hash_of(CORE))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_paths_when_the_server_refuses_us_nothing_stored_stands_in(tmp_path, status):
+    backend: Any = reference()
+
+    async def main() -> None:
+        async with serving(backend) as server, cached(server, tmp_path / "c") as cache:
+            await cache.paths()
+            server.answer = lambda _: Reply(status)
+            with pytest.raises(UnexpectedStatus) as caught:
+                await cache.paths()
+            assert caught.value.status == status
+
+    asyncio.run(main())
+
+
+def test_schema_when_offline_asks_nobody(tmp_path):
+    backend = reference()
+
+    async def main() -> None:
+        async with serving(backend) as server:
+            async with cached(server, tmp_path / "c") as cache:
+                await cache.schema("v1")
+                backend.documents["api/v1"] = document("core 2")
+                await cache.paths()
+            asked = len(server.requests)
+            async with cached(server, tmp_path / "c", offline=True) as cache:
+                schema = await cache.schema("v1")
+                # The root names a newer revision that was never fetched; the one before is better than none.
+                assert (schema.body, schema.stale) == (CORE, True)
+                with pytest.raises(NotCached):
+                    await cache.schema("apps/v1")
+                with pytest.raises(GroupVersionNotFound):
+                    await cache.schema("nope/v1")
+            assert len(server.requests) == asked
+
+    asyncio.run(main())
+
+
+def test_unknown_group_version_when_asked_again_is_remembered_for_a_while(tmp_path):
+    clock, backend = Clock(), reference()
+
+    async def main() -> None:
+        async with (
+            serving(backend) as server,
+            cached(server, tmp_path / "c", clock=clock, root_ttl=3600.0) as cache,
+        ):
+            await cache.paths()
+            for _ in range(3):
+                with pytest.raises(GroupVersionNotFound) as caught:
+                    await cache.schema("new/v1")
+            assert caught.value.group_version == "new/v1"
+            # The trusted root was asked for once more, then the answer was remembered.
+            assert len(server.seen("/openapi/v3")) == 2
+            backend.documents["apis/new/v1"] = document("new")
+            clock.now += 2.1
+            assert (await cache.schema("new/v1")).body == document("new")
+
+    asyncio.run(main())
+
+
+def test_wait_for_when_the_group_version_comes_later(tmp_path):
+    backend = reference()
+
+    async def main() -> None:
+        async with serving(backend) as server, cached(server, tmp_path / "c") as cache:
+            waiting = asyncio.create_task(cache.wait_for("new/v1", within=20.0))
+            while len(server.requests) < 2:
+                await asyncio.sleep(0.01)
+            backend.documents["apis/new/v1"] = document("new")
+            assert (await waiting).body == document("new")
+            with pytest.raises(GroupVersionNotFound):
+                await cache.wait_for("other/v1", within=0.0)
+
+    asyncio.run(main())
+
+
+def test_errors_when_they_pass_are_not_remembered(tmp_path):
+    backend: Any = reference()
+
+    async def main() -> None:
+        async with serving(lambda _: Reply(500)) as server, cached(server, tmp_path / "c") as cache:
+            with pytest.raises(UnexpectedStatus):
+                await cache.schema("v1")
+            server.answer = backend
+            assert (await cache.schema("v1")).body == CORE
+
+    asyncio.run(main())
+
+
+def test_schema_when_the_answer_is_empty_is_an_error(tmp_path):
+    """kube-openapi's handler3 answers 200 with nothing for a group-version it does not know."""
+    backend = reference()
+
+    async def main() -> None:
+        def answer(request: Request) -> Reply:
+            return backend(request) if request.path == "/openapi/v3" else Reply(200)
+
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            with pytest.raises(BadAnswer):
+                await cache.schema("v1")
+
+    asyncio.run(main())
+
+
+def test_spec_when_decoded_is_shared_and_read_only(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, tmp_path / "c") as cache:
+            spec = await cache.spec("v1")
+            assert spec is await cache.spec("v1")
+            with pytest.raises(TypeError):
+                spec["info"]["title"] = "changed"
+            own = copy.deepcopy(dict(spec))
+            own["info"]["title"] = "mine"
+            assert json.loads(json.dumps(spec))["info"]["title"] == "core"
+            assert (await cache.stats()).decoded == 1
+
+    asyncio.run(main())
+
+
+def negotiating(media: str, *, status: int = 406) -> Any:
+    """A server of CBOR, or one that answers it with a status whatever else is accepted."""
+    backend = reference()
+    body = b"\xd9\xd9\xf7" + cbor2.dumps(json.loads(CORE))
+
+    def answer(request: Request) -> Reply:
+        accept = request.headers.get("accept", "")
+        if request.path == "/openapi/v3" or "cbor" not in accept:
+            return backend(request)
+        if media == "cbor":
+            return Reply(200, body, [("Content-Type", "application/cbor"), ("Etag", '"c"')])
+        return Reply(status)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("allow", "prefer", "accept"),
+    [
+        (False, True, "application/json"),
+        (True, False, "application/json, application/cbor;q=0.9"),
+        (True, True, "application/cbor, application/json;q=0.9"),
+    ],
+)
+def test_accept_when_the_client_gates_are_set(tmp_path, allow, prefer, accept):
+    async def main() -> None:
+        async with (
+            serving(reference()) as server,
+            cached(server, tmp_path / "c", allow_cbor=allow, prefer_cbor=prefer) as cache,
+        ):
+            schema = await cache.schema("v1")
+            assert (schema.media_type, schema.body) == ("application/json", CORE)
+            assert server.requests[-1].headers["accept"] == accept
+            assert (await cache.schema("v1")).from_cache
+
+    asyncio.run(main())
+
+
+def test_spec_when_the_server_has_cbor(tmp_path):
+    async def main() -> None:
+        async with (
+            serving(negotiating("cbor")) as server,
+            cached(server, tmp_path / "c", allow_cbor=True, prefer_cbor=True) as cache,
+        ):
+            assert (await cache.schema("v1")).media_type == "application/cbor"
+            assert await cache.spec("v1") == json.loads(CORE)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", [406, 415])
+def test_refusal_when_a_server_has_no_cbor_is_remembered_for_the_document_and_ends(tmp_path, status):
+    clock = Clock()
+
+    async def main() -> None:
+        async with (
+            serving(negotiating("none", status=status)) as server,
+            cached(
+                server, tmp_path / "c", clock=clock, allow_cbor=True, prefer_cbor=True, refusal_ttl=600.0
+            ) as cache,
+        ):
+
+            async def accepted() -> list[str]:
+                await cache.invalidate("v1")
+                before = len(server.seen("/openapi/v3/api/v1"))
+                assert (await cache.schema("v1")).body == CORE
+                return [r.headers["accept"] for r in server.seen("/openapi/v3/api/v1")[before:]]
+
+            assert await accepted() == ["application/cbor, application/json;q=0.9", "application/json"]
+            assert await accepted() == ["application/json"]
+            # Another document is another target.
+            await cache.schema("apps/v1")
+            assert "cbor" in server.seen("/openapi/v3/apis/apps/v1")[0].headers["accept"]
+            clock.now += 601
+            assert await accepted() == ["application/cbor, application/json;q=0.9", "application/json"]
+
+    asyncio.run(main())
+
+
+def test_refusal_when_only_that_type_was_asked_for(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, tmp_path / "c") as cache:
+            for _ in range(2):
+                with pytest.raises(MediaTypeRefused):
+                    await cache.schema("v1", media="cbor")
+            assert len(server.seen("/openapi/v3/api/v1")) == 1
+
+    asyncio.run(main())
+
+
+def patched(group: str, version: str, kind: str, *parameters: str) -> dict[str, Any]:
+    gvk = {"group": group, "version": version, "kind": kind}
+    listed = [{"name": name, "in": "query"} for name in parameters]
+    return {f"/x/{kind}": {"patch": {"x-kubernetes-group-version-kind": gvk, "parameters": listed}}}
+
+
+def test_supports_when_asked_as_kubectl_asks(tmp_path):
+    paths = patched("", "v1", "Namespace", "fieldValidation") | patched("", "v1", "Binding", "dryRun")
+    backend = Reference({"api/v1": document("core", paths=paths)})
+
+    async def main() -> None:
+        async with serving(backend) as server, cached(server, tmp_path / "c") as cache:
+            assert await cache.supports("v1", "Namespace")
+            assert not await cache.supports("v1", "Binding", "fieldValidation")
+            assert not await cache.supports("v1", "List")
+            assert await cache.supports("example.com/v1", "Widget", is_custom=True)
+            with pytest.raises(GroupVersionNotFound):
+                await cache.supports("example.com/v1", "Widget")
+
+    asyncio.run(main())
+
+
+def test_prefetch_when_one_document_fails_stops_no_other(tmp_path):
+    backend = reference()
+
+    async def main() -> None:
+        def answer(request: Request) -> Reply:
+            return Reply(503) if request.path.endswith("/apps/v1") else backend(request)
+
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            done = await cache.prefetch()
+            assert (done.fetched, done.present, list(done.failed)) == (("api/v1",), (), ["apis/apps/v1"])
+            again = await cache.prefetch(["v1", "nope/v1"])
+            assert (again.fetched, again.present) == ((), ("v1",))
+            assert isinstance(again.failed["nope/v1"], GroupVersionNotFound)
+
+    asyncio.run(main())
+
+
+def test_merge_when_group_versions_are_named(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, tmp_path / "c") as cache:
+            merged = await cache.merge(["v1", "apps/v1"])
+            assert merged.document["openapi"] == "3.0.0"
+            assert not merged.renamed
+
+    asyncio.run(main())
+
+
+def test_partition_when_the_credentials_differ_shares_nothing_unless_named(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server:
+            for token, partition, expected in [
+                ("a", None, False),
+                ("a", None, True),
+                ("b", None, False),
+                ("b", "shared", False),
+                ("c", "shared", True),
+            ]:
+                headers = {"Authorization": f"Bearer secret-{token}"}
+                async with cached(server, tmp_path / "c", headers=headers, partition=partition) as cache:
+                    assert (await cache.schema("v1")).from_cache is expected
+        stored = b"".join(path.read_bytes() for path in (tmp_path / "c").rglob("*") if path.is_file())
+        assert b"secret-" not in stored
+
+    asyncio.run(main())
+
+
+def test_lossy_when_the_server_says_that_its_conversion_lost_something(tmp_path):
+    backend = reference()
+
+    async def main() -> None:
+        def answer(request: Request) -> Reply:
+            reply = backend(request)
+            return Reply(reply.status, reply.body, [*reply.headers, ("Specmux-Losses", "2")])
+
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            assert [(await cache.schema("v1")).lossy for _ in range(2)] == [True, True]
+
+    asyncio.run(main())
+
+
+def test_document_when_the_server_forbids_to_store_it(tmp_path):
+    backend = reference()
+
+    async def main() -> None:
+        def answer(request: Request) -> Reply:
+            reply = backend(request)
+            return Reply(reply.status, reply.body, [*reply.headers, ("Cache-Control", "no-store")])
+
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            assert [(await cache.schema("v1")).from_cache for _ in range(2)] == [False, False]
+            assert (await cache.stats()).store.entries == 0
+
+    asyncio.run(main())
+
+
+def test_bundle_when_carried_to_another_place_works_offline(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server:
+            async with cached(server, tmp_path / "a", headers={"Authorization": "Bearer x"}) as cache:
+                await cache.prefetch()
+                assert await cache.export(tmp_path / "bundle.zip") == 3
+            asked = len(server.requests)
+            async with cached(server, tmp_path / "b", offline=True) as cache:
+                assert await cache.import_(tmp_path / "bundle.zip") == 3
+                assert (await cache.schema("apps/v1")).body == APPS
+            assert len(server.requests) == asked
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "path", ["/metrics", "/api/../secrets", "openapi/v3", "http://evil.example/api", "//evil/api"]
+)
+def test_resource_when_its_path_is_not_for_this_cache(tmp_path, path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, None) as cache:
+            with pytest.raises(ValueError, match="path"):
+                await cache.resource(path)
+            assert not server.requests
+
+    asyncio.run(main())
+
+
+def test_resource_when_headers_would_tell_who_asks(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server, cached(server, None) as cache:
+            with pytest.raises(ValueError, match="credentials"):
+                await cache.resource("/apis", headers={"Authorization": "Bearer x"})
+
+    asyncio.run(main())
+
+
+def test_resource_when_it_varies_keeps_variants_apart(tmp_path):
+    def answer(request: Request) -> Reply:
+        accept = request.headers.get("accept", "none")
+        return Reply(200, accept.encode(), [("Vary", "Accept"), ("Cache-Control", "max-age=60")])
+
+    async def main() -> None:
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            for _ in range(2):
+                for accept in ("application/json", "application/json;as=APIGroupDiscoveryList"):
+                    found = await cache.resource("/apis", headers={"Accept": accept})
+                    assert found.body == accept.encode()
+            assert len(server.requests) == 2
+
+    asyncio.run(main())
+
+
+def test_resource_when_the_status_is_an_error_is_given_and_not_kept(tmp_path):
+    async def main() -> None:
+        reply = Reply(404, b"no", [("Cache-Control", "max-age=60")])
+        async with serving(lambda _: reply) as server, cached(server, tmp_path / "c") as cache:
+            assert [(await cache.resource("/api")).status for _ in range(2)] == [404, 404]
+            assert len(server.requests) == 2
+
+    asyncio.run(main())
+
+
+def test_calls_when_the_cache_is_not_open():
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="context manager"):
+            await AsyncSchemaCache("http://127.0.0.1:1").paths()
+
+    asyncio.run(main())
+
+
+def test_request_errors_when_shown_have_no_foreign_text(tmp_path):
+    async def main() -> None:
+        reply = Reply(500, b"secret from the server\x1b[31m")
+        async with serving(lambda _: reply) as server, cached(server, None) as cache:
+            with pytest.raises(RequestError) as caught:
+                await cache.paths()
+            assert "secret" not in str(caught.value)
+
+    asyncio.run(main())

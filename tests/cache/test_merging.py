@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shared_data import documents, load, shared
+from specmux_cache.merging import merge_documents
+
+
+def spec(paths=(), **schemas):
+    return {
+        "openapi": "3.0.0",
+        "paths": {path: {"get": {"r": {"$ref": f"#/components/schemas/{name}"}}} for path, name in paths},
+        "components": {"schemas": schemas},
+    }
+
+
+def to(name):
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def test_components_when_they_are_the_same_are_one():
+    merged = merge_documents({"a": spec(Foo={"type": "object"}), "b": spec(Foo={"type": "object"})})
+    assert list(merged.document["components"]["schemas"]) == ["Foo"]
+    assert (merged.renamed, merged.dropped) == ({}, {})
+
+
+def test_components_when_they_differ_are_renamed_with_what_refers_to_them():
+    merged = merge_documents(
+        {
+            "a": spec([("/a", "Foo")], Foo={"p": to("Bar")}, Bar={"type": "string"}),
+            "b": spec([("/b", "Foo")], Foo={"p": to("Bar")}, Bar={"type": "integer"}, Own={"p": to("Bar")}),
+        }
+    )
+    schemas = merged.document["components"]["schemas"]
+    # Foo says the same words in both, but of another Bar.
+    assert schemas == {
+        "Foo": {"p": to("Bar")},
+        "Bar": {"type": "string"},
+        "Foo_v2": {"p": to("Bar_v2")},
+        "Bar_v2": {"type": "integer"},
+        "Own": {"p": to("Bar_v2")},
+    }
+    assert merged.document["paths"]["/b"]["get"]["r"] == to("Foo_v2")
+    assert merged.renamed == {"b": {"schemas/Foo": "schemas/Foo_v2", "schemas/Bar": "schemas/Bar_v2"}}
+
+
+def test_components_when_a_third_document_agrees_with_the_second_share_its_name():
+    merged = merge_documents({"a": spec(Foo={"x": 1}), "b": spec(Foo={"x": 2}), "c": spec(Foo={"x": 2})})
+    assert merged.document["components"]["schemas"] == {"Foo": {"x": 1}, "Foo_v2": {"x": 2}}
+    assert merged.renamed["c"] == merged.renamed["b"]
+
+
+def test_components_when_the_new_name_is_taken_already():
+    merged = merge_documents({"a": spec(Foo={"x": 1}, Foo_v2={"x": 9}), "b": spec(Foo={"x": 2})})
+    assert merged.document["components"]["schemas"] == {
+        "Foo": {"x": 1},
+        "Foo_v2": {"x": 9},
+        "Foo_v3": {"x": 2},
+    }
+
+
+def test_components_when_they_refer_to_each_other():
+    def ring(kind):
+        return spec(A={"p": to("B")}, B={"p": to("A"), "type": kind})
+
+    merged = merge_documents({"a": ring("x"), "b": ring("y"), "c": ring("x")})
+    assert list(merged.renamed) == ["b"]
+    assert merged.document["components"]["schemas"]["A_v2"] == {"p": to("B_v2")}
+
+
+def test_operations_when_two_documents_have_them_differently_keep_the_first():
+    first, second = spec([("/p", "A")], A={"x": 1}), spec([("/p", "B")], B={"x": 2})
+    second["paths"]["/p"]["put"] = {"r": 1}
+    merged = merge_documents({"b": second, "a": first})
+    assert merged.document["paths"]["/p"] == {"get": {"r": to("A")}, "put": {"r": 1}}
+    assert merged.dropped == {"b": ("GET /p",)}
+
+
+@pytest.mark.parametrize("odd", [{}, {"paths": None, "components": []}, {"paths": {"/x": None}}])
+def test_documents_when_they_are_odd_do_no_harm(odd):
+    assert merge_documents({"a": odd}).document["paths"] == {}
+
+
+@shared
+def test_a_whole_release_when_merged_has_no_dangling_reference_and_one_result():
+    specs = {name: load(path) for name, path in documents("1.35").items()}
+    before = json.dumps(specs)
+    merged = merge_documents(specs)
+    text = json.dumps(merged.document)
+    assert json.dumps(specs) == before
+    assert text == json.dumps(merge_documents(dict(reversed(specs.items()))).document)
+    schemas = merged.document["components"]["schemas"]
+    referred = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert referred <= set(schemas)
+    assert sum(len(item) for item in merged.document["paths"].values()) >= max(
+        sum(len(item) for item in one["paths"].values()) for one in specs.values()
+    )
+    # Documents of one release agree about what they share.
+    assert not merged.renamed
+    assert not merged.dropped
