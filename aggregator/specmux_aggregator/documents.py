@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from specmux_aggregator.build import Checked, Encoded, Refused, check_native, encode
+from specmux_aggregator.build import Encoded, Refused, check_native, digest_of, encode
 from specmux_aggregator.content_codings import decoded, encoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
-from specmux_aggregator.model import BackendName, Cause, Coding, DocumentKey, Failure
+from specmux_aggregator.model import BackendName, Cause, Coding, DocumentKey, Failure, Hash
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.representations import Representations
 from specmux_aggregator.singleflight import SingleFlight
@@ -165,19 +165,16 @@ class Documents:
         )
         if not isinstance(payload, Payload):
             return payload
-        checked = await self._check(payload, key)
-        if isinstance(checked, Failure):
-            return checked
-        if not checked.is_proven and _contradicts(payload.etag, key):
-            return Moved(None)
-        return Coded(payload.coding, payload.body)
+        fault = await self._fault(payload, key)
+        return Coded(payload.coding, payload.body) if fault is None else fault
 
-    async def _check(self, payload: Payload, key: DocumentKey) -> Checked | Failure:
+    async def _fault(self, payload: Payload, key: DocumentKey) -> Failure | Moved | None:
+        """Why these bytes must not be served under this hash; None: they may."""
         if payload.coding is Coding.IDENTITY and len(payload.body) <= INLINE_MAX:
-            return check_native(payload.body, payload.coding, claimed=key.hash, limits=self._limits)
+            return fault_of(payload.body, payload.coding, payload.etag, key.hash, limits=self._limits)
         try:
             return await self._worker.run(
-                check_native, payload.body, payload.coding, claimed=key.hash, limits=self._limits
+                fault_of, payload.body, payload.coding, payload.etag, key.hash, limits=self._limits
             )
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
@@ -195,17 +192,23 @@ def _recode(source: Coded, coding: Coding, max_bytes: int) -> bytes:
     return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)
 
 
-def _contradicts(etag: str | None, key: DocumentKey) -> bool:
-    """Whether the entity tag is a hash of the asked one's kind, but another: the document changed, no
-    redirect came.
+def fault_of(
+    body: bytes, coding: Coding, etag: str | None, asked: Hash, *, limits: DocumentLimits
+) -> Failure | Moved | None:
+    """Why a document must not be served under the hash it was asked for by; None: it may.
 
-    Other tags say nothing: servers make them from whatever they like.
+    An entity tag of the hash's own kind settles it: equal, and the backend vouches for these bytes;
+    different, and the document changed without a redirect, unless the bytes themselves prove the hash
+    (SHA-512, as Kubernetes makes them). Other tags say nothing: servers make them from whatever they like.
     """
-    if etag is None:
-        return False
-    tag = etag.removeprefix("W/").strip('"')
-    is_same_kind = len(tag) == len(key.hash) and tag.isalnum() and len(tag) >= 32
-    return is_same_kind and tag.upper() != key.hash.upper()
+    checked = check_native(body, coding, limits=limits)
+    if isinstance(checked, Failure):
+        return checked
+    tag = (etag or "").removeprefix("W/").strip('"').upper()
+    is_same_kind = len(tag) == len(asked) >= 32 and tag.isalnum()
+    if is_same_kind and tag != asked.upper() and digest_of(body, coding, limits=limits) != asked.upper():
+        return Moved(None)
+    return None
 
 
 def _now() -> float:

@@ -99,9 +99,8 @@ async def _until_stopped(
 async def _follow(app: App, changes: AsyncIterator[Settings | InvalidConfig]) -> None:
     async for change in changes:
         if isinstance(change, InvalidConfig):
-            logger.error(
-                "the configuration was changed and is refused, the one before stays in force: %s", change
-            )
-            app.note_config(error=str(change))
+            fault = "; ".join(str(change).splitlines())
+            logger.error("the changed configuration is refused, the one before stays in force: %s", fault)
+            app.note_config(error=fault)
         else:
             await app.reconfigure(change)

@@ -85,7 +85,7 @@ class Worker:
         pool, self._pool = self._pool, None
         if pool is None:
             return
-        processes = list((pool._processes or {}).values())  # noqa: SLF001 - the executor has no way to stop one
+        processes = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
@@ -93,6 +93,8 @@ class Worker:
 
 def _begin() -> None:
     """First thing in a worker: when it ends is for the service to say, or for the service's own end."""
+    # Where there are not cores enough for all, the process that answers clients goes first.
+    os.nice(10)
     # Ctrl-C in a terminal reaches every process of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_service, daemon=True).start()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from specmux_aggregator.build import Built, build_swagger, check_native, hash_of
+from specmux_aggregator.build import Built, build_swagger, check_native
 from specmux_aggregator.content_codings import decoded, encoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload, Root
@@ -30,6 +30,7 @@ from specmux_aggregator.model import (
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.document import content_hash
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -156,14 +157,14 @@ class HTTPOrigin:
             case Payload(body, coding):
                 pass
         try:
-            checked = await self._worker.run(check_native, body, coding, claimed=None, limits=self._limits)
+            checked = await self._worker.run(check_native, body, coding, limits=self._limits)
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
         if isinstance(checked, Failure):
             return checked
         # These are the small documents beside group-versions (/openapi/v3/apis): cheap to unpack in place.
         plain = decoded(body, coding, max_bytes=self._limits.max_bytes)
-        offer = Offer(hash=hash_of(plain), provenance=Provenance.NATIVE, size=len(plain))
+        offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
         self._unhashed[group_version] = _Unhashed(offer, answer.etag)
         if known is not None and known.offer.hash == offer.hash:
             return known.offer, None

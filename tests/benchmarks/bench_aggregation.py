@@ -1,0 +1,251 @@
+"""What aggregation costs the service: run with ``python tests/benchmarks/bench_aggregation.py``.
+
+Rows: the event loop's lag while a 3.85 MB Swagger 2.0 document arrives under load, the root's latency meanwhile,
+the CPU of taking in the 36 documents of a release in all forms, the first fetch of a native document, and the
+memory that all of it holds. Needs the reference data beside the checkout, and wrk for the load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import aiohttp
+import orjson
+from fake_apiserver import FakeAPIServer, hash_of, serving
+from running_service import backend, directory, service
+from shared_data import DATA, documents, read
+
+from specmux_aggregator.model import Coding, Kind
+from specmux_aggregator.settings import Polling
+
+RELEASE = "1.35"
+CLIENTS = 64
+
+
+def native_documents() -> dict[str, bytes]:
+    """The documents as an apiserver sends them: without white space."""
+    return {key: orjson.dumps(orjson.loads(read(path))) for key, path in documents(RELEASE).items()}
+
+
+def cpu_seconds() -> float:
+    """Of this process and of its workers that have ended."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process has used (Linux); 0 when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    except FileNotFoundError:
+        return 0.0
+
+
+def workers() -> list[int]:
+    """Processes below this one, at any depth."""
+    found, parents = [], {os.getpid()}
+    listing = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
+    rows = [tuple(map(int, line.split())) for line in listing.splitlines()[1:]]
+    for _ in range(4):
+        for pid, parent in rows:
+            if parent in parents and pid not in parents:
+                parents.add(pid)
+                found.append(pid)
+    return found
+
+
+async def lag(samples: list[float], stop: asyncio.Event) -> None:
+    """How late a timer of 1 ms fires, in seconds."""
+    while not stop.is_set():
+        due = time.perf_counter() + 0.001
+        await asyncio.sleep(0.001)
+        samples.append(time.perf_counter() - due)
+
+
+def start_load(url: str, seconds: int) -> subprocess.Popen[str]:
+    command = ["wrk", "-t1", f"-c{CLIENTS}", f"-d{seconds}s", "--latency", url]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def p99_of(load: subprocess.Popen[str]) -> str:
+    output, _ = load.communicate(timeout=60)
+    return next((line.split()[1] for line in output.splitlines() if line.strip().startswith("99%")), "?")
+
+
+async def lag_while_converting() -> None:
+    old = FakeAPIServer(None, None)
+    swagger = read(DATA / "k8s-pairs" / RELEASE / "v2" / "swagger.json.gz")
+    polling = Polling(interval=0.2)
+    with separate_server(old, swagger) as (url, change):
+        async with service(backend("old", url, kind=Kind.V2), polling=polling) as client:
+            await client.ready()
+            await client.get("/openapi/v3")
+            stop, samples = asyncio.Event(), []
+            probe = asyncio.create_task(lag(samples, stop))
+            load = start_load(client.base + "/openapi/v3", 4)
+            await asyncio.sleep(4.5)
+            idle, idle_p99 = list(samples), p99_of(load)
+            samples.clear()
+            load = start_load(client.base + "/openapi/v3", 4)
+            await asyncio.sleep(0.5)
+            changes = 0
+            for number in range(3):
+                generation = client.app.publisher.current.generation
+                change(f"{number}")
+                await client.until(lambda g=generation: client.app.publisher.current.generation > g)  # type: ignore[misc]
+                changes += 1
+            await asyncio.sleep(2.5)
+            busy, busy_p99 = list(samples), p99_of(load)
+            stop.set()
+            await probe
+    for name, found, p99 in (("load alone", idle, idle_p99), (f"with {changes} conversions", busy, busy_p99)):
+        found.sort()
+        print(
+            f"  {name:<22} lag p50 {statistics.median(found) * 1e3:6.2f} ms   "
+            f"p99 {found[int(len(found) * 0.99)] * 1e3:6.2f} ms   max {found[-1] * 1e3:6.2f} ms   root p99 {p99}"
+        )
+
+
+@contextmanager
+def separate_server(_: FakeAPIServer, swagger: bytes) -> Iterator[tuple[str, object]]:
+    """A v2-only apiserver in a process of its own; the function changes its document a little."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "swagger.json"
+        path.write_bytes(swagger)
+        process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+
+        def change(note: str) -> None:
+            document = orjson.loads(swagger)
+            for definition in list(document["definitions"].values())[: 1 + len(note)]:
+                definition["description"] = f"changed {note} {time.time()}"
+            temporary = path.with_suffix(".new")
+            temporary.write_bytes(orjson.dumps(document))
+            temporary.rename(path)
+
+        try:
+            yield f"http://127.0.0.1:{port}", change
+        finally:
+            process.kill()
+            process.wait()
+
+
+def serve_file(path: Path) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # noqa: N802 - the name http.server asks for
+            if self.path != "/openapi/v2":
+                self.send_error(404)
+                return
+            body = path.read_bytes()
+            etag = f'"{hash_of(body)[:32]}"'
+            fresh = self.headers.get("If-None-Match") == etag
+            self.send_response(304 if fresh else 200)
+            self.send_header("ETag", etag)
+            if not fresh:
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if not fresh:
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_address[1], flush=True)
+    threading.Timer(120, server.shutdown).start()
+    server.serve_forever()
+
+
+async def ingest() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for key, body in native_documents().items():
+            path = folder / f"{key}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(body)
+        before = cpu_seconds()
+        async with service(directory("release", folder)) as client:
+            await client.ready()
+            built = cpu_seconds() - before + sum(map(cpu_of, workers()))
+            forms = 0
+            for url in (await client.paths()).values():
+                for accept in ("application/json", "application/cbor", PROTOBUF):
+                    for coding in Coding:
+                        status, _, _ = await client.get(url, Accept=accept, Accept_Encoding=coding.value)
+                        assert status == 200
+                        forms += 1
+            spent = cpu_seconds() - before + sum(map(cpu_of, workers()))
+            usage = client.app.service._representations.usage()
+            resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        print(f"  36 documents read, checked and published: {built:.2f} s CPU, the worker's start included")
+        print(f"  {forms} forms of 36 documents: {spent:.2f} s CPU, workers' start and the client included")
+        print(f"  {usage.bytes / 2**20:.1f} MiB of forms held; this process, client and all: {resident / 2**20:.0f} MiB")
+
+
+PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+
+
+async def first_fetch() -> None:
+    """Each document once through the proxy, and once more from memory; the backend is in this process too."""
+    found = {key: body for key, body in native_documents().items() if 30_000 < len(body) < 90_000}
+    origin = FakeAPIServer(found)
+    async with serving(origin), service(backend("native", origin.url)) as client:
+        await client.ready()
+        paths = await client.paths()
+        timings: dict[str, list[float]] = {"straight from the backend": [], "first": [], "again": []}
+        async with aiohttp.ClientSession() as session:
+            for url in paths.values():
+                for name, base in (
+                    ("straight from the backend", origin.url),
+                    ("first", client.base),
+                    ("again", client.base),
+                ):
+                    started = time.process_time()
+                    async with session.get(base + url, headers={"Accept-Encoding": "identity"}) as response:
+                        await response.read()
+                    timings[name].append(time.process_time() - started)
+    mean_size = statistics.mean(map(len, found.values())) / 1024
+    for name, values in timings.items():
+        print(f"  {name:<26} {statistics.median(values) * 1e6:7.0f} µs CPU of client, backend and service together")
+    print(f"  ({len(found)} documents of {mean_size:.0f} KB on average)")
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--serve"]:
+        serve_file(Path(sys.argv[2]))
+        return
+    if not DATA.is_dir():
+        sys.exit("no reference data beside the checkout")
+    print("taking in a release (bar: 1 s CPU)")
+    asyncio.run(ingest())
+    print("first fetch of a native document")
+    asyncio.run(first_fetch())
+    if shutil.which("wrk") is None:
+        print("no wrk on this machine: the loop's lag under load is not measured")
+        return
+    print(f"a 3.85 MB Swagger 2.0 document arrives while {CLIENTS} clients load the root (bar: 10 ms)")
+    asyncio.run(lag_while_converting())
+
+
+if __name__ == "__main__":
+    main()
