@@ -64,6 +64,13 @@ def parse_yaml_stream(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     return tuple(documents)
 
 
+def is_plain_text(text: str) -> bool:
+    """Whether an unquoted scalar of this text is that string."""
+    return not (
+        text in _WORDS or _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text) or _NO_NUMBER.fullmatch(text)
+    )
+
+
 def _events(data: bytes) -> Iterator[yaml.Event]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

@@ -34,7 +34,7 @@ FOLDERS = [
 
 REFUSED = {
     "v2-other/connexion/tests/fixtures/invalid_schema/swagger.yaml": "/paths/~1foobar/post",
-    "v2-other/connexion/tests/fixtures/simple/swagger.yaml.gz": "/paths/~1parameters-in-root-path/get/responses",
+    "v2-other/connexion/tests/fixtures/simple/swagger.yaml.gz": "/paths/~1parameters-in-root-path/get/responses",  # noqa: E501
     "v2-other/gnostic/errors/petstore-badproperties.yaml": "/paths/~1pets/post/tags",
     "v2-other/gnostic/errors/petstore-missingversion.yaml": "",
 }

@@ -1,0 +1,170 @@
+"""``specmux convert``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import click
+import orjson
+
+from specmux_aggregator.commands.document_files import (
+    STDIN,
+    Refused,
+    document_files,
+    file_of,
+    read_file,
+    refusals,
+    reported_refusals,
+    write_file,
+    write_out,
+)
+from specmux_aggregator.commands.progress import progress
+from specmux_converters import codecs, media_types
+from specmux_converters.conversion import convert as convert_documents
+from specmux_converters.conversion import convert_whole
+from specmux_converters.document import Document, canonical
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.losses import Loss
+from specmux_converters.recognise import Kind, recognise
+from specmux_converters.swagger2.source import Profile
+from specmux_converters.yaml_output import to_yaml
+
+LOSSES: Final = 3
+"""Exit code for losses under --strict."""
+
+
+Encode: TypeAlias = Callable[[Document, codecs.Fragments], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How documents are written. ``canonical`` is for documents we made, ``as_is`` keeps the key order."""
+
+    suffix: str
+    is_text: bool
+    canonical: Encode
+    as_is: Encode
+
+
+def _codec(media_type: media_types.MediaType) -> Encode:
+    return lambda document, fragments: codecs.encode(document, media_type, fragments=fragments)
+
+
+def _yaml(document: Document, _: codecs.Fragments) -> bytes:
+    return to_yaml(document)
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "json": Format(".json", True, lambda document, _: canonical(document), _codec(media_types.JSON)),
+    "yaml": Format(".yaml", True, _yaml, _yaml),
+    "pb": Format(".pb", False, _codec(media_types.PROTOBUF), _codec(media_types.PROTOBUF)),
+    "cbor": Format(".cbor", False, _codec(media_types.CBOR), _codec(media_types.CBOR)),
+}
+
+
+@click.command()
+@click.argument("source", metavar="FILE|DIR|-", type=click.Path(path_type=Path, exists=True, allow_dash=True))
+@click.option("--profile", type=click.Choice(["kubernetes", "oas"]), default="kubernetes", show_default=True)
+@click.option(
+    "--split",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="One file per group-version.",
+)
+@click.option("--to", "form", type=click.Choice(list(FORMATS)), default="json", show_default=True)
+@click.option(
+    "--losses", "report", type=click.Choice(["text", "json"]), help="List every loss on standard error."
+)
+@click.option("--strict", is_flag=True, help="Write nothing and exit with 3 when something would be lost.")
+def convert(
+    source: Path, profile: Profile, split: Path | None, form: str, report: str | None, strict: bool
+) -> None:
+    """Convert a document to OpenAPI v3, whatever it is: Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI v3
+    in any encoding, which is only encoded anew.
+
+    Without --split one document is written to standard output, else DIR/apis/apps/v1.json and so on. What
+    cannot be carried over is reported on standard error.
+
+    Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict.
+    """
+    with reported_refusals(), progress("converting"):
+        result = _converted(source, profile, is_split=split is not None)
+        _report(result.losses, report)
+        if strict and result.losses:
+            raise click.exceptions.Exit(LOSSES)
+        _write(result, FORMATS[form], source, split)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """``documents`` has one entry without a key unless they were split."""
+
+    documents: Mapping[GroupVersion | None, Document]
+    losses: Sequence[Loss] = ()
+    is_ours: bool = True
+
+
+def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
+    """Raises Refused."""
+    paths = document_files(source) if source != STDIN and source.is_dir() else (source,)
+    if len(paths) > 1:
+        raise Refused(source, "several documents; convert them one by one, or merge them")
+    with refusals(paths[0]):
+        found = recognise(read_file(paths[0]))
+        match found.kind:
+            case Kind.SWAGGER_2 if is_split:
+                conversion = convert_documents(found.documents[0], profile=profile)
+                return _Result(dict(conversion.documents.items()), conversion.losses)
+            case Kind.SWAGGER_2:
+                whole = convert_whole(found.documents[0], profile=profile)
+                return _Result({None: whole.document}, whole.losses)
+            case Kind.OPENAPI_3:
+                document = found.documents[0]
+                key = _only_group_version(document) if is_split else None
+                return _Result({key: document}, is_ours=False)
+            case Kind.CRDS:
+                raise Refused(paths[0], "CustomResourceDefinitions, which are no specification")
+
+
+def _only_group_version(document: Document) -> GroupVersion:
+    keys = {group_version_of(path) for path in document.get("paths") or ()}
+    if len(keys) != 1 or None in keys:
+        raise Refused(
+            "--split", "an OpenAPI v3 document is not split: it must have the paths of one group-version"
+        )
+    (key,) = keys
+    return GroupVersion(str(key))
+
+
+def _report(losses: Sequence[Loss], form: str | None) -> None:
+    """All of them in the asked form, or how many there are of each kind."""
+    match form:
+        case "json":
+            click.echo(orjson.dumps([asdict(loss) for loss in losses]), err=True)
+        case "text":
+            for loss in losses:
+                click.echo(
+                    f"{cut(loss.pointer) or '(document)'}: {cut(loss.construct)}: {loss.reason}", err=True
+                )
+        case _ if losses:
+            kinds = Counter(loss.construct for loss in losses)
+            listed = ", ".join(f"{count} × {cut(kind)}" for kind, count in kinds.most_common(5))
+            more = f" and {len(kinds) - 5} other kinds" if len(kinds) > 5 else ""
+            click.echo(f"{len(losses)} losses: {listed}{more} (--losses text lists them)", err=True)
+
+
+def _write(result: _Result, form: Format, source: Path, split: Path | None) -> None:
+    encode = form.canonical if result.is_ours else form.as_is
+    fragments = codecs.Fragments()
+    for key, document in result.documents.items():
+        with refusals(key or source):
+            data = encode(document, fragments)
+        if split is None or key is None:
+            write_out(data, is_text=form.is_text)
+        else:
+            write_file(file_of(split, key, form.suffix), data)

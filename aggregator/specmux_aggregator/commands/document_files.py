@@ -1,0 +1,101 @@
+"""The files that commands read documents from and write them to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import click
+
+from specmux_aggregator.commands.exits import RUNTIME
+from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.errors import SpecmuxError
+from specmux_aggregator.file_names import is_document_name
+from specmux_aggregator.model import Coding
+from specmux_converters.document import DEFAULT_LIMITS
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.group_versions import GroupVersion
+
+STDIN: Final = Path("-")
+
+_GZIP: Final = b"\x1f\x8b"
+_IN_NAMES: Final = "!$&'()+,;=@{}"
+
+
+class Refused(SpecmuxError):
+    """A file or an answer that cannot be read, converted or written. ``where`` names it."""
+
+    def __init__(self, where: object, reason: object) -> None:
+        super().__init__(f"{cut(str(where))}: {reason}")
+
+
+@contextmanager
+def refusals(where: object) -> Iterator[None]:
+    """Turns what can go wrong with one file into Refused."""
+    try:
+        yield
+    except (ConverterError, BadCoding, TooLarge) as error:
+        raise Refused(where, error) from error
+    except OSError as error:
+        raise Refused(where, error.strerror or "cannot be used") from error
+
+
+@contextmanager
+def reported_refusals() -> Iterator[None]:
+    """Inside a click command: Refused ends the process with its message and code 1."""
+    try:
+        yield
+    except Refused as error:
+        click.echo(f"Error: {error}", err=True)
+        raise click.exceptions.Exit(RUNTIME) from error
+
+
+def read_file(path: Path) -> bytes:
+    """The file's bytes, or those of standard input for ``-``, unpacked when gzipped. Raises Refused."""
+    with refusals(path):
+        most = DEFAULT_LIMITS.max_bytes
+        if path == STDIN:
+            data = sys.stdin.buffer.read(most + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(most + 1)
+        if len(data) > most:
+            raise TooLarge(f"more than {most} bytes")
+        return decoded(data, Coding.GZIP, max_bytes=most) if data.startswith(_GZIP) else data
+
+
+def document_files(folder: Path) -> tuple[Path, ...]:
+    """The documents below a folder, told by their names, sorted. Raises Refused when there is none."""
+    with refusals(folder):
+        found = sorted(path for path in folder.rglob("*") if is_document_name(path.name) and path.is_file())
+    if not found:
+        raise Refused(folder, "no documents in it")
+    return tuple(found)
+
+
+def file_of(folder: Path, group_version: GroupVersion, suffix: str) -> Path:
+    """``folder/apis/apps/v1.json``. Keys come from foreign documents: none leads out of the folder."""
+    segments = [quote(segment, safe=_IN_NAMES) for segment in group_version.split("/")]
+    safe = [segment.replace(".", "%2E") if segment.strip(".") == "" else segment for segment in segments]
+    *parents, last = safe
+    return folder.joinpath(*parents, f"{last}{suffix}")
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Makes the folders above it too. Raises Refused."""
+    with refusals(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def write_out(data: bytes, *, is_text: bool) -> None:
+    """To standard output, exactly these bytes; on a terminal a text ends its line."""
+    out = sys.stdout.buffer
+    out.write(data)
+    if is_text and out.isatty() and not data.endswith(b"\n"):
+        out.write(b"\n")
+    out.flush()

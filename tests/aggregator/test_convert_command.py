@@ -1,0 +1,214 @@
+"""``specmux convert`` as users run it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from shared_data import DATA, documents, files, read, shared
+from specmux_aggregator.commands.convert import convert
+from specmux_aggregator.commands.document_files import file_of
+from specmux_aggregator.commands.progress import progress
+from specmux_converters import codecs, media_types
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.yaml_output import to_yaml
+
+OK = {"200": {"description": "OK", "schema": {"$ref": "#/definitions/A"}}}
+SWAGGER: dict[str, Any] = {
+    "swagger": "2.0",
+    "info": {"title": "t", "version": "1"},
+    "definitions": {"A": {"type": "string", "enum": ["on", "=", "0e0", "x"]}, "Unused": {}},
+    "paths": {"/api/v1/a": {"get": {"responses": OK}}, "/apis/apps/v1/": {"get": {"responses": OK}}},
+}
+LOSSY = {**SWAGGER, "security": [{"k": []}]}
+OPENAPI = {"paths": {"/apis/apps/v1/": {}}, "openapi": "3.0.0", "info": {"version": "1", "title": "t"}}
+
+
+def run(*arguments: Any, stdin: bytes = b"") -> Result:
+    return CliRunner().invoke(convert, [str(each) for each in arguments], input=stdin)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "swagger.json"
+    path.write_bytes(orjson.dumps(SWAGGER))
+    return path
+
+
+def test_one_document_on_standard_output(path: Path) -> None:
+    result = run(path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    document = orjson.loads(result.stdout_bytes)
+    assert document["openapi"] == "3.0.0"
+    assert document["components"]["schemas"].keys() == {"A", "Unused"}
+    assert result.stdout_bytes == orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def test_profile(path: Path) -> None:
+    assert orjson.loads(run(path, "--profile", "oas").stdout_bytes)["openapi"] == "3.0.3"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        orjson.dumps(SWAGGER),
+        gzip.compress(orjson.dumps(SWAGGER)),
+        to_yaml(SWAGGER),
+        orjson.dumps(SWAGGER, option=orjson.OPT_INDENT_2),
+    ],
+)
+def test_input_is_recognised_on_standard_input(path: Path, data: bytes) -> None:
+    assert run("-", stdin=data).stdout_bytes == run(path).stdout_bytes
+
+
+@pytest.mark.parametrize(
+    ("form", "suffix"), [("json", ".json"), ("yaml", ".yaml"), ("pb", ".pb"), ("cbor", ".cbor")]
+)
+def test_split_writes_a_file_for_each_group_version(
+    path: Path, tmp_path: Path, form: str, suffix: str
+) -> None:
+    result = run(path, "--split", tmp_path / "out", "--to", form)
+    assert (result.exit_code, result.stdout) == (0, "")
+    written = {
+        str(each.relative_to(tmp_path / "out")) for each in (tmp_path / "out").rglob("*") if each.is_file()
+    }
+    assert written == {f"api/v1{suffix}", f"apis/apps/v1{suffix}"}
+    again = run(tmp_path / "out" / f"apis/apps/v1{suffix}")
+    assert orjson.loads(again.stdout_bytes)["components"]["schemas"].keys() == {"A"}
+
+
+def test_yaml_means_the_same_to_readers_of_1_1_and_1_2(path: Path) -> None:
+    text = run(path, "--to", "yaml").stdout_bytes
+    assert yaml.safe_load(text) == orjson.loads(run(path).stdout_bytes)
+    assert b'"0e0"' in text
+    assert b"&" not in text
+    assert run("-", stdin=text).stdout_bytes == orjson.dumps(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("media_type", [media_types.JSON, media_types.CBOR, media_types.PROTOBUF])
+def test_openapi_is_passed_through_to_the_encoder(media_type: media_types.MediaType) -> None:
+    result = run("-", "--to", "json", stdin=codecs.encode(OPENAPI, media_type))
+    assert result.exit_code == 0
+    assert orjson.loads(result.stdout_bytes) == OPENAPI
+
+
+def test_openapi_keeps_its_key_order_and_its_name(tmp_path: Path) -> None:
+    assert run("-", stdin=orjson.dumps(OPENAPI)).stdout_bytes == orjson.dumps(OPENAPI)
+    assert run("-", "--split", tmp_path, stdin=orjson.dumps(OPENAPI)).exit_code == 0
+    assert (tmp_path / "apis/apps/v1.json").read_bytes() == orjson.dumps(OPENAPI)
+    several = {**OPENAPI, "paths": {"/api/v1/": {}, "/version/": {}}}
+    assert run("-", "--split", tmp_path, stdin=orjson.dumps(several)).exit_code == 1
+
+
+def test_losses_are_counted_listed_and_dumped() -> None:
+    data = orjson.dumps(LOSSY)
+    assert run("-", stdin=data).stderr == "1 losses: 1 × security (--losses text lists them)\n"
+    listed = run("-", "--losses", "text", stdin=data).stderr
+    assert listed.startswith("/security: security: ")
+    dumped = json.loads(run("-", "--losses", "json", stdin=data).stderr)
+    assert [(each["pointer"], each["construct"]) for each in dumped] == [("/security", "security")]
+    assert json.loads(run("-", "--losses", "json", stdin=orjson.dumps(SWAGGER)).stderr) == []
+
+
+def test_strict_writes_nothing_when_something_is_lost(tmp_path: Path) -> None:
+    result = run("-", "--strict", "--split", tmp_path / "out", stdin=orjson.dumps(LOSSY))
+    assert result.exit_code == 3
+    assert not (tmp_path / "out").exists()
+    assert run("-", "--strict", stdin=orjson.dumps(SWAGGER)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "0 documents"),
+        (b'{"swagger": "2.0", "paths": {"/a": []}}', "/paths/~1a: a path item object is required"),
+        (b'{"swagger": "2.0", "a": 1, "a": 2}', "/a: the key is there twice"),
+        (b"\x1f\x8b\x08cut", "gzip"),
+        (b"kind: CustomResourceDefinition", "CustomResourceDefinitions"),
+        (b"\xff\xfe\x00", ""),
+    ],
+)
+def test_refused(data: bytes, words: str) -> None:
+    result = run("-", stdin=data)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: -: ")
+    assert words in result.stderr
+
+
+def test_folder_with_one_document(path: Path) -> None:
+    assert run(path.parent).stdout_bytes == run(path).stdout_bytes
+    (path.parent / "other.json").write_text("{}")
+    assert run(path.parent).exit_code == 1
+
+
+def test_usage() -> None:
+    assert run("/does/not/exist").exit_code == 2
+    assert run("-", "--to", "xml").exit_code == 2
+    assert run("-", "--profile", "other").exit_code == 2
+
+
+def test_file_that_cannot_be_written(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "api").write_text("in the way")
+    result = run(path, "--split", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "Error: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("apis/apps/v1", "apis/apps/v1.json"),
+        (".well-known/openid-configuration", ".well-known/openid-configuration.json"),
+        ("../../etc/passwd", "%2E%2E/%2E%2E/etc/passwd.json"),
+        ("a/./b", "a/%2E/b.json"),
+        ("a\x00b\\c:d", "a%00b%5Cc%3Ad.json"),
+    ],
+)
+def test_file_name_stays_in_the_folder(tmp_path: Path, key: str, name: str) -> None:
+    assert file_of(tmp_path, GroupVersion(key), ".json") == tmp_path / name
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_told_on_a_terminal_after_a_second_and_cleared() -> None:
+    slow, fast, pipe = Terminal(), Terminal(), io.StringIO()
+    with progress("converting", stream=slow):
+        time.sleep(1.2)
+    with progress("converting", stream=fast), progress("converting", stream=pipe):
+        pass
+    assert slow.getvalue() == "\rconverting … 1 s\r\x1b[K"
+    assert fast.getvalue() == pipe.getvalue() == ""
+
+
+@shared
+def test_release_is_split_into_its_documents(tmp_path: Path) -> None:
+    result = run(DATA / "k8s-pairs/1.35/v2/swagger.json.gz", "--split", tmp_path)
+    assert result.exit_code == 0
+    assert "1067 × operation schemes" in result.stderr
+    written = {str(path.relative_to(tmp_path)).removesuffix(".json") for path in tmp_path.rglob("*.json")}
+    assert written > set(documents("1.35"))
+    assert len(written) == 64
+
+
+@pytest.mark.parametrize("path", files(DATA / "openapi-v2-protobuf", "**/*.pb.gz"))
+def test_protobuf_of_an_old_apiserver(path: Path, tmp_path: Path) -> None:
+    result = run(path, "--split", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    pod = orjson.loads((tmp_path / "api/v1.json").read_bytes())["components"]["schemas"][
+        "io.k8s.api.core.v1.Pod"
+    ]
+    assert pod["x-kubernetes-group-version-kind"] == [{"group": "", "kind": "Pod", "version": "v1"}]
+    assert read(path)

@@ -1,0 +1,145 @@
+"""``specmux merge`` as users run it, against folders and a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from fake_apiserver import FakeAPIServer, document, swagger
+from specmux_aggregator.commands.merge import merge
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(merge, [str(each) for each in arguments])
+
+
+@contextlib.contextmanager
+def serving(server: FakeAPIServer) -> Iterator[FakeAPIServer]:
+    """On an event loop of its own, since the command brings its own too."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+def with_schema(key: str, title: str) -> bytes:
+    made = orjson.loads(document(key))
+    made["components"] = {"schemas": {"A": {"title": title}}}
+    return orjson.dumps(made)
+
+
+KEYS = ("api/v1", "apis/apps/v1", "apis/batch/v1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for key in KEYS[:2]:
+        path = tmp_path / "docs" / f"{key}.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(with_schema(key, "same"))
+    (tmp_path / "docs" / "apis__batch__v1_openapi.json").write_bytes(with_schema(KEYS[2], "other"))
+    return tmp_path / "docs"
+
+
+def test_folder(folder: Path) -> None:
+    result = run(folder)
+    assert result.exit_code == 0
+    merged = orjson.loads(result.stdout_bytes)
+    assert list(merged["paths"]) == [f"/{key}/things" for key in KEYS]
+    assert merged["components"]["schemas"] == {"A": {"title": "same"}, "A_v2": {"title": "other"}}
+    assert result.stderr == "apis/batch/v1: schemas A is A_v2\n"
+
+
+def test_output_file(folder: Path, tmp_path: Path) -> None:
+    result = run(folder, "-o", tmp_path / "new" / "merged.json")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (tmp_path / "new" / "merged.json").read_bytes() == run(folder).stdout_bytes
+
+
+def test_folder_with_swagger_and_yaml(tmp_path: Path) -> None:
+    (tmp_path / "swagger.json").write_bytes(swagger("api/v1"))
+    (tmp_path / "apps.yaml").write_text(
+        "openapi: 3.0.0\ninfo: {title: t, version: v}\npaths: {/apis/apps/v1/: {}}\n"
+    )
+    merged = orjson.loads(run(tmp_path).stdout_bytes)
+    assert merged["openapi"] == "3.0.0"
+    assert list(merged["paths"]) == ["/api/v1/things", "/apis/apps/v1/"]
+
+
+@pytest.mark.parametrize(
+    "contents", [{}, {"a.json": b"{"}, {"a.json": b"{}"}, {"a.yaml": b"kind: CustomResourceDefinition"}]
+)
+def test_folder_that_is_refused(tmp_path: Path, contents: dict[str, bytes]) -> None:
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    result = run(tmp_path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+
+
+def test_group_version_in_two_files_is_refused(folder: Path) -> None:
+    (folder / "swagger.json").write_bytes(swagger("api/v1"))
+    result = run(folder)
+    assert result.exit_code == 1
+    assert "another file has api/v1 too" in result.stderr
+
+
+def test_server_and_folder_give_the_same(folder: Path) -> None:
+    titles = ("same", "same", "other")
+    bodies = {key: with_schema(key, title) for key, title in zip(KEYS, titles, strict=True)}
+    with serving(FakeAPIServer(bodies)) as server:
+        assert run(server.url).stdout_bytes == run(folder).stdout_bytes
+        assert run(f"{server.url}/").exit_code == 0
+
+
+def test_server_that_speaks_v2_only_is_converted() -> None:
+    with serving(FakeAPIServer(None, swagger("apis/old/v1"))) as server:
+        merged = orjson.loads(run(server.url).stdout_bytes)
+    assert list(merged["paths"]) == ["/apis/old/v1/things"]
+
+
+def test_token_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    with serving(FakeAPIServer({"api/v1": document("api/v1")})) as server:
+        assert run(server.url, "--token-file", tmp_path / "token").exit_code == 0
+        assert all(headers["Authorization"] == "Bearer secret" for headers in server.headers)
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"paths": []}', b"[]"])
+def test_server_with_a_bad_document_is_refused(body: bytes) -> None:
+    with serving(FakeAPIServer({"api/v1": body})) as server:
+        result = run(server.url)
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_server_with_nothing_or_none_at_all_is_refused() -> None:
+    with serving(FakeAPIServer(None)) as server:
+        assert run(server.url).exit_code == 1
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        result = run(f"http://127.0.0.1:{closed.getsockname()[1]}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: http://127.0.0.1:")
+
+
+def test_usage() -> None:
+    assert run("/does/not/exist").exit_code == 2
+    assert run("http://user:secret@localhost").exit_code == 2
+    assert "secret" not in run("http://user:secret@localhost").output
+    assert run().exit_code == 2
