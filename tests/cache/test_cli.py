@@ -6,9 +6,9 @@ import zipfile
 
 import pytest
 from click.testing import CliRunner
+
 from openapi_server import Reference, Reply, document
 from openapi_thread import serving_in_thread
-
 from specmux_cache.cli import cache
 
 CORE = document("core")

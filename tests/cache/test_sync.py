@@ -5,9 +5,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from openapi_server import Reference, document
 from openapi_thread import serving_in_thread
-
 from specmux_cache import AsyncSchemaCache, CacheOptions, GroupVersionNotFound, SchemaCache
 
 CORE = document("core", paths={})
