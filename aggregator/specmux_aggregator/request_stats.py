@@ -100,7 +100,7 @@ class RequestStats:
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str, int, bool], Cell] = {}
         self.in_flight = 0
-        """Requests that wait for their answer, or for its last byte to be handed to the kernel."""
+        """Requests whose answer is being looked for."""
         self.connections = 0
         self.connections_refused = 0
         """Closed at once: the cap was reached."""

@@ -29,8 +29,6 @@ from specmux_aggregator.responses import WireResponse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aiohttp.http import RawRequestMessage
-
     from specmux_aggregator.model import Prepared
     from specmux_aggregator.service_protocol import Service
     from specmux_aggregator.settings import Listen
@@ -132,29 +130,32 @@ class HTTPServer:
         started = time.monotonic()
         self.stats.in_flight += 1
         try:
-            prepared = await self._answer(request.message, started)
+            prepared = await self._answer(request, started)
         except asyncio.CancelledError:
             self.stats.disconnects += 1
             raise
         finally:
             self.stats.in_flight -= 1
-        self._note(request.message, prepared, time.monotonic() - started)
         closing = self._is_stopping or is_last(request, prepared)
         return WireResponse(prepared, connection=connection, started=started, is_last=closing)
 
-    async def _answer(self, message: RawRequestMessage, now: float) -> Prepared:
-        prepared = refused(message)
-        if prepared is not None:
+    async def _answer(self, request: WireRequest, now: float) -> Prepared:
+        message = request.message
+        refusal = refused(message)
+        if refusal is not None:
             self.stats.malformed += 1
-            return prepared
+            log.info("malformed request from %s: %d", request.connection.peername, refusal.status)
+            return refusal
         slot = self._answers.find(message, now)
-        return await self._service.respond(request_of(fields_of(message))) if slot is None else slot.prepared
-
-    def _note(self, message: RawRequestMessage, prepared: Prepared, seconds: float) -> None:
+        if slot is not None:
+            return slot.prepared
+        prepared = await self._service.respond(request_of(fields_of(message)))
+        seconds = time.monotonic() - now
         if prepared.status >= 500:
             log.warning("%s %s: %d", message.method, path_of(message), prepared.status)
         elif seconds > self._slow_request:
             log.warning("%s %s: %d after %.3f s", message.method, path_of(message), prepared.status, seconds)
+        return prepared
 
     async def _watch_over(self, connections: Connections) -> None:
         listen = self._listen
