@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from specmux_aggregator.build import Encoded, Refused, check_native, digest_of, encode
+from specmux_aggregator.build import Encoded, Refused, check_native, encode
 from specmux_aggregator.content_codings import decoded, encoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
@@ -74,7 +74,7 @@ class Documents:
         self._limits = limits
         self._timed = timed
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
-        self._forms: SingleFlight[tuple[DocumentKey, MediaType, Coding], Obtained] = SingleFlight()
+        self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding], bytes] = SingleFlight()
         self._sources: SingleFlight[DocumentKey, Coded | Failure | Moved] = SingleFlight()
         self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Coded | Failure | Moved | Refused] = (
             SingleFlight()
@@ -85,30 +85,27 @@ class Documents:
         body = self._representations.get(key, media_type, coding)
         if body is not None:
             return body
-        return await self._forms.run((key, media_type, coding), lambda: self._make(key, media_type, coding))
+        source = self._held(key, media_type) or await self._sourced(key, media_type, coding)
+        if not isinstance(source, Coded):
+            return source
+        if source.coding is coding:
+            return source.body
+        return await self._recodings.run(
+            (key, media_type, coding), lambda: self._recode(source, key, media_type, coding)
+        )
 
     async def close(self) -> None:
-        for flights in (self._forms, self._encodings, self._sources):
+        for flights in (self._recodings, self._encodings, self._sources):
             await flights.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _make(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
-        source = self._held(key, media_type)
-        if source is None:
-            if media_type == JSON:
-                made: Coded | Failure | Moved | Refused = await self._sources.run(
-                    key, lambda: self._find(key, coding)
-                )
-            else:
-                made = await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))
-            if not isinstance(made, Coded):
-                return made
-            source = made
-        if source.coding is coding:
-            return source.body
-        body = await self._recoded(source, coding)
-        self._representations.put(key, media_type, coding, body)
-        return body
+    async def _sourced(
+        self, key: DocumentKey, media_type: MediaType, coding: Coding
+    ) -> Coded | Failure | Moved | Refused:
+        """The form in some coding, when none is held: ``coding`` if the owner has to be asked and speaks it."""
+        if media_type == JSON:
+            return await self._sources.run(key, lambda: self._find(key, coding))
+        return await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))
 
     def _held(self, key: DocumentKey, media_type: MediaType) -> Coded | None:
         """Any coding of this form, the cheapest to undo first."""
@@ -179,15 +176,20 @@ class Documents:
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
 
-    async def _recoded(self, source: Coded, coding: Coding) -> bytes:
+    async def _recode(self, source: Coded, key: DocumentKey, media_type: MediaType, coding: Coding) -> bytes:
         if len(source.body) <= INLINE_MAX // 10:
-            return _recode(source, coding, self._limits.max_bytes)
-        loop = asyncio.get_running_loop()
-        # zlib and zstd let go of the GIL, so a thread is enough here.
-        return await loop.run_in_executor(self._threads, _recode, source, coding, self._limits.max_bytes)
+            body = recoded(source, coding, self._limits.max_bytes)
+        else:
+            # zlib and zstd let go of the GIL, so a thread is enough here.
+            body = await asyncio.get_running_loop().run_in_executor(
+                self._threads, recoded, source, coding, self._limits.max_bytes
+            )
+        self._representations.put(key, media_type, coding, body)
+        return body
 
 
-def _recode(source: Coded, coding: Coding, max_bytes: int) -> bytes:
+def recoded(source: Coded, coding: Coding, max_bytes: int) -> bytes:
+    """The same bytes in another content coding."""
     # Forms made here may exceed what a backend may send: Protobuf and CBOR of a document at the limit.
     return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)
 
@@ -197,18 +199,16 @@ def fault_of(
 ) -> Failure | Moved | None:
     """Why a document must not be served under the hash it was asked for by; None: it may.
 
-    An entity tag of the hash's own kind settles it: equal, and the backend vouches for these bytes;
-    different, and the document changed without a redirect, unless the bytes themselves prove the hash
-    (SHA-512, as Kubernetes makes them). Other tags say nothing: servers make them from whatever they like.
-    """
-    checked = check_native(body, coding, limits=limits)
+    Bytes whose SHA-512 is the hash, as Kubernetes makes it, are what the backend announced, to the last one.
+    Others must be a whole OpenAPI v3 document; and an entity tag of the hash's own kind that differs from it
+    says that the document changed without a redirect. Other tags say nothing: servers make them from what
+    they like."""
+    checked = check_native(body, coding, claimed=asked, limits=limits)
     if isinstance(checked, Failure):
         return checked
     tag = (etag or "").removeprefix("W/").strip('"').upper()
     is_same_kind = len(tag) == len(asked) >= 32 and tag.isalnum()
-    if is_same_kind and tag != asked.upper() and digest_of(body, coding, limits=limits) != asked.upper():
-        return Moved(None)
-    return None
+    return Moved(None) if is_same_kind and tag != asked.upper() and not checked.is_proven else None
 
 
 def _now() -> float:

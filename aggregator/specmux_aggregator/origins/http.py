@@ -157,7 +157,7 @@ class HTTPOrigin:
             case Payload(body, coding):
                 pass
         try:
-            checked = await self._worker.run(check_native, body, coding, limits=self._limits)
+            checked = await self._worker.run(check_native, body, coding, claimed=None, limits=self._limits)
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
         if isinstance(checked, Failure):

@@ -1,0 +1,131 @@
+"""What the first client of a hash costs, beside Go's reverse proxy: ``python tests/benchmarks/bench_first_fetch.py``.
+
+A backend (a specmux that serves files, for its speed) offers 400 documents of 50 KB, all different. Each is asked for
+once through a second specmux in front of it, and as often through a Go program that is nothing but the standard
+library's reverse proxy. Printed is the CPU of the process in front, per document: of the service alone, its worker
+and its thread included. Then the same again from the service, where every answer is stored by now.
+"""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import orjson
+
+from running_process import Process, specmux, write_documents
+
+COUNT, ROUNDS, SIZE = 400, 5, 50_000
+HERE = Path(__file__).resolve().parent
+
+
+def made_document(number: int) -> bytes:
+    """About 50 KB of OpenAPI v3, unlike any other number's."""
+    key = f"apis/g{number}.example.com/v1"
+    schemas = {
+        f"com.example.g{number}.v1.Kind{index}": {
+            "description": f"Kind{index} of group {number}, described at the length that Kubernetes describes its own.",
+            "type": "object",
+            "properties": {
+                name: {"description": f"{name} of Kind{index}, which somebody may set.", "type": "string"}
+                for name in ("apiVersion", "kind", "name", "color", "size", "weight", "origin", "purpose")
+            },
+        }
+        for index in range(60)
+    }
+    document = {
+        "openapi": "3.0.0",
+        "info": {"title": "bench", "version": str(number)},
+        "paths": {f"/{key}/things": {"get": {"responses": {"200": {"description": "OK"}}}}},
+        "components": {"schemas": schemas},
+    }
+    return orjson.dumps(document)
+
+
+def cpu_microseconds(pid: int) -> float:
+    """All threads of a process: /proc/<pid>/schedstat is the first thread's alone."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e3
+
+
+def ask_all(port: int, targets: list[str]) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    for target in targets:
+        connection.request(
+            "GET", target, headers={"Accept": "application/json", "Accept-Encoding": "identity"}
+        )
+        response = connection.getresponse()
+        body = response.read()
+        assert response.status == 200, (response.status, target)
+        assert len(body) > SIZE // 2
+    connection.close()
+
+
+def measured(pid: int, port: int, targets: list[str]) -> float:
+    before = cpu_microseconds(pid)
+    ask_all(port, targets)
+    return (cpu_microseconds(pid) - before) / len(targets)
+
+
+@contextmanager
+def go_proxy(backend: Process) -> Iterator[tuple[int, int] | None]:
+    """(pid, port) of the Go program; None where there is no toolchain."""
+    if shutil.which("go") is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder) / "proxy"
+        subprocess.run(["go", "build", "-o", str(binary), "./proxy"], cwd=HERE / "go", check=True)
+        process = subprocess.Popen(
+            [str(binary), f"http://127.0.0.1:{backend.port}"], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout is not None
+            yield process.pid, int(process.stdout.readline())
+        finally:
+            process.kill()
+            process.wait()
+
+
+def main() -> None:
+    documents = {f"apis/g{number}.example.com/v1": made_document(number) for number in range(COUNT)}
+    size = statistics.mean(map(len, documents.values())) / 1000
+    rows: dict[str, list[float]] = {"Go reverse proxy": [], "specmux, first": [], "specmux, stored": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = write_documents(Path(name), documents)
+        with specmux("serve", "--directory", str(folder), "--listen-port", "0") as backend:
+            backend.until_ready()
+            targets = list(backend.paths().values())
+            ask_all(backend.port, targets)
+            with go_proxy(backend) as go:
+                for _ in range(ROUNDS):
+                    if go is not None:
+                        rows["Go reverse proxy"].append(measured(*go, targets))
+                    with specmux(
+                        "serve", "--backend", f"native=http://127.0.0.1:{backend.port}", "--listen-port", "0"
+                    ) as front:
+                        front.until_ready()
+                        rows["specmux, first"].append(measured(front.pid, front.port, targets))
+                        rows["specmux, stored"].append(measured(front.pid, front.port, targets))
+    print(f"{COUNT} documents of {size:.0f} KB, {ROUNDS} rounds, CPU of the process in front per request")
+    peer = statistics.median(rows["Go reverse proxy"]) if rows["Go reverse proxy"] else None
+    if peer is None:
+        print("no Go toolchain on this machine: no peer to compare with")
+    for row, values in rows.items():
+        if values:
+            median = statistics.median(values)
+            ratio = f"   {median / peer:5.2f} of Go" if peer else ""
+            print(f"  {row:<18} {median:6.0f} µs{ratio}   ({min(values):.0f}-{max(values):.0f})")
+
+
+if __name__ == "__main__":
+    main()
