@@ -26,7 +26,7 @@ from .media_types import CBOR, JSON, canonical
 from .merging import merge_documents
 from .options import CacheOptions
 from .results import Merged, Paths, Prefetched, Resource, Schema
-from .server import ROOT_PATH, Server, without_hash
+from .server import ROOT_PATH, Server, name_of
 from .shelf import Shelf, open_store
 from .transport import Transport
 from .verifier import group_and_version, takes_parameter
@@ -91,7 +91,7 @@ class AsyncSchemaCache:
         self._root_wanted = Wanted(
             name=ROOT_PATH,
             target=ROOT_PATH,
-            rule=Rule.ROOT,
+            rule=Rule.REVALIDATED,
             accepted=(JSON,),
             check=lambda body, _: parse_discovery(body, self.server),
         )
@@ -241,7 +241,7 @@ class AsyncSchemaCache:
         if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
             raise ValueError("credentials go with the client; conditions and ranges are the cache's")
         _, exchange = self._open()
-        obtained = await exchange.obtain(Wanted(without_hash(target), target, Rule.PLAIN, fields=fields))
+        obtained = await exchange.obtain(Wanted(name_of(target), target, Rule.PLAIN, fields=fields))
         age, kept = self._age(obtained), obtained.entry.held.fields
         if obtained.from_cache:
             kept = replaced(kept, (("age", str(int(age))),))
@@ -250,8 +250,7 @@ class AsyncSchemaCache:
         )
 
     async def invalidate(self, group_version: str | None = None) -> int:
-        """Forget a group-version, or all of this server for this client's credentials; how many entries
-        went."""
+        """Forget a group-version, or all of this server's in this partition; how many entries went."""
         shelf, _ = self._open()
         self._absent.clear()
         self._decoded.clear()
@@ -267,8 +266,7 @@ class AsyncSchemaCache:
     async def compact(
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
     ) -> CompactionReport:
-        """Shrink the directory, which other clients may share; see ``DiskStore.compact``. Raises
-        StoreError."""
+        """Shrink the directory, of all clients that share it, as ``DiskStore.compact``. Raises StoreError."""
         shelf, _ = self._open()
         return await shelf.on_disk(
             lambda store: store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run),
@@ -284,16 +282,14 @@ class AsyncSchemaCache:
         return CacheStats(self._events.counts(), self._events.bytes_fetched, len(self._decoded), store)
 
     async def export(self, path: Path) -> int:
-        """Write what is stored and current of this server into a bundle; how many entries. Raises
-        BundleError."""
+        """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
         shelf, _ = self._open()
         current = [row.key for row in await shelf.rows() if not row.superseded]
         entries = [entry for key in current if (entry := await shelf.get(key)) is not None]
         return await asyncio.to_thread(write_bundle, path, str(self.server), entries)
 
     async def import_(self, path: Path) -> int:
-        """Store a bundle as this server's, whichever it was written from; how many entries. Raises
-        BundleError."""
+        """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
         shelf, _ = self._open()
         packed = await asyncio.to_thread(read_bundle, path, max_body_bytes=self.options.limits.max_body_bytes)
         self._absent.clear()
@@ -354,7 +350,7 @@ class AsyncSchemaCache:
         wanted = Wanted(
             name=document.group_version,
             target=document.target,
-            rule=Rule.HASHED if document.hash else Rule.PLAIN,
+            rule=Rule.HASHED if document.hash else Rule.REVALIDATED,
             hash=document.hash,
             accepted=accepted,
             check=check_document,

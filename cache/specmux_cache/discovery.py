@@ -21,8 +21,7 @@ class Document:
     """Where the document of a group-version lies."""
 
     group_version: str
-    """The key in the root: ``api/v1``, ``apis/apps/v1``; also ``version``, ``openid/v1/jwks`` and the
-    like."""
+    """The key in the root: ``api/v1``, ``apis/apps/v1``; also such as ``version``, ``openid/v1/jwks``."""
     target: str
     """Path and query below the server's base path."""
     hash: str

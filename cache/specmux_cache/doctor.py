@@ -60,7 +60,7 @@ def _examine_directory(directory: Path) -> Iterator[Finding]:
 def _locks(directory: Path) -> Finding:
     with tempfile.TemporaryDirectory(dir=directory, prefix="doctor-") as own:
         path = Path(own, "lock")
-        with locked(path), locked(path, wait=False) as got_twice:
+        with locked(path, timeout=1), locked(path, timeout=0) as got_twice:
             return Finding("locks", not got_twice, "not exclusive" if got_twice else "exclusive")
 
 

@@ -49,8 +49,7 @@ class CacheStats:
 
 
 class EventLog:
-    """Counts events and passes each on. The hook is called in the event loop and must neither block nor
-    raise."""
+    """Counts events and passes each on. The hook is called in the loop: it must not block or raise."""
 
     def __init__(self, hook: Callable[[Event], None] | None) -> None:
         self._hook = hook

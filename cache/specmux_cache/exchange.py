@@ -30,7 +30,7 @@ from .freshness import (
 )
 from .media_types import accept_field, answered_type, canonical
 from .refusals import Refusals
-from .server import hash_in, without_hash
+from .server import hash_in, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,8 +180,7 @@ class Exchange:
             raise RedirectRefused("a redirect to itself", url=url)
         self._events.record("redirected", wanted.name)
         hash_ = hash_in(target)
-        rule = Rule.HASHED if hash_ and wanted.rule is not Rule.ROOT else wanted.rule
-        moved = replace(wanted, target=target, hash=hash_, rule=rule)
+        moved = replace(wanted, target=target, hash=hash_, rule=Rule.HASHED if hash_ else wanted.rule)
         entry = await self._find(moved)
         if entry is not None and self._usage(moved, entry) is Use.FRESH:
             return self._hit(entry)
@@ -308,7 +307,7 @@ def _variant(selecting: Selecting) -> str:
 
 
 def _path(target: str) -> str:
-    return urlsplit(without_hash(target)).path
+    return urlsplit(name_of(target)).path
 
 
 def _seconds(answer: Answer) -> float:

@@ -2,8 +2,8 @@
 
 RFC 9111 for a private cache, with two rules of KEP-2896 before it: a hash URL is fresh for ever whatever its
 fields say (the reference sends ``no-cache, private`` beside ``public, immutable``, and an Expires that is no
-date), and the discovery root is asked for every time. Nothing is fresh by heuristics (RFC 9111 4.2.2 allows
-them, no more).
+date), and what changes under a fixed URL is asked for every time. Nothing is fresh by heuristics (RFC 9111
+4.2.2 allows them, no more).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ directory may serve many programs, so they bind us as well."""
 class Rule(Enum):
     """What kind of URL an answer came from."""
 
-    ROOT = "root"
-    """``/openapi/v3``: always revalidated, or trusted for ``root_ttl``."""
+    REVALIDATED = "revalidated"
+    """The root, and documents without a hash: asked for every time, or trusted for ``root_ttl``."""
     HASHED = "hashed"
     """Its URL carries a hash: fresh for ever."""
     PLAIN = "plain"
@@ -83,7 +83,7 @@ def usage(held: Held, rule: Rule, tolerance: Tolerance, *, now: float) -> Use:
     """Whether a stored answer may be used without asking."""
     if rule is Rule.HASHED:
         return Use.FRESH
-    if rule is Rule.ROOT:
+    if rule is Rule.REVALIDATED:
         lifetime, grace = tolerance.root_ttl, tolerance.stale_while_revalidate
     elif _forbids_stale(held.fields):
         lifetime, grace = _lifetime(held), 0.0
@@ -102,15 +102,14 @@ def may_stand_in(held: Held, rule: Rule, tolerance: Tolerance, *, now: float) ->
         # An older revision: when it was confirmed last says nothing of how long it has been out of date.
         return tolerance.stale_if_error > 0
     age = age_of(held, now=now)
-    if rule is Rule.ROOT:
+    if rule is Rule.REVALIDATED:
         return age < tolerance.root_ttl + tolerance.stale_if_error
     allowed = seconds(directives(held.fields).get("stale-if-error", "")) or 0
     return not _forbids_stale(held.fields) and age < _lifetime(held) + max(tolerance.stale_if_error, allowed)
 
 
 def age_of(held: Held, *, now: float) -> float:
-    """Seconds (RFC 9111 4.2.3). Infinite when it cannot be known, also when the clock has been set back
-    since: freshness would never end."""
+    """Seconds (RFC 9111 4.2.3). Infinite when it cannot be known, and when the clock was set back since."""
     if now < held.received_at - CLOCK_SKEW:
         return float("inf")
     received = max(held.received_at, held.requested_at)
@@ -132,7 +131,7 @@ def conditions(held: Held, rule: Rule) -> Fields:
     modified = first(held.fields, "last-modified")
     # The reference's root carries the time of the request as Last-Modified: a root that changed within the
     # second would be confirmed. Without an ETag it is asked for anew.
-    if rule is Rule.ROOT or modified is None:
+    if rule is Rule.REVALIDATED or modified is None:
         return ()
     return (("if-modified-since", modified),)
 

@@ -26,8 +26,7 @@ def canonical(media_type: str) -> str:
 
 
 def gated(*, allow_cbor: bool, prefer_cbor: bool) -> tuple[str, ...]:
-    """What a client accepts by KEP-4222's two client gates, best first. To prefer without to allow is
-    nothing."""
+    """What a client accepts by KEP-4222's two client gates, best first. Preferred is only what is allowed."""
     if not allow_cbor:
         return (JSON,)
     return (CBOR, JSON) if prefer_cbor else (JSON, CBOR)

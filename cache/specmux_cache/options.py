@@ -60,8 +60,7 @@ class CacheOptions:
 
 
 def default_directory(environment: Mapping[str, str]) -> Path:
-    """``$XDG_CACHE_HOME/specmux``, else ``~/.cache/specmux``. A relative XDG_CACHE_HOME is ignored, as XDG
-    says."""
+    """``$XDG_CACHE_HOME/specmux``, else ``~/.cache/specmux``. XDG has a relative one ignored."""
     named = Path(environment.get("XDG_CACHE_HOME", ""))
     home = environment.get("HOME")
     base = named if named.is_absolute() else Path(home or Path.home(), ".cache")

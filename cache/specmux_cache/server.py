@@ -13,6 +13,8 @@ ROOT_PATH: Final = "/openapi/v3"
 STORED_TREES: Final = ("/openapi/v3", "/openapi/v2", "/apis", "/api")
 HASH_PARAMETERS: Final = ("hash", "etag")
 """What Kubernetes shipped, and what KEP-2896 wrote."""
+NOT_NAMING: Final = frozenset({*HASH_PARAMETERS, "timeout"})
+"""Parameters that do not say which resource is meant; client-go adds ``timeout=32s`` to all it asks for."""
 _PATH_SAFE: Final = "/:@!$&'()*+,;=-._~"
 
 
@@ -78,12 +80,11 @@ def hash_in(target: str) -> str:
     return next((query[name] for name in HASH_PARAMETERS if query.get(name)), "")
 
 
-def without_hash(target: str) -> str:
-    """The path of a target with the parameters that are no hash, in a fixed order: what names the
-    resource."""
+def name_of(target: str) -> str:
+    """What names the resource of a target: its path, and the parameters that matter in a fixed order."""
     parts = urlsplit(target)
     query = sorted(
-        pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in HASH_PARAMETERS
+        pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in NOT_NAMING
     )
     return urlunsplit(("", "", parts.path, urlencode(query), ""))
 

@@ -84,8 +84,13 @@ class Shelf:
         return None
 
     async def put(self, key: Key, body: bytes, held: Held) -> bool:
-        """Whether it was stored."""
-        return await self._done(lambda store: bool(store.put(key, body, metadata=metadata_of(held))), False)
+        """Whether it was stored. Metadata that is too large is not."""
+        try:
+            return await self._done(
+                lambda store: bool(store.put(key, body, metadata=metadata_of(held))), False
+            )
+        except ValueError:
+            return False
 
     async def touch(self, key: Key, held: Held) -> None:
         await self._done(lambda store: store.touch(key, metadata=metadata_of(held)), False)

@@ -57,8 +57,7 @@ def _query_parameters(
 
 
 def _resolved(document: Mapping[str, Any], parameter: Any) -> Mapping[str, Any]:
-    """The parameter itself. cli-runtime looks for ``#/parameters/``, which no v3 document has; this does
-    not."""
+    """The parameter itself. cli-runtime looks for ``#/parameters/``, which v3 does not have."""
     if not isinstance(parameter, dict):
         return {}
     reference = parameter.get("$ref")

@@ -652,3 +652,37 @@ def test_request_errors_when_shown_have_no_foreign_text(tmp_path):
             assert "secret" not in str(caught.value)
 
     asyncio.run(main())
+
+
+def test_document_without_a_hash_when_the_server_is_down_stands_in(tmp_path):
+    """The reference says no-cache there, as of its root; what to do in need is the client's to say."""
+    fields = [("Cache-Control", "no-cache, private"), ("Etag", '"a"'), ("Content-Type", "application/json")]
+
+    def answer(request: Request) -> Reply:
+        if request.path == "/openapi/v3":
+            return Reply(200, b'{"paths":{"apis":{"serverRelativeURL":"/openapi/v3/apis"}}}')
+        return (
+            Reply(304, headers=fields[:2]) if "if-none-match" in request.headers else Reply(200, CORE, fields)
+        )
+
+    async def main() -> None:
+        async with serving(answer) as server, cached(server, tmp_path / "c") as cache:
+            assert [(await cache.schema("apis")).from_cache for _ in range(2)] == [False, True]
+            assert len(server.seen("/openapi/v3/apis")) == 2
+            await server.stop()
+            schema = await cache.schema("apis")
+            assert (schema.body, schema.stale, schema.hash) == (CORE, True, "")
+
+    asyncio.run(main())
+
+
+def test_resource_when_a_header_is_too_long_to_keep_is_given_and_not_kept(tmp_path):
+    reply = Reply(200, b"x", [("Vary", "X-Long"), ("Cache-Control", "max-age=60")])
+
+    async def main() -> None:
+        async with serving(lambda _: reply) as server, cached(server, tmp_path / "c") as cache:
+            for _ in range(2):
+                found = await cache.resource("/apis", headers={"X-Long": "v" * 30_000})
+                assert (found.body, found.from_cache) == (b"x", False)
+
+    asyncio.run(main())

@@ -8,15 +8,18 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from blockbuster import BlockingError, blockbuster_ctx
 
 from openapi_server import Reference, Reply, Request, document, hash_of, serving
 from specmux_cache import AsyncSchemaCache, CacheOptions, StoreLimits
 from specmux_cache.errors import BadAnswer, RedirectRefused, RequestError, ServerUnreachable
+from specmux_cache.shelf import open_store
 
 CORE = document("core", filler="x" * 200_000)
 CACHE = str(Path(__file__).resolve().parents[2] / "cache")
@@ -104,6 +107,7 @@ def test_cold_gets_when_20_come_at_once_are_one_fetch(tmp_path):
 
 PROCESS = """
 import sys
+import time
 from pathlib import Path
 from specmux_cache import CacheOptions, SchemaCache
 options = CacheOptions(directory=Path(sys.argv[2]), flight_timeout=float(sys.argv[3]))
@@ -472,5 +476,26 @@ def test_directory_when_it_has_gone_meanwhile_goes_on_in_memory(tmp_path):
             for _ in range(3):
                 assert (await cache.schema("v1")).body == CORE
         assert len(warnings) <= 1
+
+    asyncio.run(main())
+
+
+def test_event_loop_when_a_client_works_is_never_blocked(tmp_path):
+    async def main() -> None:
+        async with serving(reference()) as server:
+            with blockbuster_ctx("specmux_cache"):
+                async with AsyncSchemaCache(server.url, options(tmp_path)) as cache:
+                    await cache.prefetch()
+                    await cache.spec("v1")
+                    await cache.resource("/openapi/v3")
+                    await cache.merge()
+                    await cache.export(tmp_path / "bundle.zip")
+                    await cache.import_(tmp_path / "bundle.zip")
+                    await cache.compact()
+                    await cache.stats()
+                    await cache.invalidate()
+                # It would have been seen.
+                with pytest.raises(BlockingError):
+                    open_store(tmp_path / "d", limits=StoreLimits(), clock=time.time, warn=print)
 
     asyncio.run(main())

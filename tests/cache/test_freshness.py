@@ -96,7 +96,7 @@ def test_usage_when_the_url_has_a_hash(fields):
 )
 def test_usage_when_root(tolerance, at, expected):
     root = held(("cache-control", "max-age=99999"))
-    assert usage(root, Rule.ROOT, tolerance, now=NOW + at) is expected
+    assert usage(root, Rule.REVALIDATED, tolerance, now=NOW + at) is expected
 
 
 @pytest.mark.parametrize("directive", ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2"])
@@ -110,8 +110,8 @@ def test_stale_answer_when_it_is_forbidden_does_not_stand_in(directive):
 @pytest.mark.parametrize(
     ("rule", "tolerance", "at", "expected"),
     [
-        (Rule.ROOT, Tolerance(stale_if_error=10), 9, True),
-        (Rule.ROOT, Tolerance(stale_if_error=10), 10, False),
+        (Rule.REVALIDATED, Tolerance(stale_if_error=10), 9, True),
+        (Rule.REVALIDATED, Tolerance(stale_if_error=10), 10, False),
         (Rule.HASHED, Tolerance(stale_if_error=10), 10**6, True),
         (Rule.HASHED, STRICT, 0, False),
         (Rule.PLAIN, STRICT, 61, False),
@@ -127,7 +127,7 @@ def test_stand_in_when_the_server_allows_it_though_the_client_does_not():
     assert not may_stand_in(kept, Rule.PLAIN, STRICT, now=NOW + 63)
 
 
-@pytest.mark.parametrize("rule", [Rule.PLAIN, Rule.ROOT])
+@pytest.mark.parametrize("rule", [Rule.PLAIN, Rule.REVALIDATED])
 def test_usage_when_the_clock_was_set_back(rule):
     ahead = held(("cache-control", "max-age=60"), received=10 * 86400)
     assert usage(ahead, rule, Tolerance(root_ttl=60), now=NOW) is Use.ASK
@@ -196,10 +196,10 @@ def test_freshened_when_a_304_lies_about_the_body():
 
 def test_conditions_when_there_is_an_etag_or_none():
     modified = ("last-modified", date(-9))
-    assert conditions(held(("etag", '"a"'), modified), Rule.ROOT) == (("if-none-match", '"a"'),)
+    assert conditions(held(("etag", '"a"'), modified), Rule.REVALIDATED) == (("if-none-match", '"a"'),)
     assert conditions(held(modified), Rule.PLAIN) == (("if-modified-since", date(-9)),)
     # The reference's root says the time of the request there.
-    assert conditions(held(modified), Rule.ROOT) == ()
+    assert conditions(held(modified), Rule.REVALIDATED) == ()
 
 
 @pytest.mark.parametrize(
