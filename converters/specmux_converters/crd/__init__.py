@@ -1,0 +1,7 @@
+"""CustomResourceDefinitions to the OpenAPI v3 documents that an apiserver publishes for them."""
+
+from specmux_converters.crd.documents import CRDBuild, build
+from specmux_converters.crd.editions import CRDMemo
+from specmux_converters.crd.problems import Problem
+
+__all__ = ["CRDBuild", "CRDMemo", "Problem", "build"]

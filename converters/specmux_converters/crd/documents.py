@@ -1,0 +1,169 @@
+"""CustomResourceDefinitions to the OpenAPI v3 documents of their group-versions.
+
+A document is a join of the editions of its group-version. Manifests count as if they were applied one after
+the other to an empty cluster: a later one of the same CRD replaces the earlier, and a CRD whose names are
+taken stays out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.conversion import Documents, Outline
+from specmux_converters.crd.editions import CRDMemo, Edition, make_edition
+from specmux_converters.crd.manifest import CRD, Version, read_manifest, shown_name
+from specmux_converters.crd.meta_schemas import META_SCHEMAS
+from specmux_converters.crd.problems import Problem
+from specmux_converters.crd.request_schemas import REQUEST_SCHEMAS
+from specmux_converters.crd.scale_schemas import SCALE_SCHEMAS
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.parts import Part
+
+_FRAME: Final[Document] = {
+    "openapi": "3.0.0",
+    "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
+}
+"""What an apiserver says."""
+
+
+@dataclass(frozen=True, slots=True)
+class CRDBuild:
+    """The documents by group-version.
+
+    They share the dicts of paths and components, with each other and through the memo with other builds:
+    read them, never write into them.
+    """
+
+    outlines: Mapping[GroupVersion, Outline] = field(repr=False)
+    documents: Mapping[GroupVersion, Document] = field(repr=False, compare=False)
+    fingerprints: Mapping[GroupVersion, str]
+    """Of what each document was built from: where it is that of an earlier build, so is the document."""
+    problems: tuple[Problem, ...]
+
+    def json(self, group_version: GroupVersion) -> bytes:
+        """``canonical(documents[group_version])``, joined from parts that were encoded once."""
+        return self.outlines[group_version].json()
+
+
+def build(
+    manifests: Iterable[Document],
+    *,
+    owns: Callable[[GroupVersion], bool] | None = None,
+    memo: CRDMemo | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> CRDBuild:
+    """The documents of all group-versions that ``owns`` accepts; only their schemas are looked at.
+
+    ``manifests`` are parsed under limits and not changed afterwards. Whatever is wrong with one of them, its
+    status included, which is ignored, ends in ``problems``: nothing is raised for it.
+    """
+    problems: list[Problem] = []
+    crds = _read(manifests, problems)
+    wanted = [
+        (crd, version)
+        for crd in crds
+        for version in crd.versions
+        if owns is None or owns(crd.group_version(version))
+    ]
+    memo = CRDMemo() if memo is None else memo
+    memo.keep({(crd.name, version.name) for crd in crds for version in crd.versions})
+    groups = _group(wanted, memo, limits, problems)
+    outlines = {key: group.outline() for key, group in groups.items()}
+    return CRDBuild(
+        outlines=MappingProxyType(outlines),
+        documents=Documents(outlines),
+        fingerprints=MappingProxyType({key: group.fingerprint() for key, group in groups.items()}),
+        problems=tuple(problems),
+    )
+
+
+def _read(manifests: Iterable[Document], problems: list[Problem]) -> list[CRD]:
+    """In the order in which their names first came."""
+    crds: dict[str, CRD] = {}
+    for manifest in manifests:
+        try:
+            crd = read_manifest(manifest, problems)
+        except ConverterError as fault:
+            problems.append(Problem(shown_name(manifest), fault.pointer, "manifest", fault.reason))
+            continue
+        if crds.get(crd.name, crd) != crd:
+            problems.append(Problem(crd.name, "", "manifest", "a later one of the same CRD replaces it"))
+        crds[crd.name] = crd
+    return list(crds.values())
+
+
+def _group(
+    wanted: Iterable[tuple[CRD, Version]], memo: CRDMemo, limits: Limits, problems: list[Problem]
+) -> dict[GroupVersion, _Group]:
+    groups: dict[GroupVersion, _Group] = {}
+    left = limits.max_expanded_bytes
+    for crd, version in wanted:
+        group = groups.get(crd.group_version(version)) or _Group(owners=dict.fromkeys(_common_parts(), ""))
+        try:
+            if left <= 0:
+                raise LimitExceeded("the documents would be too large")
+            edition = make_edition(crd, version, memo)
+            group.add(crd, edition)
+        except ConverterError as fault:
+            problems.append(Problem(crd.name, fault.pointer, "version", fault.reason))
+            continue
+        groups[crd.group_version(version)] = group
+        problems.extend(edition.problems)
+        left -= edition.cost
+    return dict(sorted(groups.items()))
+
+
+@dataclass(slots=True)
+class _Group:
+    """One group-version in the making; ``owners`` are the CRDs of its paths and components, "" of ours."""
+
+    owners: dict[str, str]
+    editions: list[Edition] = field(default_factory=list)
+
+    def add(self, crd: CRD, edition: Edition) -> None:
+        """Raises InvalidDocument where another CRD has a path or a component of the same name."""
+        for name in (*edition.schemas, *edition.paths):
+            if name in self.owners:
+                owner = self.owners[name] or "Kubernetes itself"
+                raise InvalidDocument(f"{name} is taken by {owner}", pointer="/spec/names")
+        self.editions.append(edition)
+        self.owners.update(dict.fromkeys((*edition.schemas, *edition.paths), crd.name))
+
+    def outline(self) -> Outline:
+        paths: dict[str, Part] = {}
+        schemas = dict(_common_parts())
+        for edition in self.editions:
+            paths.update(edition.paths)
+            schemas.update(edition.schemas)
+            if edition.has_scale:
+                schemas.update(_scale_parts())
+        return Outline(_FRAME, dict(sorted(paths.items())), {"schemas": dict(sorted(schemas.items()))})
+
+    def fingerprint(self) -> str:
+        return sha256(b"".join(sorted(edition.digest for edition in self.editions))).hexdigest()
+
+
+@cache
+def _common_parts() -> Mapping[str, Part]:
+    return _parts({**META_SCHEMAS, **REQUEST_SCHEMAS})
+
+
+@cache
+def _scale_parts() -> Mapping[str, Part]:
+    return _parts(SCALE_SCHEMAS)
+
+
+def _parts(schemas: Mapping[str, Any]) -> Mapping[str, Part]:
+    return {
+        name: Part(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS), frozenset(), ())
+        for name, schema in schemas.items()
+    }

@@ -1,0 +1,147 @@
+"""An Edition is one served version of one CRD, built: its schemas and its paths, each as its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.conversion import ENTRY_COST
+from specmux_converters.crd.manifest import CRD, Version
+from specmux_converters.crd.meta_schemas import reference
+from specmux_converters.crd.object_fields import CONVENTIONS, LIST_FIELDS
+from specmux_converters.crd.paths import component_name, paths_of
+from specmux_converters.crd.problems import Problem
+from specmux_converters.crd.structural import publish_schema
+from specmux_converters.document import Document
+from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.losses import pointer_to
+from specmux_converters.parts import Part
+
+SCHEMA_MAX_BYTES: Final = 4 * 1024 * 1024
+"""JSON of one version's schema. An apiserver takes requests of 3 MiB, so no larger one was ever served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """``digest`` is of all that it was built from; ``cost`` the bytes that it takes in a document."""
+
+    digest: bytes
+    paths: Mapping[str, Part]
+    schemas: Mapping[str, Part]
+    has_scale: bool
+    problems: tuple[Problem, ...]
+    cost: int
+
+
+class CRDMemo:
+    """The editions of the last builds, so that what did not change is not built again.
+
+    Held by the caller, for one set of manifests and one thread at a time. It holds no more than the set's
+    own editions: what a build does not see in its manifests is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._editions: dict[tuple[str, str], Edition] = {}
+
+    def __len__(self) -> int:
+        return len(self._editions)
+
+    def get(self, crd: CRD, version: Version, digest: bytes) -> Edition | None:
+        edition = self._editions.get((crd.name, version.name))
+        return edition if edition is not None and edition.digest == digest else None
+
+    def put(self, crd: CRD, version: Version, edition: Edition) -> None:
+        self._editions[crd.name, version.name] = edition
+
+    def keep(self, names: Set[tuple[str, str]]) -> None:
+        """Forgets all but these; a name is that of a CRD and of a version."""
+        for name in self._editions.keys() - names:
+            del self._editions[name]
+
+
+def make_edition(crd: CRD, version: Version, memo: CRDMemo) -> Edition:
+    """The memo's, where its content is the same. A schema that is not structural becomes a Problem.
+
+    Raises InvalidDocument or LimitExceeded for a version that cannot be published at all.
+    """
+    digest = _digest(crd, version)
+    known = memo.get(crd, version, digest)
+    if known is not None:
+        return known
+    schema, problems = _schema(crd, version)
+    pointer = pointer_to(*version.schema_path)
+    schemas = {
+        component_name(crd, version, crd.kind): _part(schema, pointer),
+        component_name(crd, version, crd.list_kind): _part(_list_schema(crd, version), pointer),
+    }
+    paths = {path: _part(item, pointer) for path, item in paths_of(crd, version).items()}
+    cost = sum([len(part.json) + ENTRY_COST for part in (*schemas.values(), *paths.values())])
+    edition = Edition(digest, paths, schemas, version.has_scale, problems, cost)
+    memo.put(crd, version, edition)
+    return edition
+
+
+def _digest(crd: CRD, version: Version) -> bytes:
+    pointer = pointer_to(*version.schema_path)
+    identity = (crd.group, crd.kind, crd.list_kind, crd.plural, crd.is_namespaced, version.name, pointer)
+    features = (version.has_status, version.has_scale, version.selectable_fields)
+    schema = _encode(version.schema, pointer)
+    if len(schema) > SCHEMA_MAX_BYTES:
+        raise LimitExceeded(f"a schema of {len(schema)} bytes, which no apiserver takes", pointer=pointer)
+    return sha256(orjson.dumps((identity, features)) + schema).digest()
+
+
+def _schema(crd: CRD, version: Version) -> tuple[Document, tuple[Problem, ...]]:
+    """Without a structural schema, any object: apiVersion and kind too would make kubectl refuse all fields
+    beside them (builder.go, buildKubeNative)."""
+    problems: tuple[Problem, ...] = ()
+    schema: Document = {"type": "object"}
+    try:
+        if version.schema is None:
+            raise InvalidDocument("none, so any object is accepted", pointer=pointer_to(*version.schema_path))
+        schema = publish_schema(version.schema, *version.schema_path)
+    except InvalidDocument as fault:
+        problems = (Problem(crd.name, fault.pointer, "schema", fault.reason),)
+    except RecursionError:
+        problems = (Problem(crd.name, pointer_to(*version.schema_path), "schema", "nested too deeply"),)
+    return {**schema, **_extensions(crd, version, crd.kind)}, problems
+
+
+def _list_schema(crd: CRD, version: Version) -> Document:
+    items = {
+        "description": f"List of {crd.plural}. More info: {CONVENTIONS}",
+        "type": "array",
+        "items": reference(component_name(crd, version, crd.kind)),
+    }
+    return {
+        "description": f"{crd.list_kind} is a list of {crd.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {**LIST_FIELDS, "items": items},
+        **_extensions(crd, version, crd.list_kind),
+    }
+
+
+def _extensions(crd: CRD, version: Version, kind: str) -> Document:
+    extensions: Document = {
+        "x-kubernetes-group-version-kind": [{"group": crd.group, "version": version.name, "kind": kind}]
+    }
+    if version.selectable_fields:
+        fields = [{"fieldPath": path} for path in version.selectable_fields]
+        extensions["x-kubernetes-selectable-fields"] = fields
+    return extensions
+
+
+def _part(value: Document, pointer: str) -> Part:
+    return Part(_encode(value, pointer), frozenset(), ())
+
+
+def _encode(value: Any, pointer: str) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise InvalidDocument("not JSON, or nested too deeply", pointer=pointer) from error

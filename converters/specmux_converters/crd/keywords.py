@@ -1,0 +1,177 @@
+"""The keywords of a CRD's schema that hold no schema: which there are, and what each may say.
+
+JSONSchemaProps of apiextensions.k8s.io/v1 is a Go struct: a value of another type is refused, null is absent,
+and what is false or empty is not written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from math import inf, isfinite
+from sys import float_info
+from typing import Any, Final
+
+TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
+
+PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED_RESOURCE: Final = "x-kubernetes-embedded-resource"
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+
+_EXACT: Final = 2**53
+"""Integers up to here are the same as doubles."""
+_LARGEST: Final = int(float_info.max)
+
+
+def text(value: Any) -> str | None:
+    if not isinstance(value, str):
+        raise ValueError("must be a string")
+    return value or None
+
+
+def _name(value: Any) -> str:
+    """A string that says something even when it is empty, since upstream holds a pointer to it."""
+    if not isinstance(value, str):
+        raise ValueError("must be a string")
+    return value
+
+
+def _type(value: Any) -> str | None:
+    if text(value) is not None and value not in TYPES:
+        raise ValueError(f"must be one of {', '.join(sorted(TYPES))}")
+    return value or None
+
+
+def _flag(value: Any) -> bool | None:
+    if not isinstance(value, bool):
+        raise ValueError("must be a boolean")
+    return value or None
+
+
+def _preserve(value: Any) -> bool:
+    if value is not True:
+        raise ValueError("must be true or undefined")
+    return True
+
+
+def _number(value: Any) -> int | float:
+    """As a double, written as Go writes it: whole up to 1e21."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number")
+    if isinstance(value, int) and -_EXACT <= value <= _EXACT:
+        return value
+    double = float(value) if abs(value) <= _LARGEST else inf
+    if not isfinite(double):
+        raise ValueError("must fit in a double")
+    return int(Decimal(repr(double))) if double.is_integer() and abs(double) < 1e21 else double
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("must be an integer")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError("must fit in 64 bits")
+    return value
+
+
+def _texts(value: Any) -> list[str] | None:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError("must be an array of strings")
+    return value or None
+
+
+def _array(value: Any) -> list[Any] | None:
+    if not isinstance(value, list):
+        raise ValueError("must be an array")
+    return value or None
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _rules(value: Any) -> list[dict[str, Any]] | None:
+    rules = [_rule({} if each is None else each) for each in _array(value) or []]
+    return rules or None
+
+
+def _rule(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("must be an array of rules")
+    rule: dict[str, Any] = {"rule": ""}
+    for key, read in _RULE.items():
+        content = None if value.get(key) is None else read(value[key])
+        if content is not None:
+            rule[key] = content
+    return rule
+
+
+def _boolean(value: Any) -> bool:
+    """A boolean that says something even when it is false."""
+    if not isinstance(value, bool):
+        raise ValueError("must be a boolean")
+    return value
+
+
+def _absent(value: Any) -> None:
+    """A keyword that makes a schema not structural, unless it is empty."""
+    if not isinstance(value, str | dict) or value:
+        raise ValueError("is not supported in a CustomResourceDefinition")
+
+
+def _never(value: Any) -> None:
+    raise ValueError("is not supported in a CustomResourceDefinition")
+
+
+_RULE: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "rule": text,
+    "message": text,
+    "messageExpression": text,
+    "reason": text,
+    "fieldPath": text,
+    "optionalOldSelf": _boolean,
+}
+
+KEYWORDS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "type": _type,
+    "description": text,
+    "title": text,
+    "default": _anything,
+    "nullable": _flag,
+    "format": text,
+    "pattern": text,
+    "maximum": _number,
+    "minimum": _number,
+    "multipleOf": _number,
+    "exclusiveMaximum": _flag,
+    "exclusiveMinimum": _flag,
+    "maxLength": _count,
+    "minLength": _count,
+    "maxItems": _count,
+    "minItems": _count,
+    "maxProperties": _count,
+    "minProperties": _count,
+    "uniqueItems": _flag,
+    "enum": _array,
+    "required": _texts,
+    PRESERVE_UNKNOWN_FIELDS: _preserve,
+    EMBEDDED_RESOURCE: _flag,
+    INT_OR_STRING: _flag,
+    "x-kubernetes-list-map-keys": _texts,
+    "x-kubernetes-list-type": _name,
+    "x-kubernetes-map-type": _name,
+    "x-kubernetes-validations": _rules,
+    "id": _absent,
+    "$schema": _absent,
+    "$ref": _absent,
+    "patternProperties": _absent,
+    "dependencies": _absent,
+    "definitions": _absent,
+    "additionalItems": _never,
+}
+"""What a keyword's value is in the published schema, None for nothing. ValueError says what is wrong.
+
+``example`` and ``externalDocs`` are missing: upstream's structural schema does not keep them.
+"""

@@ -1,0 +1,211 @@
+"""The paths of one version of a custom resource: what its requests are and what they answer.
+
+As apiserver's installer writes them (apiextensions-apiserver, pkg/controller/openapi/builder/builder.go;
+apiserver, pkg/endpoints/openapi/openapi.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.crd.manifest import CRD, Version
+from specmux_converters.crd.meta_schemas import PREFIX, reference
+from specmux_converters.crd.parameters import DELETE, GET, LIST, PATCH, WRITE, query_parameters
+from specmux_converters.crd.scale_schemas import SCALE
+from specmux_converters.document import Document
+
+_WRITTEN: Final = ("application/json", "application/yaml")
+_PATCHES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+)
+_MESSAGES: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
+_STATUS: Final = PREFIX + "Status"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """``action`` is what the API calls it, ``verb`` how its operationId and description begin."""
+
+    method: str
+    action: str
+    verb: str
+    parameters: tuple[str, ...]
+    statuses: tuple[str, ...] = ("200",)
+
+
+_LISTING: Final = _Request("get", "list", "list", LIST)
+_COLLECTION: Final = (
+    _LISTING,
+    _Request("post", "post", "create", WRITE, ("200", "201", "202")),
+    _Request("delete", "deletecollection", "deletecollection", LIST),
+)
+_SUBRESOURCE: Final = (
+    _Request("get", "get", "read", GET),
+    _Request("put", "put", "replace", WRITE, ("200", "201")),
+    _Request("patch", "patch", "patch", PATCH),
+)
+_OBJECT: Final = (*_SUBRESOURCE, _Request("delete", "delete", "delete", DELETE, ("200", "202")))
+
+
+def component_name(crd: CRD, version: Version, kind: str) -> str:
+    """``com.example.v1.Widget``: kube-openapi, pkg/util, ToRESTFriendlyName."""
+    return ".".join([*reversed(crd.group.split(".")), version.name, kind])
+
+
+def paths_of(crd: CRD, version: Version) -> dict[str, Document]:
+    """The path items of a version by their paths."""
+    resource = _Resource(crd, version)
+    root = f"/apis/{crd.group}/{version.name}/"
+    paths: dict[str, Document] = {}
+    if crd.is_namespaced:
+        paths[root + crd.plural] = resource.all_namespaces()
+        root += "namespaces/{namespace}/"
+    collection = root + crd.plural
+    paths[collection] = resource.path_item(_COLLECTION)
+    paths[collection + "/{name}"] = resource.path_item(_OBJECT, has_name=True)
+    if version.has_status:
+        paths[collection + "/{name}/status"] = resource.path_item(_SUBRESOURCE, has_name=True, sub="status")
+    if version.has_scale:
+        paths[collection + "/{name}/scale"] = resource.path_item(_SUBRESOURCE, has_name=True, sub="scale")
+    return paths
+
+
+class _Resource:
+    def __init__(self, crd: CRD, version: Version) -> None:
+        self._kind = crd.kind
+        self._is_namespaced = crd.is_namespaced
+        self._object = component_name(crd, version, crd.kind)
+        self._list = component_name(crd, version, crd.list_kind)
+        group = crd.group.removesuffix(".k8s.io")
+        self._id_infix = _identifier(group, capital=True) + _identifier(version.name, capital=True)
+        self._tag = f"{_identifier(group)}_{_identifier(version.name)}"
+        self._group_version_kind = {"group": crd.group, "version": version.name, "kind": crd.kind}
+
+    def all_namespaces(self) -> Document:
+        """A list of every namespace's objects; all parameters of its one operation stand at the path."""
+        operation = self._operation(_LISTING, "", f"list{self._kind}ForAllNamespaces")
+        parameters = [*operation.pop("parameters"), *query_parameters(("pretty",))]
+        return {"get": operation, "parameters": _sorted(parameters)}
+
+    def path_item(self, requests: tuple[_Request, ...], *, has_name: bool = False, sub: str = "") -> Document:
+        infix = "Namespaced" if self._is_namespaced else ""
+        item: Document = {
+            request.method: self._operation(request, sub, request.verb + infix + self._kind + sub.title())
+            for request in requests
+        }
+        common = query_parameters(("pretty",))
+        if has_name:
+            common.append(_path_parameter("name", f"name of the {self._kind}"))
+        if self._is_namespaced:
+            common.append(
+                _path_parameter("namespace", "object name and auth scope, such as for teams and projects")
+            )
+        item["parameters"] = _sorted(common)
+        return item
+
+    def _operation(self, request: _Request, sub: str, name: str) -> Document:
+        operation: Document = {
+            "tags": [self._tag],
+            "description": self._description(request.verb, sub),
+            "operationId": self._operation_id(name),
+            "parameters": query_parameters(request.parameters),
+            "responses": self._responses(request, sub),
+            "x-kubernetes-action": request.action,
+            "x-kubernetes-group-version-kind": self._group_version_kind,
+        }
+        body = self._body(request, sub)
+        if body is not None:
+            operation["requestBody"] = body
+        return operation
+
+    def _operation_id(self, name: str) -> str:
+        """The group and version go behind the verb, which for deletecollection is "delete"."""
+        verb = next(verb for verb in _VERBS if name.startswith(verb))
+        return verb + self._id_infix + _identifier(name.removeprefix(verb), capital=True)
+
+    def _description(self, verb: str, sub: str) -> str:
+        of = f" {sub} of" if sub else ""
+        match verb:
+            case "list":
+                return f"list{of} objects of kind {self._kind}"
+            case "read" | "replace":
+                return f"{verb}{of} the specified {self._kind}"
+            case "patch":
+                return f"partially update{of} the specified {self._kind}"
+            case "deletecollection":
+                return f"delete collection of {self._kind}"
+            case _:
+                return f"{verb}{_article(self._kind)}{self._kind}"
+
+    def _answer(self, request: _Request, sub: str) -> str:
+        match request.action:
+            case "list":
+                return self._list
+            case "delete" | "deletecollection":
+                return _STATUS
+            case _:
+                return SCALE if sub == "scale" else self._object
+
+    def _responses(self, request: _Request, sub: str) -> Document:
+        content = _content(_WRITTEN, self._answer(request, sub))
+        responses: Document = {
+            status: {"description": _MESSAGES[status], "content": content} for status in request.statuses
+        }
+        responses["401"] = {"description": "Unauthorized"}
+        return responses
+
+    def _body(self, request: _Request, sub: str) -> Document | None:
+        match request.action:
+            case "patch":
+                return {"content": _content(_PATCHES, PREFIX + "Patch"), "required": True}
+            case "post" | "put":
+                return {"content": _content(_WRITTEN, self._answer(request, sub)), "required": True}
+            case "delete":
+                return {"content": _content(_WRITTEN, PREFIX + "DeleteOptions")}
+            case _:
+                return None
+
+
+_VERBS: Final = ("list", "create", "delete", "read", "replace", "patch")
+
+
+def _article(kind: str) -> str:
+    """Before the kind, with the spaces around it; a plural has none (apiserver, GetArticleForNoun)."""
+    if kind.endswith("s") and not kind.endswith("ss"):
+        return " "
+    return " an " if kind[0] in "aeiouAEIOU" else " a "
+
+
+def _identifier(text: str, *, capital: bool = False) -> str:
+    """Camel case of what stands between characters that no identifier may have; no digit comes first."""
+    parts: list[str] = []
+    for index, character in enumerate(text):
+        if character.isalpha() or character == "_" or (index > 0 and character.isdigit()):
+            parts.append(character.upper() if capital else character)
+            capital = False
+        else:
+            capital = True
+    return "".join(parts)
+
+
+def _content(media_types: tuple[str, ...], component: str) -> Mapping[str, Any]:
+    schema = reference(component)
+    return {media_type: {"schema": schema} for media_type in media_types}
+
+
+def _path_parameter(name: str, description: str) -> Document:
+    return {
+        "name": name,
+        "in": "path",
+        "description": description,
+        "required": True,
+        "schema": {"type": "string", "uniqueItems": True},
+    }
+
+
+def _sorted(parameters: list[Document]) -> list[Document]:
+    return sorted(parameters, key=lambda parameter: str(parameter["name"]))
