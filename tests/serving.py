@@ -84,7 +84,11 @@ class Running:
         if receive_buffer is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         client.settimeout(LIMIT)
-        client.connect(("127.0.0.1", self.port))
+        try:
+            client.connect(("127.0.0.1", self.port))
+        except OSError:
+            client.close()
+            raise
         return client
 
     def exchange(self, *sent: bytes, half_close: bool = False) -> bytes:

@@ -152,7 +152,6 @@ def is_plain(message: RawRequestMessage) -> bool:
         and message.version is HttpVersion11
         and not message.should_close
         and not message.upgrade
-        and message.path.isascii()
         and EXPECT not in message.headers
         and is_host(message.headers[HOST])
     )

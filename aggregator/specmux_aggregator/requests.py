@@ -1,7 +1,7 @@
 """A parsed HTTP message as the service sees it, and the messages that never reach the service. Pure.
 
-aiohttp's parser (llhttp) has already refused what breaks the framing. What is left to refuse here is well
-framed: a version we do not speak, a Host that is none, an expectation we do not know.
+aiohttp's parser (llhttp) has already refused what breaks the framing, and targets that are not ASCII. What is
+left to refuse here is well framed: a version we do not speak, a Host that is none, an expectation we do not know.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ URI_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~!$&'()*+,;=%
 
 BAD_VERSION: Final = refusal(505, "HTTPVersionNotSupported", "this server speaks HTTP/1.0 and HTTP/1.1")
 BAD_HOST: Final = refusal(400, "BadRequest", "the Host field is not a host")
-BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is not ASCII")
 BAD_EXPECTATION: Final = refusal(417, "ExpectationFailed", "only 100-continue can be expected")
 
-REFUSALS: Final = frozenset({BAD_VERSION, BAD_HOST, BAD_TARGET, BAD_EXPECTATION})
+REFUSALS: Final = frozenset({BAD_VERSION, BAD_HOST, BAD_EXPECTATION})
 
 
 def refused(message: RawRequestMessage) -> Prepared | None:
@@ -42,8 +41,6 @@ def refused(message: RawRequestMessage) -> Prepared | None:
         return BAD_VERSION
     if not is_host(headers.get(HOST, "")):
         return BAD_HOST
-    if not message.path.isascii():
-        return BAD_TARGET
     # 100 (Continue) is never sent: no request body is ever needed, so the final answer can come at once. An
     # expectation of HTTP/1.0 is ignored (RFC 9110 10.1.1).
     expected = headers.getall(EXPECT, ()) if message.version == HttpVersion11 else ()
