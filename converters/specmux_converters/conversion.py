@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -179,7 +178,7 @@ class _Draft:
         found = set(self.trace.losses)
         for part in (*paths, *self.workshop.components.values()):
             found.update(part.losses)
-        return tuple(sorted(found, key=attrgetter("pointer", "construct", "reason")))
+        return tuple(sorted(found))
 
 
 def _begin(document: Document, profile: Profile, memo: ConversionMemo | None, limits: Limits) -> _Draft:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(NamedTuple):
     """One construct of the input that the output does not state, or states in another way.
 
     ``pointer`` is the JSON pointer (RFC 6901) into the *input*.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -145,7 +145,7 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
     """All of them in the asked form, or how many there are of each kind."""
     match form:
         case "json":
-            click.echo(orjson.dumps([asdict(loss) for loss in losses]), err=True)
+            click.echo(orjson.dumps([loss._asdict() for loss in losses]), err=True)
         case "text":
             for loss in losses:
                 click.echo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
@@ -14,7 +14,7 @@ from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
 from specmux_converters.swagger2.references import Found, find, located
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.servers import operation_servers
-from specmux_converters.swagger2.source import Source, media_types, object_at
+from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
@@ -47,12 +47,8 @@ class Parameters:
         return self.body is not None or bool(self.form)
 
 
-class Plain(NamedTuple):
-    """A parameter that stays one; without a name when it stands outside the document."""
-
-    node: dict[str, Any]
-    name: str | None = None
-    location: str = ""
+Plain: TypeAlias = tuple[dict[str, Any], str, str]
+"""A parameter that stays one, its name and its location."""
 
 
 def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -94,9 +90,9 @@ def _operation(
         result["parameters"] = plain
     body = own if own.has_body else shared
     if body.has_body:
-        consumes = media_types(node, "consumes", trace)
+        consumes = source.media_types_at(node, "consumes", trace)
         result["requestBody"] = _body(body, source.consumes if consumes is None else consumes, source)
-    produces = media_types(node, "produces", trace)
+    produces = source.media_types_at(node, "produces", trace)
     result["responses"] = _responses(node, source.produces if produces is None else produces, source, trace)
     result.update(operation_servers(node, source, trace))
     trace.keep_unknown(node, _KNOWN, result)
@@ -126,46 +122,49 @@ def _parameters(template: Set[str], owner: dict[str, Any], source: Source, trace
     for index, written in enumerate(nodes):
         trace.path.append(index)
         read = _parameter(written, source, trace)
-        if read is None:
-            pass
+        if read.__class__ is tuple:
+            node, name, location = read
+            if (name, location) in plain:
+                trace.lose("parameter", "declared twice; the first one counts")
+            elif location != "path":
+                plain[name, location] = node
+            elif name in template:
+                plain[name, location] = node
+                in_path = in_path | {name}
+            else:
+                trace.lose("path parameter", "its name is not in the path; left out")
+        elif read.__class__ is dict:
+            plain[index] = read
+            in_path = template  # what stands outside the document may declare any of them
         elif isinstance(read, Found):
             if read.node["in"] == "body":
                 body = read
             else:
                 form.append(FormField(read.node, read.trace))
-        elif read.name is None:
-            plain[index] = read.node
-            in_path = template  # what stands outside the document may declare any of them
-        elif (read.name, read.location) in plain:
-            trace.lose("parameter", "declared twice; the first one counts")
-        elif read.location == "path" and read.name not in template:
-            trace.lose("path parameter", "its name is not in the path; left out")
-        else:
-            plain[read.name, read.location] = read.node
-            in_path = in_path | {read.name} if read.location == "path" else in_path
         trace.path.pop()
     trace.path.pop()
     return Parameters(tuple(plain.values()), frozenset(in_path), body, tuple(form))
 
 
-def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | None:
-    """The parameter as v3 has it, one that belongs into a body, or None for one that cannot be kept."""
+def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | dict[str, Any] | None:
+    """The parameter as v3 has it, one that belongs into a body, a reference out of the document, or None for
+    one that cannot be kept."""
     if written.__class__ is dict and "$ref" not in written:
         name, location = written.get("name"), written.get("in")
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
-            return Plain(convert_parameter(written, source, trace), name, location)
+            return convert_parameter(written, source, trace), name, location
     ref = written.get("$ref") if isinstance(written, dict) else None
     if isinstance(ref, str) and ref in source.written_out:
         node, notes, size = source.written_out[ref]
         trace.take(notes)
         trace.spend(size)
-        return Plain(node, node["name"], node["in"])
+        return node, node["name"], node["in"]
     found = find(written, source, trace)
     if not isinstance(found, Found):
-        return Plain(found) if "$ref" in found else None
+        return found if "$ref" in found else None
     location = located(found)
     if location in LOCATIONS:
-        return Plain(_plain(found, ref, source, trace), found.node["name"], location)
+        return _plain(found, ref, source, trace), found.node["name"], location
     if location in ("body", "formData"):
         return Found(found.node, found.trace.at([*found.trace.path]), found.shared)
     found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
@@ -201,7 +200,9 @@ def _body(parameters: Parameters, accepted: Sequence[str], source: Source) -> di
     return convert_body(found.node, accepted, source, found.trace)
 
 
-def _responses(node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
+def _responses(
+    node: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace
+) -> dict[str, Any]:
     responses = object_at(node, "responses", trace)
     result: dict[str, Any] = {}
     trace.path.append("responses")
@@ -220,7 +221,7 @@ def _responses(node: dict[str, Any], offered: Sequence[str], source: Source, tra
     return result
 
 
-def _response(written: Any, offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
+def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> dict[str, Any]:
     if isinstance(written, dict) and "$ref" not in written:
         return convert_response(written, offered, source, trace)
     found = find(written, source, trace)

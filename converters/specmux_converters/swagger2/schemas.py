@@ -44,6 +44,7 @@ _FIELDS: Final[dict[str, Kinds]] = {
 """Keywords that mean the same in both standards, hold no schema, and need no second look."""
 
 _NEVER: Final[Kinds] = frozenset()
+_PLAIN_STRING: Final = frozenset({"type", "description", "default"})
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 _KNOWN: Final = (
     _FIELDS.keys()
@@ -138,6 +139,8 @@ def _choices(key: str, value: Any, trace: Trace) -> Any:
 def _default(node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
     value = node["default"]
+    if value.__class__ is str and node.get("type") == "string" and node.keys() <= _PLAIN_STRING:
+        return value
     if fits(value, node, source, trace):
         return value
     trace.lose("default", "does not fit its own schema; left out", "default")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from re import sub
 from typing import Any, Final, Literal, TypeAlias
@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from specmux_converters.document import Document
 from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.fields import texts
 from specmux_converters.swagger2.trace import Trace
 
 Profile: TypeAlias = Literal["kubernetes", "oas"]
@@ -41,9 +42,10 @@ class SchemaRef:
 class Source:
     """One Swagger 2.0 document.
 
-    The last five are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
+    The others are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
     what its target costs written out. ``fit_empty``: whether the target allows an empty object.
-    ``written_out``: the parameters that were, with what was noted on the way. ``hoisted``: the schemas that
+    ``written_out``: the parameters that were, with what was noted on the way. ``media_types``:
+    lists that were checked. ``hoisted``: the schemas that
     were referred to where no component stands (``#/paths/…``), which become components under a new name.
     """
 
@@ -52,13 +54,14 @@ class Source:
     definitions: Mapping[str, Any]
     parameters: Mapping[str, Any]
     responses: Mapping[str, Any]
-    consumes: tuple[str, ...]
-    produces: tuple[str, ...]
+    consumes: tuple[str, ...] = ()
+    produces: tuple[str, ...] = ()
     schema_refs: dict[str, SchemaRef | None] = field(default_factory=dict)
     hoisted: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     fit_empty: dict[str, bool] = field(default_factory=dict)
     written_out: dict[str, tuple[dict[str, Any], Trace, int]] = field(default_factory=dict)
+    media_types: dict[tuple[Any, ...], tuple[str, ...]] = field(default_factory=dict)
 
     def schema_ref(self, ref: str) -> SchemaRef | None:
         """None when ``ref`` points at nothing in this document."""
@@ -104,6 +107,20 @@ class Source:
             trace.spend(len(offered) * len(encode(media, *trace.path)))
         return dict.fromkeys(offered or (ANY_MEDIA_TYPE,), media)
 
+    def media_types_at(self, node: Mapping[str, Any], key: str, trace: Trace) -> tuple[str, ...] | None:
+        """A ``consumes`` or ``produces`` list, None when the key is absent: ``[]`` is not the same."""
+        value = node.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            trace.refuse("an array of media types is required", key)
+        try:
+            return self.media_types[tuple(value)]
+        except (KeyError, TypeError):
+            texts(node, key, trace)
+            checked = self.media_types[tuple(value)] = tuple(dict.fromkeys(value))
+            return checked
+
     def resolve(self, tokens: list[str]) -> Any:
         """What stands at a path of the document, None when nothing does."""
         node: Any = self.document
@@ -121,15 +138,17 @@ def read_source(document: Document, profile: Profile, trace: Trace) -> Source:
     """Raises InvalidDocument when the document is no Swagger 2.0, or a shared part has the wrong type."""
     if document.get("swagger") not in SWAGGER_VERSIONS:
         trace.refuse('not a Swagger 2.0 document: "swagger" is not "2.0"')
-    return Source(
-        document=document,
-        profile=profile,
+    source = Source(
+        document,
+        profile,
         definitions=object_at(document, "definitions", trace),
         parameters=object_at(document, "parameters", trace),
         responses=object_at(document, "responses", trace),
-        consumes=media_types(document, "consumes", trace) or (),
-        produces=media_types(document, "produces", trace) or (),
     )
+    consumes, produces = (
+        source.media_types_at(document, key, trace) or () for key in ("consumes", "produces")
+    )
+    return replace(source, consumes=consumes, produces=produces)
 
 
 def object_at(parent: Mapping[str, Any], key: str, trace: Trace) -> Mapping[str, Any]:
@@ -140,19 +159,6 @@ def object_at(parent: Mapping[str, Any], key: str, trace: Trace) -> Mapping[str,
     if not isinstance(value, dict):
         trace.refuse("an object is required", key)
     return value
-
-
-def media_types(node: Mapping[str, Any], key: str, trace: Trace) -> tuple[str, ...] | None:
-    """A ``consumes`` or ``produces`` list, None when the key is absent: ``[]`` is not the same."""
-    value = node.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, list):
-        trace.refuse("an array of media types is required", key)
-    for index, item in enumerate(value):
-        if not isinstance(item, str):
-            trace.refuse("a media type is required", key, index)
-    return tuple(dict.fromkeys(value))
 
 
 def tokens_of(ref: str) -> list[str]:

@@ -48,16 +48,21 @@ class Trace:
 
     def take(self, notes: Trace) -> None:
         """Adds what was noted on another walk whose result is used here too."""
-        self.losses += notes.losses
-        self.refs |= notes.refs
-        self.foreign += notes.foreign
+        if notes.losses:
+            self.losses += notes.losses
+        if notes.refs:
+            self.refs |= notes.refs
+        if notes.foreign:
+            self.foreign += notes.foreign
 
     def pointer(self, *tokens: str | int) -> str:
         return pointer_to(*self.path, *tokens)
 
     def lose(self, construct: str, reason: str, *tokens: str | int) -> None:
-        pointer = self.pointer(*tokens)
-        self.budget.spend(len(pointer) + len(construct), *self.path)
+        pointer = pointer_to(*self.path, *tokens)
+        self.budget.left -= len(pointer) + len(construct)
+        if self.budget.left < 0:
+            self.budget.spend(0, *self.path)
         self.losses.append(Loss(pointer, construct, reason))
 
     def refuse(self, reason: str, *tokens: str | int) -> NoReturn:

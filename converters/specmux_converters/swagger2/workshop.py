@@ -37,6 +37,8 @@ class Workshop:
 
     def __post_init__(self) -> None:
         """A kept Part is good when its text, all shared objects and the names it refers to are the same."""
+        if self.memo is None:
+            return
         source = self.source
         environment: list[Any] = [
             source.profile,
