@@ -1,7 +1,7 @@
 """A parsed HTTP message as the service sees it, and the messages that never reach the service. Pure.
 
 aiohttp's parser (llhttp) has already refused what breaks the framing, and targets that are not ASCII. What is
-left to refuse here is well framed: a version we do not speak, a Host that is none, an expectation we do not know.
+left to refuse is well framed: a version we do not speak, a Host that is none, an expectation we do not know.
 """
 
 from __future__ import annotations
