@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SETUP := setup
 PYTEST_FLAGS :=
 
-.PHONY: setup demo test lint bench helm stress clean
+.PHONY: setup demo test lint bench stress clean
 
 setup: $(STAMP)
 
@@ -27,6 +27,13 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python tests/benchmarks/run_all.py
+
+stress: setup
+	$(BIN)/python tests/stress/stress_service.py
 
 clean:
 	rm -rf $(VENV) dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -54,3 +55,19 @@ def test_converters_and_cache_load_neither_a_server_nor_the_aggregator() -> None
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Import cycles, of modules that are really imported: annotations may point both ways."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
+    assert {name: chain for name in graph.modules if (chain := cycle(graph, name))} == {}
+
+
+def cycle(graph: Any, name: str) -> tuple[str, ...] | None:
+    """A way from a module back to itself; None: there is none."""
+    for imported in graph.find_modules_directly_imported_by(name):
+        chain = graph.find_shortest_chain(imported, name)
+        if chain:
+            return (name, *chain)
+    return None
