@@ -1,6 +1,6 @@
 """Runs every benchmark, one after the other, each in a process of its own: what ``make bench`` does.
 
-They say themselves what they miss on this machine (nginx and wrk from Debian, a Go toolchain, npm), and go on.
+They say themselves what they miss on this machine (nginx and wrk from Debian, Go, npm), and go on.
 Names on the command line choose some: ``run_all.py serving store``.
 """
 
