@@ -8,17 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from .bundle import read_bundle, write_bundle
+from .catalog import Catalog
 from .compaction import CompactionReport
 from .decoding import DecodedDocuments, check_document, read_document
-from .discovery import parse_discovery
 from .errors import CacheError, GroupVersionNotFound, RequestError, StoreError, UnexpectedStatus
 from .events import CacheStats, EventLog
 from .exchange import Exchange, Wanted
-from .fields import fields_of, replaced
+from .fields import AGE_MAX, fields_of, replaced
 from .flight import FlightLocks
 from .freshness import Rule, age_of
 from .keys import partition_of
@@ -26,7 +27,7 @@ from .media_types import CBOR, JSON, canonical
 from .merging import merge_documents
 from .options import CacheOptions
 from .results import Merged, Paths, Prefetched, Resource, Schema
-from .server import ROOT_PATH, Server, name_of
+from .server import Server, name_of
 from .shelf import Shelf, open_store
 from .transport import Transport
 from .verifier import group_and_version, takes_parameter
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from .discovery import Discovery, Document
+    from .catalog import Root
+    from .discovery import Document
     from .events import Event
     from .exchange import Obtained
 
@@ -51,6 +53,15 @@ WAIT_FIRST: Final = 0.2
 WAIT_MAX: Final = 2.0
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a client has while it is open."""
+
+    shelf: Shelf
+    exchange: Exchange
+    catalog: Catalog
 
 
 class AsyncSchemaCache:
@@ -86,15 +97,6 @@ class AsyncSchemaCache:
         self._clock = clock
         self._events = EventLog(on_event)
         self._decoded = DecodedDocuments(self.options.decoded_max)
-        self._absent: dict[str, float] = {}
-        self._parsed: tuple[str, Discovery] | None = None
-        self._root_wanted = Wanted(
-            name=ROOT_PATH,
-            target=ROOT_PATH,
-            rule=Rule.REVALIDATED,
-            accepted=(JSON,),
-            check=lambda body, _: parse_discovery(body, self.server),
-        )
         self._transport = Transport(
             headers=headers,
             tls=tls,
@@ -103,7 +105,7 @@ class AsyncSchemaCache:
             max_body_bytes=self.options.limits.max_body_bytes,
             clock=clock,
         )
-        self._opened: tuple[Shelf, Exchange] | None = None
+        self._opened: Opened | None = None
 
     async def __aenter__(self) -> Self:
         options = self.options
@@ -122,7 +124,8 @@ class AsyncSchemaCache:
             events=self._events,
             clock=self._clock,
         )
-        self._opened = shelf, exchange
+        catalog = Catalog(self.server, exchange, options=options, clock=self._clock)
+        self._opened = Opened(shelf, exchange, catalog)
         return self
 
     async def __aexit__(
@@ -130,16 +133,17 @@ class AsyncSchemaCache:
     ) -> None:
         if self._opened is None:
             return
-        (shelf, exchange), self._opened = self._opened, None
-        await exchange.close()
+        opened, self._opened = self._opened, None
+        await opened.exchange.close()
         await self._transport.__aexit__(kind, error, trace)
-        await shelf.close()
+        await opened.shelf.close()
 
     async def paths(self, *, refresh: bool = False) -> Paths:
         """The discovery root. ``refresh`` asks the server even within ``root_ttl``."""
-        discovery, obtained = await self._root(refresh=refresh)
-        age = self._age(obtained)
-        return Paths(discovery.documents, discovery.refused, obtained.from_cache, obtained.is_stale, age)
+        root = await self._open.catalog.root(refresh=refresh)
+        found, obtained = root.discovery, root.obtained
+        age = self._since(obtained)
+        return Paths(found.documents, found.refused, obtained.from_cache, obtained.is_stale, age)
 
     async def schema(self, group_version: str, *, media: str | None = None) -> Schema:
         """The document as bytes. ``media``: a media type, or json, cbor, protobuf; None goes by the options.
@@ -166,8 +170,8 @@ class AsyncSchemaCache:
         deadline, pause = loop.time() + within, WAIT_FIRST
         while True:
             try:
-                self._absent.pop(group_version, None)
-                await self._root(refresh=not self.options.offline)
+                self._open.catalog.forget(group_version)
+                await self._open.catalog.root(refresh=True)
                 return await self.schema(group_version)
             except (GroupVersionNotFound, RequestError):
                 left = deadline - loop.time()
@@ -204,13 +208,13 @@ class AsyncSchemaCache:
         async def fetch(group_version: str) -> None:
             async with turns:
                 try:
-                    schema = await self._named(group_version, discovery, root)
+                    schema = await self._represented(root, root.document(group_version))
                     present[group_version] = schema.from_cache
                 except CacheError as error:
                     failed[group_version] = error
 
-        discovery, root = await self._root()
-        wanted = tuple(dict.fromkeys(discovery.documents if group_versions is None else group_versions))
+        root = await self._open.catalog.root()
+        wanted = tuple(dict.fromkeys(root.discovery.documents if group_versions is None else group_versions))
         async with asyncio.TaskGroup() as group:
             for group_version in wanted:
                 group.create_task(fetch(group_version))
@@ -222,9 +226,9 @@ class AsyncSchemaCache:
 
     async def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
         """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""
-        discovery, root = await self._root()
-        names = discovery.documents if group_versions is None else group_versions
-        schemas = [await self._named(name, discovery, root) for name in names]
+        root = await self._open.catalog.root()
+        names = root.discovery.documents if group_versions is None else group_versions
+        schemas = [await self._represented(root, root.document(name)) for name in names]
         specs = {schema.group_version: await self._decode(schema) for schema in schemas}
         return await asyncio.to_thread(merge_documents, specs)
 
@@ -240,19 +244,20 @@ class AsyncSchemaCache:
         fields = fields_of(headers.items())
         if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
             raise ValueError("credentials go with the client; conditions and ranges are the cache's")
-        _, exchange = self._open()
-        obtained = await exchange.obtain(Wanted(name_of(target), target, Rule.PLAIN, fields=fields))
-        age, kept = self._age(obtained), obtained.entry.held.fields
-        if obtained.from_cache:
-            kept = replaced(kept, (("age", str(int(age))),))
+        obtained = await self._open.exchange.obtain(
+            Wanted(name_of(target), target, Rule.PLAIN, fields=fields)
+        )
+        held = obtained.entry.held
+        age = min(age_of(held, now=self._clock()), float(AGE_MAX))
+        kept = replaced(held.fields, (("age", str(int(age))),)) if obtained.from_cache else held.fields
         return Resource(
             obtained.status, kept, obtained.entry.body, obtained.from_cache, obtained.is_stale, age
         )
 
     async def invalidate(self, group_version: str | None = None) -> int:
         """Forget a group-version, or all of this server's in this partition; how many entries went."""
-        shelf, _ = self._open()
-        self._absent.clear()
+        shelf = self._open.shelf
+        self._open.catalog.forget()
         self._decoded.clear()
         rows = await shelf.rows()
         doomed = [
@@ -267,14 +272,14 @@ class AsyncSchemaCache:
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
     ) -> CompactionReport:
         """Shrink the directory, of all clients that share it, as ``DiskStore.compact``. Raises StoreError."""
-        shelf, _ = self._open()
+        shelf = self._open.shelf
         return await shelf.on_disk(
             lambda store: store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run),
             CompactionReport(dry_run=dry_run),
         )
 
     async def stats(self) -> CacheStats:
-        shelf, _ = self._open()
+        shelf = self._open.shelf
         try:
             store = await shelf.on_disk(lambda disk: disk.stats(), None)
         except StoreError:
@@ -283,79 +288,52 @@ class AsyncSchemaCache:
 
     async def export(self, path: Path) -> int:
         """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
-        shelf, _ = self._open()
+        shelf = self._open.shelf
         current = [row.key for row in await shelf.rows() if not row.superseded]
         entries = [entry for key in current if (entry := await shelf.get(key)) is not None]
         return await asyncio.to_thread(write_bundle, path, str(self.server), entries)
 
     async def import_(self, path: Path) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
-        shelf, _ = self._open()
+        shelf = self._open.shelf
         packed = await asyncio.to_thread(read_bundle, path, max_body_bytes=self.options.limits.max_body_bytes)
-        self._absent.clear()
+        self._open.catalog.forget()
         stored = 0
         for entry in packed.entries:
             key = shelf.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
             stored += await shelf.put(key, entry.body, entry.held)
         return stored
 
-    def _open(self) -> tuple[Shelf, Exchange]:
+    @property
+    def _open(self) -> Opened:
         if self._opened is None:
             raise RuntimeError("the cache is not open: use it as a context manager")
         return self._opened
 
-    async def _root(self, *, refresh: bool = False) -> tuple[Discovery, Obtained]:
-        _, exchange = self._open()
-        obtained = await exchange.obtain(self._root_wanted, refresh=refresh)
-        entry = obtained.entry
-        if self._parsed is None or self._parsed[0] != entry.digest:
-            self._parsed = entry.digest, parse_discovery(entry.body, self.server)
-        return self._parsed[1], obtained
-
     async def _schema(self, group_version: str, accepted: tuple[str, ...]) -> Schema:
-        document, root = await self._document(group_version)
+        catalog = self._open.catalog
+        root, document = await catalog.find(group_version)
         try:
-            return await self._represented(document, root, accepted)
+            return await self._represented(root, document, accepted)
         except UnexpectedStatus as error:
             # The root that named it was not asked for now, and it may have moved since.
-            if error.status not in (404, 410) or root.is_confirmed:
+            if error.status not in (404, 410) or root.obtained.is_confirmed:
                 raise
-        document, root = await self._document(group_version, refresh=True)
-        return await self._represented(document, root, accepted)
+        root, document = await catalog.find(group_version, refresh=True)
+        return await self._represented(root, document, accepted)
 
-    async def _document(self, group_version: str, *, refresh: bool = False) -> tuple[Document, Obtained]:
-        if 0 < self._absent.get(group_version, 0) - self._clock() <= self.options.not_found_ttl:
-            raise GroupVersionNotFound(group_version, server=str(self.server))
-        discovery, root = await self._root(refresh=refresh)
-        found = discovery.documents.get(_located(group_version, discovery.documents))
-        if found is None and not root.is_confirmed and not self.options.offline:
-            discovery, root = await self._root(refresh=True)
-            found = discovery.documents.get(_located(group_version, discovery.documents))
-        if found is None:
-            now = self._clock()
-            self._absent = {name: until for name, until in self._absent.items() if until > now}
-            self._absent[group_version] = now + self.options.not_found_ttl
-            raise GroupVersionNotFound(group_version, server=str(self.server))
-        return found, root
-
-    async def _named(self, group_version: str, discovery: Discovery, root: Obtained) -> Schema:
-        """The document as one root, asked for once, names it."""
-        document = discovery.documents.get(_located(group_version, discovery.documents))
-        if document is None:
-            raise GroupVersionNotFound(group_version, server=str(self.server))
-        return await self._represented(document, root, self.options.accepted)
-
-    async def _represented(self, document: Document, root: Obtained, accepted: tuple[str, ...]) -> Schema:
-        _, exchange = self._open()
+    async def _represented(
+        self, root: Root, document: Document, accepted: tuple[str, ...] | None = None
+    ) -> Schema:
         wanted = Wanted(
             name=document.group_version,
             target=document.target,
             rule=Rule.HASHED if document.hash else Rule.REVALIDATED,
             hash=document.hash,
-            accepted=accepted,
+            accepted=accepted or self.options.accepted,
             check=check_document,
         )
-        obtained = await exchange.obtain(wanted)
+        obtained = await self._open.exchange.obtain(wanted)
         entry = obtained.entry
         return Schema(
             group_version=document.group_version,
@@ -365,8 +343,8 @@ class AsyncSchemaCache:
             hash=entry.key.hash,
             etag=entry.held.etag,
             from_cache=obtained.from_cache,
-            stale=obtained.is_stale or root.is_stale,
-            age=self._age(obtained),
+            stale=obtained.is_stale or root.obtained.is_stale,
+            age=self._since(obtained),
             lossy=entry.held.is_lossy,
         )
 
@@ -378,13 +356,6 @@ class AsyncSchemaCache:
         self._decoded.keep(schema.digest, document)
         return document
 
-    def _age(self, obtained: Obtained) -> float:
-        age = age_of(obtained.entry.held, now=self._clock())
-        return max(0.0, age)
-
-
-def _located(group_version: str, documents: Mapping[str, Document]) -> str:
-    """The key in the root for a group-version that may be written without its ``api`` or ``apis``."""
-    if group_version in documents:
-        return group_version
-    return f"apis/{group_version}" if "/" in group_version else f"api/{group_version}"
+    def _since(self, obtained: Obtained) -> float:
+        """Seconds since the server gave or confirmed it; 0 where the clock has been set back since."""
+        return max(0.0, self._clock() - obtained.entry.held.received_at)
