@@ -118,6 +118,10 @@ def test_taken_port_is_a_clear_error(tmp_path: Path) -> None:
         assert second.wait() == 1
         assert "cannot listen" in second.output
         assert "Traceback" not in second.output
+        with specmux("demo", "--port", str(first.port)) as third:
+            assert third.wait() == 1
+            assert "cannot listen" in third.output
+            assert "Traceback" not in third.output
 
 
 def demo_lines(process: Process) -> str:

@@ -11,6 +11,7 @@ import click
 import orjson
 
 from specmux_aggregator.app import App
+from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.demo.backends import serving, v2_application, v3_application
 from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, STATIONS, openapi_v3, swagger_2
 from specmux_aggregator.demo.tour import tour
@@ -30,7 +31,8 @@ READY_TIMEOUT = 30.0
 def demo(port: int) -> None:
     """Start backends on loopback with documents of ours, the aggregator in front, and say what to try."""
     configure_logging(Log(level="warning"))
-    asyncio.run(run_demo(port))
+    with reported_errors():
+        asyncio.run(run_demo(port))
 
 
 async def run_demo(port: int) -> None:
