@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
@@ -49,21 +50,22 @@ class Reply:
 class Server:
     """Answers on a loopback port, one request per connection. ``requests`` has all that came."""
 
-    def __init__(self, answer: Any) -> None:
+    def __init__(self, answer: Any, *, tls: ssl.SSLContext | None = None) -> None:
         self.answer = answer
+        self._tls = tls
         self.requests: list[Request] = []
         self.port = 0
         self._server: asyncio.Server | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     def seen(self, path: str) -> list[Request]:
         return [request for request in self.requests if request.path == path]
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -96,8 +98,8 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(answer: Any) -> AsyncIterator[Server]:
-    server = Server(answer)
+async def serving(answer: Any, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
+    server = Server(answer, tls=tls)
     await server.start()
     try:
         yield server

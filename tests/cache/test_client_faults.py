@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import os
+import ssl
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 import zstandard
 from blockbuster import BlockingError, blockbuster_ctx
 
@@ -375,6 +377,28 @@ def test_server_when_it_is_dead_fails_at_once_and_names_no_reason_of_its_own(tmp
         async with AsyncSchemaCache(server.url, options(tmp_path)) as cache:
             with pytest.raises(ServerUnreachable, match="connection refused"):
                 await cache.schema("v1")
+
+    asyncio.run(main())
+
+
+def test_tls_when_the_authority_is_trusted_and_when_it_is_not(tmp_path):
+    authority = trustme.CA()
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(own)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+
+    async def main() -> None:
+        async with serving(reference(), tls=own) as server:
+            async with AsyncSchemaCache(server.url, options(tmp_path), tls=trusting) as cache:
+                assert (await cache.schema("v1")).body == CORE
+            async with AsyncSchemaCache(server.url, CacheOptions(directory=None)) as cache:
+                with pytest.raises(ServerUnreachable, match="certificate was refused"):
+                    await cache.schema("v1")
+            plain = server.url.replace("https", "http")
+            async with AsyncSchemaCache(plain, CacheOptions(directory=None)) as cache:
+                with pytest.raises(RequestError):
+                    await cache.schema("v1")
 
     asyncio.run(main())
 
