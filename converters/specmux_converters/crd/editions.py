@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -25,10 +25,16 @@ SCHEMA_MAX_BYTES: Final = 4 * 1024 * 1024
 """JSON of one version's schema. An apiserver takes requests of 3 MiB, so no larger one was ever served."""
 
 
+_NOT_JSON: Final = "not JSON, or nested too deeply"
+
+
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """``digest`` is of all that it was built from; ``cost`` the bytes that it takes in a document."""
+    """``identity`` and ``source`` are what it was built from, ``digest`` is of both; ``cost`` is the bytes that
+    it takes in a document."""
 
+    identity: tuple[object, ...]
+    source: Any = field(repr=False, compare=False)
     digest: bytes
     paths: Mapping[str, Part]
     schemas: Mapping[str, Part]
@@ -50,9 +56,8 @@ class CRDMemo:
     def __len__(self) -> int:
         return len(self._editions)
 
-    def get(self, crd: CRD, version: Version, digest: bytes) -> Edition | None:
-        edition = self._editions.get((crd.name, version.name))
-        return edition if edition is not None and edition.digest == digest else None
+    def get(self, crd: CRD, version: Version) -> Edition | None:
+        return self._editions.get((crd.name, version.name))
 
     def put(self, crd: CRD, version: Version, edition: Edition) -> None:
         self._editions[crd.name, version.name] = edition
@@ -68,10 +73,20 @@ def make_edition(crd: CRD, version: Version, memo: CRDMemo) -> Edition:
 
     Raises InvalidDocument or LimitExceeded for a version that cannot be published at all.
     """
-    digest = _digest(crd, version)
-    known = memo.get(crd, version, digest)
-    if known is not None:
+    identity = _identity(crd, version)
+    known = memo.get(crd, version)
+    if known is not None and known.identity == identity and known.source is version.schema:
         return known
+    digest = _digest(identity, version)
+    if known is not None and known.digest == digest:
+        edition = replace(known, source=version.schema)
+    else:
+        edition = _build(crd, version, identity, digest)
+    memo.put(crd, version, edition)
+    return edition
+
+
+def _build(crd: CRD, version: Version, identity: tuple[object, ...], digest: bytes) -> Edition:
     schema, problems = _schema(crd, version)
     pointer = pointer_to(*version.schema_path)
     schemas = {
@@ -80,19 +95,26 @@ def make_edition(crd: CRD, version: Version, memo: CRDMemo) -> Edition:
     }
     paths = {path: _part(item, pointer) for path, item in paths_of(crd, version).items()}
     cost = sum([len(part.json) + ENTRY_COST for part in (*schemas.values(), *paths.values())])
-    edition = Edition(digest, paths, schemas, version.has_scale, problems, cost)
-    memo.put(crd, version, edition)
-    return edition
+    return Edition(identity, version.schema, digest, paths, schemas, version.has_scale, problems, cost)
 
 
-def _digest(crd: CRD, version: Version) -> bytes:
+def _identity(crd: CRD, version: Version) -> tuple[object, ...]:
+    return (
+        (crd.group, crd.kind, crd.list_kind, crd.plural, crd.is_namespaced),
+        (version.name, version.has_status, version.has_scale, version.selectable_fields, version.schema_path),
+    )
+
+
+def _digest(identity: tuple[object, ...], version: Version) -> bytes:
+    """By value, 1 and true apart: Python takes them for equal."""
     pointer = pointer_to(*version.schema_path)
-    identity = (crd.group, crd.kind, crd.list_kind, crd.plural, crd.is_namespaced, version.name, pointer)
-    features = (version.has_status, version.has_scale, version.selectable_fields)
-    schema = _encode(version.schema, pointer)
+    try:
+        schema = orjson.dumps(version.schema)
+    except orjson.JSONEncodeError as error:
+        raise InvalidDocument(_NOT_JSON, pointer=pointer) from error
     if len(schema) > SCHEMA_MAX_BYTES:
         raise LimitExceeded(f"a schema of {len(schema)} bytes, which no apiserver takes", pointer=pointer)
-    return sha256(orjson.dumps((identity, features)) + schema).digest()
+    return sha256(orjson.dumps(identity) + schema).digest()
 
 
 def _schema(crd: CRD, version: Version) -> tuple[Document, tuple[Problem, ...]]:
@@ -144,4 +166,4 @@ def _encode(value: Any, pointer: str) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as error:
-        raise InvalidDocument("not JSON, or nested too deeply", pointer=pointer) from error
+        raise InvalidDocument(_NOT_JSON, pointer=pointer) from error

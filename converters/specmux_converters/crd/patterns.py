@@ -1,8 +1,8 @@
 """Whether a pattern is one that Go's regexp accepts (RE2 syntax with Perl's classes).
 
 An apiserver compiles the patterns of a schema: one that does not compile makes it not structural. Python's
-``re`` has another syntax (lookaround and back-references more; ``\\z``, ``\\pL`` and ``[[:alpha:]]`` less), so
-the pattern is read here by the rules of Go's regexp/syntax, and nothing is ever matched.
+``re`` has another syntax (lookaround and back-references more; ``\\z``, ``\\pL`` and ``[[:alpha:]]`` less).
+Here the pattern is read by the rules of Go's regexp/syntax, and nothing is ever matched.
 """
 
 from __future__ import annotations

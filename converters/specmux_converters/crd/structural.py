@@ -25,6 +25,7 @@ from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to
 
 _JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
+_NESTING: Final = frozenset({*_JUNCTORS, "not"})
 _INTEGER_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _STRUCTURE: Final = (
     "type",
@@ -79,9 +80,14 @@ class _Walk:
     def structural(self, node: Any, level: _Level) -> Document:
         result = self._read(node, self._STRUCTURAL)
         self._check_type(result, level)
-        self._check_extensions(result)
-        self._check_object_fields(result, level)
-        self._forbid_below(result, free_any_of=_says_either(result), free_first=_first_says_either(result))
+        if INT_OR_STRING in result or EMBEDDED_RESOURCE in result:
+            self._check_extensions(result)
+        if level is _Level.ROOT or EMBEDDED_RESOURCE in result:
+            self._check_object_fields(result, level)
+        if not _NESTING.isdisjoint(result):
+            self._forbid_below(
+                result, free_any_of=_says_either(result), free_first=_first_says_either(result)
+            )
         if INT_OR_STRING in result:
             _unfold(result)
         if EMBEDDED_RESOURCE in result and level is not _Level.ROOT:
@@ -226,8 +232,6 @@ class _Walk:
 
     def _check_object_fields(self, node: Document, level: _Level) -> None:
         """apiVersion, kind and metadata have their types; the root's metadata restricts only names."""
-        if level is not _Level.ROOT and EMBEDDED_RESOURCE not in node:
-            return
         fields = node.get("properties", {})
         for name, kind in _OBJECT_FIELD_TYPES.items():
             if name in fields and fields[name].get("type") != kind:
