@@ -2,8 +2,8 @@
 
 Process CPU, medians of several rounds, from bytes to the JSON bytes of all documents. Peers run on the same
 files in the same minutes: swagger2openapi (npm, in a temporary folder) and kube-openapi's openapiconv (Go,
-which does not split and leaves references dangling). A peer whose toolchain is absent is left out with a word.
-Needs the reference data beside the checkout.
+which does not split and leaves references dangling). A peer whose toolchain is absent is left out with a
+word. Needs the reference data beside the checkout.
 """
 
 from __future__ import annotations

@@ -280,6 +280,52 @@ def test_shared_form_field_is_written_into_each_body() -> None:
     }
 
 
+def test_form_fields_of_the_path_are_joined() -> None:
+    def field(name: str, kind: str = "string") -> dict[str, Any]:
+        return {"name": name, "in": "formData", "type": kind}
+
+    ok = {"200": {"description": ""}}
+    item = {
+        "parameters": [field("a"), field("b")],
+        "put": {"responses": ok, "parameters": [field("b", "integer")]},
+        "post": {"responses": ok, "parameters": [*BODY, *BODY, field("c")]},
+    }
+    whole = convert_whole(swagger(paths={"/a": item}))
+    content = whole.document["paths"]["/a"]["put"]["requestBody"]["content"][
+        "application/x-www-form-urlencoded"
+    ]
+    assert content["schema"]["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}
+    assert whole.document["paths"]["/a"]["post"]["requestBody"] == {
+        "content": {"*/*": {"schema": {"type": "string"}}}
+    }
+    assert constructs(whole) == [
+        ("/paths/~1a/parameters/0", "form field"),
+        ("/paths/~1a/parameters/1", "form field"),
+        ("/paths/~1a/post/parameters/1", "body parameter"),
+        ("/paths/~1a/post/parameters/2", "form field"),
+    ]
+
+
+@BOTH
+def test_reference_to_a_shared_object_of_another_kind_is_written_out(profile: Profile) -> None:
+    shared = {
+        "parameters": {"X": {"name": "p", "in": "query", "type": "string"}},
+        "responses": {"X": {"description": "d"}},
+    }
+    found = operation(
+        [{"$ref": "#/parameters/X"}],
+        profile=profile,
+        shared=shared,
+        responses={"200": {"$ref": "#/parameters/X"}},
+    )
+    assert found["responses"]["200"] == {
+        "description": "",
+        "x-name": "p",
+        "x-in": "query",
+        "x-type": "string",
+    }
+
+
 # Parameters
 
 

@@ -33,7 +33,7 @@ def _alternatives(name: str, node: dict[str, Any]) -> list[dict[str, str]] | Non
 
 def parameter_kind(node: Any, source: Source, trace: Trace) -> str | None:
     """The kind of component that a shared parameter becomes, None for one that cannot be kept."""
-    found = find(node, source, trace)
+    found = find(node, "parameters", source, trace)
     if not isinstance(found, Found):
         return "parameters" if "$ref" in found else None
     location = located(found)
@@ -47,7 +47,7 @@ def parameter_kind(node: Any, source: Source, trace: Trace) -> str | None:
 
 def convert_shared_parameter(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     """A parameter or, for what v3 has in bodies, a request body with the document's own media types."""
-    found = find(node, source, trace)
+    found = find(node, "parameters", source, trace)
     if not isinstance(found, Found):
         return found
     location = located(found)
@@ -59,7 +59,7 @@ def convert_shared_parameter(node: Any, source: Source, trace: Trace) -> dict[st
 
 
 def convert_shared_response(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
-    found = find(node, source, trace)
+    found = find(node, "responses", source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else {"description": "", **found}
     return convert_response(found.node, source.produces, source, found.trace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -57,7 +57,7 @@ def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dic
     template = frozenset(_TEMPLATE.findall(path))
     result: dict[str, Any] = {}
     if "$ref" in node:
-        found = find(node, source, trace)
+        found = find(node, "", source, trace)
         result = _path_item(template, found.node, source, found.trace) if isinstance(found, Found) else found
     return {**result, **_path_item(template, node, source, trace)}
 
@@ -88,10 +88,9 @@ def _operation(
     plain = [*own.plain, *_undeclared(template - own.in_path - shared.in_path, trace)]
     if plain:
         result["parameters"] = plain
-    body = own if own.has_body else shared
-    if body.has_body:
+    if own.has_body or shared.has_body:
         consumes = source.media_types_at(node, "consumes", trace)
-        result["requestBody"] = _body(body, source.consumes if consumes is None else consumes, source)
+        result["requestBody"] = _body(own, shared, source.consumes if consumes is None else consumes, source)
     produces = source.media_types_at(node, "produces", trace)
     result["responses"] = _responses(node, source.produces if produces is None else produces, source, trace)
     result.update(operation_servers(node, source, trace))
@@ -138,7 +137,9 @@ def _parameters(template: Set[str], owner: dict[str, Any], source: Source, trace
             in_path = template  # what stands outside the document may declare any of them
         elif isinstance(read, Found):
             if read.node["in"] == "body":
-                body = read
+                if body is not None:
+                    trace.lose("body parameter", "a second one; left out")
+                body = body or read
             else:
                 form.append(FormField(read.node, read.trace))
         trace.path.pop()
@@ -159,7 +160,7 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
         trace.take(notes)
         trace.spend(size)
         return node, node["name"], node["in"]
-    found = find(written, source, trace)
+    found = find(written, "parameters", source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else None
     location = located(found)
@@ -191,11 +192,16 @@ def _component(kind: str, found: Found) -> dict[str, Any]:
     return {"$ref": f"#/components/{kind}/{name.replace('~', '~0').replace('/', '~1')}"}
 
 
-def _body(parameters: Parameters, accepted: Sequence[str], source: Source) -> dict[str, Any]:
-    found = parameters.body
+def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: Source) -> dict[str, Any]:
+    """The body of an operation, or its form fields and those of its path: it has one request body."""
+    found = own.body if own.body is not None or own.form else shared.body
+    names = {field.node["name"] for field in own.form}
+    form = [*own.form, *(field for field in shared.form if field.node["name"] not in names)]
     if found is None:
-        return convert_form(parameters.form, accepted, source)
-    if found.shared is not None and source.profile == "oas" and tuple(accepted) == source.consumes:
+        return convert_form(form, accepted, source)
+    for field in form:
+        field.trace.lose("form field", "beside a body; left out")
+    if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
         return _component("requestBodies", found)
     return convert_body(found.node, accepted, source, found.trace)
 
@@ -224,10 +230,10 @@ def _responses(
 def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> dict[str, Any]:
     if isinstance(written, dict) and "$ref" not in written:
         return convert_response(written, offered, source, trace)
-    found = find(written, source, trace)
+    found = find(written, "responses", source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else {"description": "", **found}
-    is_same = "schema" not in found.node or tuple(offered) == source.produces
+    is_same = "schema" not in found.node or offered == source.produces
     if found.shared is not None and source.profile == "oas" and is_same:
         return _component("responses", found)
     return convert_response(found.node, offered, source, found.trace)

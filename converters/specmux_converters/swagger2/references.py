@@ -13,7 +13,7 @@ from specmux_converters.swagger2.trace import Trace
 class Found:
     """The object itself and a trace that stands where it is written.
 
-    ``shared`` is its name below ``/parameters`` or ``/responses`` when the first reference named it there.
+    ``shared`` is its name among the shared objects of its kind, when the first reference named it there.
     """
 
     node: dict[str, Any]
@@ -21,8 +21,9 @@ class Found:
     shared: str | None = None
 
 
-def find(written: Any, source: Source, trace: Trace) -> Found | dict[str, Any]:
-    """Follows local references to the end; an object that stands in for it when there is none.
+def find(written: Any, section: str, source: Source, trace: Trace) -> Found | dict[str, Any]:
+    """Follows local references to the end; an object that stands in for it when there is none. ``section`` is
+    where shared objects of the kind are: "parameters", "responses", or "" for one that cannot be shared.
 
     A reference out of the document stays as it is, one to nothing (or to itself) is kept as an extension:
     both are reported.
@@ -42,7 +43,7 @@ def find(written: Any, source: Source, trace: Trace) -> Found | dict[str, Any]:
             at.foreign.append(ref)
             at.lose("dangling $ref", "nothing is there; kept as x-unresolved-ref", "$ref")
             return {"x-unresolved-ref": ref}
-        if len(tokens) == 2 and tokens[0] in ("parameters", "responses"):
+        if len(tokens) == 2 and tokens[0] == section:
             shared = tokens[1] if not seen else shared
         else:
             at.foreign.append(ref)
