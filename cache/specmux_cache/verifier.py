@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 LIST_KIND: Final = ("", "v1", "List")
 """Not a resource: kubectl sends its items one by one."""
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
-PARAMETERS: Final = "#/components/parameters/"
+PARAMETERS: Final = ("#/components/parameters/", "#/parameters/")
+"""The second is Swagger's; cli-runtime looks for that one alone, among the components."""
 
 
 def takes_parameter(document: Mapping[str, Any], group_version: str, kind: str, parameter: str) -> bool:
@@ -57,7 +58,6 @@ def _query_parameters(
 
 
 def _resolved(document: Mapping[str, Any], parameter: Any) -> Mapping[str, Any]:
-    """The parameter itself. cli-runtime looks for ``#/parameters/``, which v3 does not have."""
     if not isinstance(parameter, dict):
         return {}
     reference = parameter.get("$ref")
@@ -65,8 +65,8 @@ def _resolved(document: Mapping[str, Any], parameter: Any) -> Mapping[str, Any]:
         return parameter
     components = document.get("components")
     parameters = components.get("parameters") if isinstance(components, dict) else None
-    name = reference.removeprefix(PARAMETERS).replace("~1", "/").replace("~0", "~")
-    found = (
-        parameters.get(name) if isinstance(parameters, dict) and reference.startswith(PARAMETERS) else None
-    )
+    prefix = next((prefix for prefix in PARAMETERS if reference.startswith(prefix)), None)
+    if prefix is None or not isinstance(parameters, dict):
+        return {}
+    found = parameters.get(reference.removeprefix(prefix).replace("~1", "/").replace("~0", "~"))
     return found if isinstance(found, dict) else {}

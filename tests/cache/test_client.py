@@ -12,6 +12,7 @@ import cbor2
 import pytest
 
 from openapi_server import PROTOBUF, Reference, Reply, Request, Server, document, hash_of, serving
+from shared_data import documents, read, shared
 from specmux_cache import AsyncSchemaCache, CacheOptions, Event, GroupVersionNotFound
 from specmux_cache.errors import (
     BadAnswer,
@@ -510,6 +511,27 @@ def test_prefetch_when_one_document_fails_stops_no_other(tmp_path):
             again = await cache.prefetch(["v1", "nope/v1"])
             assert (again.fetched, again.present) == ((), ("v1",))
             assert isinstance(again.failed["nope/v1"], GroupVersionNotFound)
+
+    asyncio.run(main())
+
+
+@shared
+def test_prefetch_when_the_server_has_a_whole_release_keeps_it_for_later(tmp_path):
+    specs = {name: read(path) for name, path in documents("1.35").items()}
+
+    async def main() -> None:
+        async with serving(Reference(specs)) as server:
+            async with cached(server, tmp_path / "c") as cache:
+                done = await cache.prefetch()
+                assert (set(done.fetched), dict(done.failed)) == (set(specs), {})
+            async with cached(server, tmp_path / "c", root_ttl=60.0) as cache:
+                assert set((await cache.prefetch()).present) == set(specs)
+                assert await cache.supports("apps/v1", "Deployment", "fieldValidation")
+            await server.stop()
+            async with cached(server, tmp_path / "c", offline=True) as cache:
+                for name, body in specs.items():
+                    assert (await cache.schema(name)).body == body
+                assert (await cache.stats()).store.bytes_used < sum(map(len, specs.values())) / 4
 
     asyncio.run(main())
 
