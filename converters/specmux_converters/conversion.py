@@ -110,8 +110,8 @@ def convert(
 ) -> Conversion:
     """The documents of all group-versions that ``owns`` accepts, each pruned to what its paths refer to.
 
-    Only those are looked at: neither an error nor a loss in another group-version shows. ``document`` may be
-    shared with the result and must not be changed afterwards. Raises InvalidDocument or LimitExceeded.
+    Only those are looked at: neither an error nor a loss in another group-version shows. The result shares
+    nothing with ``document``. Raises InvalidDocument or LimitExceeded.
     """
     with _bounded_depth():
         draft = _begin(document, profile, memo, limits)

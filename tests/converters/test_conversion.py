@@ -94,6 +94,14 @@ def test_definition_is_the_same_object_in_all_documents() -> None:
     assert pods[0] is pods[1]
 
 
+def test_result_shares_nothing_with_the_input() -> None:
+    document = copied(DOCUMENT)
+    conversion = convert(document)
+    document["definitions"]["a.Pod"]["properties"].clear()
+    document["info"]["title"] = "changed"
+    assert dict(conversion.documents) == dict(convert(DOCUMENT).documents)
+
+
 def test_json_is_the_canonical_form_of_the_document() -> None:
     conversion = convert(DOCUMENT)
     for key, document in conversion.documents.items():

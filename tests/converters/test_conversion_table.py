@@ -488,6 +488,7 @@ def test_operation_without_responses_gets_a_default_one() -> None:
         ({"type": ["string", "integer"]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         ({"type": ["null"]}, {"nullable": True, "enum": [None]}),
         ({"required": []}, {}),
+        ({"properties": None, "items": None, "type": "array"}, {"type": "array"}),
         ({"additionalProperties": True}, {"additionalProperties": True}),
         ({"additionalProperties": PET}, {"additionalProperties": PET3}),
         ({"allOf": [PET, {"properties": {"a": PET}}]}, {"allOf": [PET3, {"properties": {"a": PET3}}]}),

@@ -113,8 +113,8 @@ WORDS = st.sampled_from(
         "/b",
         "b",
         "A",
+        "",
     ]
-    + [""]
 )
 NODES = st.recursive(
     WORDS | JSON_VALUES,
@@ -142,13 +142,13 @@ def outcome(document: Any) -> str:
     return "converted"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(KEYS, NODES, max_size=8))
 def test_any_tree_is_converted_or_refused(document: Any) -> None:
     outcome({"swagger": "2.0", **document})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["A", "B"]), NODES),
     st.dictionaries(KEYS, NODES),
@@ -159,7 +159,7 @@ def test_any_parts_are_converted_or_refused(definitions: Any, operation: Any, pa
     outcome({"swagger": "2.0", "definitions": definitions, "parameters": definitions, "paths": paths})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode) | JSON_VALUES.map(orjson.dumps))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for read in (parse, recognise):
@@ -196,7 +196,7 @@ def test_real_document_with_one_wrong_value(name: str) -> None:
     everywhere = list(places(original))
     chance = random.Random(name)
     outcomes = []
-    for _ in range(150):
+    for _ in range(400_000 // len(orjson.dumps(original)) + 20):
         document = copy.deepcopy(original)
         *parents, last = chance.choice(everywhere)
         node = document

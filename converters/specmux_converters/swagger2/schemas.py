@@ -105,12 +105,17 @@ def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
     kinds = _FIELDS.get(key)
     if kinds is not None:
         return value if is_present(key, value, kinds, trace) else _DROPPED
+    if value is None and key != "default":
+        is_present(key, value, OBJECT, trace)
+        return _DROPPED
     if key == "properties":
         return _properties(value, source, trace)
     if key == "items":
         return _items(value, source, trace)
+    if key == "additionalProperties" and value.__class__ is bool:
+        return value
     if key == "additionalProperties" or key == "not":
-        return value if value.__class__ is bool else _at(key, value, source, trace)
+        return _at(key, value, source, trace)
     if key in _LISTS:
         return _list(key, value, source, trace)
     if key == "required" or key == "enum":
