@@ -6,7 +6,8 @@ import asyncio
 import re
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -141,6 +142,14 @@ def running(tier: str = "memoised", service: Any = None, **listen: Any) -> Itera
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def eventually(claim: Callable[[], bool]) -> None:
+    """Wait until it is true: what the server counts, it counts after the client has its answer."""
+    deadline = time.monotonic() + LIMIT
+    while not claim():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
 
 
 def read_all(client: socket.socket) -> bytes:

@@ -7,13 +7,12 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import trustme
 
-from serving import BIG, LIMIT, TIERS, FakeService, read_all, read_answer, request, running
+from serving import BIG, LIMIT, TIERS, FakeService, eventually, read_all, read_answer, request, running
 from specmux_aggregator import canary, server
 from specmux_aggregator.errors import InvalidConfig, SpecmuxError
 from specmux_aggregator.request_stats import RequestCounts
@@ -21,13 +20,6 @@ from specmux_aggregator.server import HTTPServer
 from specmux_aggregator.settings import Listen
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)
-
-
-def eventually(claim: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not claim():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def test_start_says_what_it_bound() -> None:
@@ -188,13 +180,13 @@ def test_stop_finishes_what_runs_and_closes_what_is_idle(tier: str) -> None:
 def test_stop_cuts_what_does_not_end_in_time(tier: str, target: str) -> None:
     with running(tier, shutdown_timeout=0.3) as started, started.connect(receive_buffer=4096) as client:
         client.sendall(request(target) * 4)
-        client.recv(1, socket.MSG_PEEK) if target == "/big" else eventually(
-            lambda: started.counts.in_flight == 1
-        )
+        if target == "/big":
+            client.recv(1, socket.MSG_PEEK)
+        else:
+            eventually(lambda: started.counts.in_flight == 1)
         started.call(started.server.stop())
         read_all(client)
-        assert started.counts.connections == 0
-        assert started.counts.in_flight == 0
+        eventually(lambda: started.counts.connections == started.counts.in_flight == 0)
 
 
 def test_slow_request_costs_one_line_without_its_query(caplog: pytest.LogCaptureFixture) -> None:

@@ -82,7 +82,7 @@ HASHES_LUA = """
 local count = 0
 request = function()
   count = count + 1
-  return wrk.format("GET", "{path}?hash=" .. string.format("%0128X", count * 7919))
+  return wrk.format("GET", "{path}?hash=" .. string.rep("0", 112) .. string.format("%016X", count * 7919))
 end
 """
 
@@ -187,7 +187,10 @@ def enter_namespace() -> None:
 
 def congestion_control() -> str:
     """What a connection on loopback really uses."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+    ):
         return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
 
 
@@ -370,7 +373,9 @@ def specmux(directory: Path, *flags: str, name: str = "specmux", expected: int =
     """``specmux serve`` of a directory, ready with all its documents."""
     command = ["taskset", "-c", SERVER_CORE, str(SPECMUX), "serve", "--directory", str(directory)]
     with tempfile.NamedTemporaryFile("w+") as log:
-        process = subprocess.Popen([*command, "--listen-port", "0", *flags], stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            [*command, "--listen-port", "0", *flags], stderr=log, start_new_session=True
+        )
         try:
             server = Server(name, listening_port(process, Path(log.name)), process.pid)
             deadline = time.monotonic() + LIMIT
