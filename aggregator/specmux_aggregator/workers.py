@@ -32,7 +32,7 @@ class Worker:
 
     def __init__(self, *, timeout: float) -> None:
         self._timeout = timeout
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: asyncio.Task[ProcessPoolExecutor] | None = None
         self._turn = asyncio.Lock()
 
     async def build(
@@ -55,9 +55,7 @@ class Worker:
         # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit
         # alone.
         async with self._turn:
-            future: asyncio.Future[R] = asyncio.wrap_future(
-                self._started().submit(call, function, args, kwargs)
-            )
+            future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
             try:
                 return await asyncio.wait_for(future, self._timeout)
             except TimeoutError:
@@ -69,26 +67,54 @@ class Worker:
             except asyncio.CancelledError:
                 self._kill()
                 raise
+            except Exception as error:
+                raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
 
     def close(self) -> None:
         self._kill()
 
-    def _started(self) -> ProcessPoolExecutor:
+    async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
+        try:
+            try:
+                return asyncio.wrap_future((await self._started()).submit(*work))
+            except BrokenProcessPool:
+                # It died while it had nothing to do: what comes next is not to blame.
+                self._kill()
+                return asyncio.wrap_future((await self._started()).submit(*work))
+        except (OSError, BrokenProcessPool) as error:
+            self._kill()
+            raise WorkerFailed("the worker process does not start") from error
+
+    async def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            # A fork of this process would carry its sockets and threads along; the fork server has neither.
-            context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(PRELOADED)
-            self._pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
-        return self._pool
+            self._pool = asyncio.create_task(asyncio.to_thread(_new_pool))
+        return await asyncio.shield(self._pool)
 
     def _kill(self) -> None:
         pool, self._pool = self._pool, None
-        if pool is None:
-            return
-        processes = list((pool._processes or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.kill()
+        if pool is not None:
+            # One that is still starting ends as soon as it has started.
+            _end(pool) if pool.done() else pool.add_done_callback(_end)
+
+
+def _new_pool() -> ProcessPoolExecutor:
+    """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
+    # A fork of this process would carry its sockets and threads along; the fork server has neither.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
+    pool.submit(os.getpid).result()
+    return pool
+
+
+def _end(started: asyncio.Task[ProcessPoolExecutor]) -> None:
+    if started.cancelled() or started.exception() is not None:
+        return
+    pool = started.result()
+    processes = list((pool._processes or {}).values())  # noqa: SLF001  # there is no public way to kill one
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.kill()
 
 
 def _begin() -> None:
@@ -101,7 +127,7 @@ def _begin() -> None:
 
 
 def _end_with_service() -> None:
-    """A service that is killed closes nothing, and the executor's worker would wait for its next task for ever."""
+    """A killed service closes nothing, and the executor's worker would wait for its next task for ever."""
     service = multiprocessing.parent_process()
     if service is not None:
         service.join()
