@@ -15,7 +15,6 @@ import orjson
 
 from specmux_aggregator.model import (
     BackendName,
-    Cause,
     Coding,
     DocumentKey,
     ETag,
@@ -130,13 +129,8 @@ def deliver(wanted: Deliver, body: bytes) -> Prepared:
 
 def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Prepared:
     """503 for a document that its owner cannot give now and nobody kept."""
-    return status_reply(
-        503,
-        f"the document is not available: its backend failed ({failure.cause})",
-        route=ROUTE_DOCUMENT,
-        request=request,
-        fields=[("Retry-After", str(max(1, round(retry_after))))],
-    )
+    message = f"the document is not available: its backend failed ({failure.cause})"
+    return _unready(message, request, retry_after=retry_after)
 
 
 def not_acceptable(offered: Iterable[MediaType], request: Request, *, route: str) -> Prepared:
@@ -244,16 +238,24 @@ def _redirect(request: Request, asked: AskedHash, key: DocumentKey, vouched_unti
 
 
 def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> Prepared:
-    for observation in snapshot.observations.values():
+    """404, but 503 while it may still turn out to exist: a backend was not heard yet, or its owner is
+    failing."""
+    observations = snapshot.observations.values()
+    for observation in observations:
         owned = observation.backend.group_versions
-        if not observation.attempted or (
-            owned is not None and group_version in owned and observation.failure
-        ):
-            failure = observation.failure or Failure(Cause.TIMEOUT, "not asked yet")
-            return unavailable(failure, request, retry_after=failure.retry_after or 1)
-    return status_reply(
-        404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
-    )
+        if observation.failure is not None and owned is not None and group_version in owned:
+            retry_after = observation.failure.retry_after or 1
+            return unavailable(observation.failure, request, retry_after=retry_after)
+    if all(observation.attempted for observation in observations):
+        return status_reply(
+            404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
+        )
+    return _unready("a backend that may have the document has not answered yet", request, retry_after=1)
+
+
+def _unready(message: str, request: Request, *, retry_after: float) -> Prepared:
+    fields = [("Retry-After", str(max(1, round(retry_after))))]
+    return status_reply(503, message, route=ROUTE_DOCUMENT, request=request, fields=fields)
 
 
 def _method_not_allowed(route: str) -> Prepared:
