@@ -30,8 +30,10 @@ _NOT_JSON: Final = "not JSON, or nested too deeply"
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """``identity`` and ``source`` are what it was built from, ``digest`` is of both; ``cost`` is the bytes that
-    it takes in a document."""
+    """``identity`` and ``source`` are what it was built from, and ``digest`` is of both.
+
+    ``cost`` is what it takes in a document, in bytes.
+    """
 
     identity: tuple[object, ...]
     source: Any = field(repr=False, compare=False)

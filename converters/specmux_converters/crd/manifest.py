@@ -61,13 +61,13 @@ def read_manifest(manifest: Any, problems: list[Problem]) -> CRD:
 
     Raises InvalidDocument where it costs them all.
     """
-    if manifest.get("kind") != "CustomResourceDefinition" or manifest.get("apiVersion") not in (
-        _V1,
-        _V1BETA1,
-    ):
-        raise InvalidDocument(f"not a CustomResourceDefinition of {_V1} or {_V1BETA1}")
-    is_beta = manifest["apiVersion"] == _V1BETA1
-    spec = _Place(manifest).object("spec")
+    root = _Place(manifest)
+    if root.value("kind") != "CustomResourceDefinition":
+        root.refuse("must be CustomResourceDefinition", "kind")
+    if root.value("apiVersion") not in (_V1, _V1BETA1):
+        root.refuse(f"must be {_V1} or {_V1BETA1}", "apiVersion")
+    is_beta = root.value("apiVersion") == _V1BETA1
+    spec = root.object("spec")
     names = spec.object("names")
     kind = names.label("kind", fold=True)
     return CRD(
@@ -107,13 +107,13 @@ def _is_namespaced(spec: _Place, is_beta: bool) -> bool:
 
 def _versions(spec: _Place, is_beta: bool, crd: str, problems: list[Problem]) -> Iterator[Version]:
     seen: set[str] = set()
-    for place in _version_places(spec, is_beta):
+    for entry, *path in _version_entries(spec, is_beta):
         try:
-            version = _version(place, spec, is_beta)
+            version = _version(_Place(entry, *path), spec, is_beta)
             if version is None:
                 continue
             if version.name in seen:
-                place.refuse("the version is there twice", "name")
+                raise InvalidDocument("the version is there twice", pointer=pointer_to(*path, "name"))
         except InvalidDocument as fault:
             problems.append(Problem(crd, fault.pointer, "version", fault.reason))
             continue
@@ -121,13 +121,14 @@ def _versions(spec: _Place, is_beta: bool, crd: str, problems: list[Problem]) ->
         yield version
 
 
-def _version_places(spec: _Place, is_beta: bool) -> list[_Place]:
+def _version_entries(spec: _Place, is_beta: bool) -> list[tuple[Any, *tuple[str | int, ...]]]:
+    """Each with its path."""
     entries = spec.value("versions")
     if is_beta and not entries and spec.value("version"):
-        return [_Place({"name": spec.value("version"), "served": True}, "spec")]
+        return [({"name": spec.value("version"), "served": True}, "spec")]
     if not isinstance(entries, list) or not entries:
         spec.refuse("must be an array of versions", "versions")
-    return [_Place(entry, "spec", "versions", index) for index, entry in enumerate(entries)]
+    return [(entry, "spec", "versions", index) for index, entry in enumerate(entries)]
 
 
 def _version(place: _Place, spec: _Place, is_beta: bool) -> Version | None:
@@ -158,7 +159,9 @@ def _either(common: _Place | None, common_key: str, place: _Place, key: str) -> 
 
 def _selectable_fields(common: _Place | None, place: _Place) -> Iterator[str]:
     where = common if common and common.value("selectableFields") else place
-    fields = where.value("selectableFields") or []
+    fields = where.value("selectableFields")
+    if fields is None:
+        return
     if not isinstance(fields, list):
         where.refuse("must be an array", "selectableFields")
     for index, field in enumerate(fields):

@@ -14,7 +14,7 @@ from typing import Final
 REPEAT_MAX: Final = 1000
 """The most copies that counted repetitions may ask for, nested ones multiplied."""
 
-_GROUP: Final = re.compile(r"\(\?(?:P?<([A-Za-z0-9_]+)>|[imsU]*(?:-[imsU]+)?[:)])")
+_GROUP: Final = re.compile(r"\(\?(?:P?<[A-Za-z0-9_]+>|[imsU]*(?:-[imsU]+)?[:)])")
 _COUNT: Final = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _ESCAPE: Final = re.compile(
     r"\\(?:[1-7][0-7]{1,2}|0[0-7]{0,2}|x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[afnrtv]|[\x00-/:-@\[-`{-\x7f])"
@@ -49,7 +49,6 @@ class _Reader:
         self._text = pattern
         self._at = 0
         self._groups = [_Group()]
-        self._names: set[str] = set()
         self._last_posix_end = pattern.rfind(":]")
         self._after_repeat = False
 
@@ -91,11 +90,6 @@ class _Reader:
         match = _GROUP.match(self._text, self._at)
         if match is None:
             raise ValueError("a group of a kind that Go does not know (lookaround?)")
-        name = match[1]
-        if name is not None and name in self._names:
-            raise ValueError("a group name is there twice")
-        if name is not None:
-            self._names.add(name)
         self._at = match.end()
         if not match[0].endswith(")"):
             self._groups.append(_Group())
