@@ -31,7 +31,11 @@ def swagger(group_version: str, note: str = "") -> bytes:
             "info": {"title": "test", "version": note or "1"},
             "paths": {
                 f"/{group_version}/things": {
-                    "get": {"produces": ["application/json"], "responses": {"200": {"description": "OK"}}}
+                    "get": {
+                        "schemes": ["https"],
+                        "produces": ["application/json"],
+                        "responses": {"200": {"description": "OK"}},
+                    }
                 }
             },
         }

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 import orjson
 
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.document_url import key_fault
 from specmux_aggregator.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.model import Cause, Coding, Failure, Hash, Offer, Provenance
 from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.conversion import Conversion, convert
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
-from specmux_converters.errors import ConverterError, Unrepresentable
+from specmux_converters.errors import ConverterError, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
 from specmux_converters.media_types import MediaType
@@ -31,8 +32,8 @@ from specmux_converters.recognise import kind_of, recognise
 Owned = frozenset[GroupVersion] | None
 """The group-versions a backend may publish; None: all."""
 
-LOSSES_KEPT = 10
-"""Losses of one document that are named; more are counted in one line."""
+LOSSES_NAMED = 10
+"""Losses of one document that are named; all are counted."""
 
 
 @dataclass(slots=True)
@@ -133,6 +134,8 @@ def build_file(
         group_version = group_version_of_file(name) or _group_version_within(document)
         if group_version is None:
             return FileBuilt((), "neither its name nor its paths tell its group-version")
+        if (fault := key_fault(group_version)) is not None:
+            return FileBuilt((), f"{cut(group_version)} {fault}")
         if owned is not None and group_version not in owned:
             return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
         return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, (), held),))
@@ -152,8 +155,14 @@ def convert_document(
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
 ) -> tuple[Built, ...]:
-    """The group-version documents of a parsed Swagger 2.0 document. Raises ConverterError."""
-    conversion = convert(document, owns=None if owned is None else owned.__contains__, memo=memo.conversion)
+    """The group-version documents of a parsed Swagger 2.0 document. Raises ConverterError.
+
+    A path whose group-version could not stand in a URL is in none of them."""
+
+    def owns(group_version: GroupVersion) -> bool:
+        return key_fault(group_version) is None and (owned is None or group_version in owned)
+
+    conversion = convert(document, owns=owns, memo=memo.conversion)
     lost = losses_by_group_version(conversion)
     return tuple(
         _built(group_version, conversion.json(group_version), provenance, lost.get(group_version, ()), held)
@@ -240,12 +249,14 @@ def _built(
     held: Mapping[GroupVersion, Hash],
 ) -> Built:
     digest = Hash(content_hash(json))
-    offer = Offer(hash=digest, provenance=provenance, size=len(json), losses=_named(losses))
+    offer = Offer(
+        hash=digest,
+        provenance=provenance,
+        size=len(json),
+        losses=len(losses),
+        loss_examples=tuple(
+            f"{loss.pointer}: {loss.construct}: {loss.reason}" for loss in losses[:LOSSES_NAMED]
+        ),
+    )
     is_held = held.get(group_version) == digest
     return Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP))
-
-
-def _named(losses: tuple[Loss, ...]) -> tuple[str, ...]:
-    shown = tuple(f"{loss.pointer}: {loss.construct}: {loss.reason}" for loss in losses[:LOSSES_KEPT])
-    more = len(losses) - len(shown)
-    return (*shown, f"and {more} more") if more else shown

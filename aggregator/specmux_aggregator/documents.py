@@ -102,7 +102,7 @@ class Documents:
     async def _sourced(
         self, key: DocumentKey, media_type: MediaType, coding: Coding
     ) -> Coded | Failure | Moved | Refused:
-        """The form in some coding, when none is held: ``coding`` if the owner has to be asked and speaks it."""
+        """The form in some coding, when none is held: ``coding`` if the owner is asked and speaks it."""
         if media_type == JSON:
             return await self._sources.run(key, lambda: self._find(key, coding))
         return await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))

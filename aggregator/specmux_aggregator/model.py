@@ -136,8 +136,10 @@ class Offer:
     provenance: Provenance
     size: int | None = None
     """Bytes of the JSON form, where known."""
-    losses: tuple[str, ...] = ()
-    """What conversion could not carry over: "<pointer>: <construct>: <reason>"."""
+    losses: int = 0
+    """How many constructs conversion could not carry over."""
+    loss_examples: tuple[str, ...] = ()
+    """The first of them: "<pointer>: <construct>: <reason>"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,8 @@ class Deliver:
     is_immutable: bool
     is_head: bool
     route: str
+    losses: int = 0
+    """Constructs that conversion lost; told to clients, who may want to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ def decide(
         if vouched_until is None:
             return Revalidate(entry.owner)
         return _redirect(request, asked, entry.key, vouched_until)
-    return _represent(request, entry.key, offered, is_immutable=asked is not None, route=ROUTE_DOCUMENT)
+    decision = _represent(request, entry.key, offered, is_immutable=asked is not None, route=ROUTE_DOCUMENT)
+    return replace(decision, losses=entry.offer.losses) if isinstance(decision, Deliver) else decision
 
 
 def deliver(wanted: Deliver, body: bytes) -> Prepared:
@@ -221,6 +224,8 @@ def _representation_fields(wanted: Deliver) -> list[tuple[str, str]]:
     ]
     if wanted.coding is not Coding.IDENTITY:
         fields.append(("Content-Encoding", wanted.coding.value))
+    if wanted.losses:
+        fields.append(("Specmux-Losses", str(wanted.losses)))
     return fields
 
 

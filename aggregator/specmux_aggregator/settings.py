@@ -87,7 +87,7 @@ class Limits:
     max_document_bytes: int = _setting(64 * MIB, "bytes of one document, decoded", at_least=1)
     max_root_bytes: int = _setting(8 * MIB, "bytes of a backend's root, decoded", at_least=1)
     max_group_versions: int = _setting(10_000, "group-versions of one backend", at_least=1)
-    max_depth: int = _setting(200, "nesting of a document", at_least=1, at_most=1000)
+    max_depth: int = _setting(200, "nesting of a document", at_least=1, at_most=254)
     build_timeout: float = _setting(60.0, "seconds for one build in the worker process", at_least=TICK)
 
 

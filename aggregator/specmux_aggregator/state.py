@@ -86,11 +86,13 @@ class StateDirectory:
             )
         self._thread.submit(self._quietly, self._put_manifest, observation)
 
+    # Keys are made at the call: by the time the thread comes to it, the name may be another backend's.
+
     async def load(self, key: DocumentKey) -> bytes | None:
-        return await self._in_thread(self._get, key)
+        return await self._in_thread(self._get, self._key(key))
 
     def save(self, key: DocumentKey, json: Coded) -> None:
-        self._thread.submit(self._quietly, self._put, key, json)
+        self._thread.submit(self._quietly, self._put, self._key(key), json)
 
     async def close(self) -> None:
         """Return when everything is written."""
@@ -116,7 +118,7 @@ class StateDirectory:
         return result
 
     def _restore(self, backend: Backend) -> Observation | None:
-        stored = self._store.get(self._manifest_key(backend.name))
+        stored = self._store.get(_manifest_key(backend))
         manifest = None if stored is None else read_manifest(stored.body, backend)
         if manifest is None:
             return None
@@ -124,31 +126,31 @@ class StateDirectory:
             key: offer
             for key, offer in manifest.offers.items()
             if offer.provenance is Provenance.NATIVE
-            or self._holds(DocumentKey(backend.name, key, offer.hash))
+            or self._holds(Key(backend.name, identity(backend), key, offer.hash, JSON))
         }
         return Observation(backend=backend, dialect=manifest.dialect, offers=kept, attempted=True)
 
-    def _holds(self, key: DocumentKey) -> bool:
-        wanted = self._key(key)
+    def _holds(self, wanted: Key) -> bool:
         rows = self._store.rows(wanted.server, wanted.partition, wanted.group_version, wanted.media_type)
         return any(row.key == wanted for row in rows)
 
-    def _get(self, key: DocumentKey) -> bytes | None:
-        stored = self._store.get(self._key(key))
+    def _get(self, key: Key) -> bytes | None:
+        stored = self._store.get(key)
         return None if stored is None else stored.body
 
-    def _put(self, key: DocumentKey, json: Coded) -> None:
+    def _put(self, key: Key, json: Coded) -> None:
         body = decoded(json.body, json.coding, max_bytes=self._max_document_bytes)
-        self._store.put(self._key(key), body, metadata={})
+        self._store.put(key, body, metadata={})
 
     def _put_manifest(self, observation: Observation) -> None:
-        self._store.put(self._manifest_key(observation.backend.name), manifest_json(observation), metadata={})
+        self._store.put(_manifest_key(observation.backend), manifest_json(observation), metadata={})
 
     def _key(self, key: DocumentKey) -> Key:
         return Key(key.owner, self._identities.get(key.owner, ""), key.group_version, key.hash, JSON)
 
-    def _manifest_key(self, name: BackendName) -> Key:
-        return Key(name, self._identities.get(name, ""), "", MANIFEST, JSON)
+
+def _manifest_key(backend: Backend) -> Key:
+    return Key(backend.name, identity(backend), "", MANIFEST, JSON)
 
 
 def identity(backend: Backend) -> str:
@@ -163,7 +165,7 @@ def manifest_json(observation: Observation) -> bytes:
             "format": MANIFEST_FORMAT,
             "dialect": observation.dialect,
             "offers": {
-                key: [offer.hash, offer.provenance, offer.size, list(offer.losses)]
+                key: [offer.hash, offer.provenance, offer.size, offer.losses, list(offer.loss_examples)]
                 for key, offer in observation.offers.items()
             },
         },
@@ -179,12 +181,16 @@ def read_manifest(body: bytes, backend: Backend) -> Observation | None:
             return None
         offers = {
             GroupVersion(key): Offer(
-                hash=Hash(str(digest)), provenance=Provenance(provenance), size=size, losses=tuple(losses)
+                hash=Hash(str(digest)),
+                provenance=Provenance(provenance),
+                size=size,
+                losses=int(losses),
+                loss_examples=tuple(examples),
             )
-            for key, (digest, provenance, size, losses) in manifest["offers"].items()
+            for key, (digest, provenance, size, losses, examples) in manifest["offers"].items()
             if backend.owns(GroupVersion(key))
         }
         dialect = Dialect(manifest["dialect"])
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError):
         return None
     return Observation(backend=backend, dialect=dialect, offers=offers, attempted=True)

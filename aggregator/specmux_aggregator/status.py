@@ -40,7 +40,8 @@ def status_json(
                 "provenance": entry.offer.provenance.value,
                 "bytes": entry.offer.size,
                 "stale": snapshot.observations[entry.owner].failure is not None,
-                "losses": list(entry.offer.losses),
+                "losses": entry.offer.losses,
+                "lossExamples": list(entry.offer.loss_examples),
             }
             for key, entry in sorted(snapshot.entries.items())
         },

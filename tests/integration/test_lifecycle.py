@@ -27,8 +27,9 @@ def test_v2_backend_is_converted_and_taken_over_when_it_learns_v3() -> None:
             status = await client.status()
             assert status["backends"]["old"]["speaks"] == "v2"
             assert status["groupVersions"][APPS]["provenance"] == "converted"
-            code, _, body = await client.get((await client.paths())[APPS])
+            code, headers, body = await client.get((await client.paths())[APPS])
             assert code == 200
+            assert int(headers["Specmux-Losses"]) == status["groupVersions"][APPS]["losses"] > 0
             assert orjson.loads(body)["openapi"].startswith("3.")
             converted = client.app.publisher.current.entries[APPS].offer.hash  # type: ignore[index]
             origin.documents = {APPS: document(APPS)}
