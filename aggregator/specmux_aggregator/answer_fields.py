@@ -59,7 +59,7 @@ def retry_after(field: str | None, *, now: float) -> float | None:
     else:
         try:
             date = email.utils.parsedate_to_datetime(field)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if date.tzinfo is None:  # "-0000", which no HTTP-date has (RFC 9110 5.6.7)
             return None

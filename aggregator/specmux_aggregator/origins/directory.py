@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from specmux_aggregator.build import Built, FileBuilt, build_file
 from specmux_aggregator.errors import WorkerFailed
@@ -21,10 +22,15 @@ from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Obs
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
+
+
+READ_ATTEMPTS: Final = 3
+"""How often a file is read that cannot be, or whose build fails, before it has to change to be read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class _File:
     built: tuple[Built, ...]
     """Without bytes: those went to the caller."""
     note: str | None
+    failures: int = 0
+    """Readings in a row that came to nothing for a reason that need not be the file's."""
 
 
 class DirectoryOrigin:
@@ -57,7 +65,7 @@ class DirectoryOrigin:
             return Failure(Cause.UNREADABLE, f"{error.strerror or type(error).__name__}")
         except _TooMany:
             return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
-        changed = [name for name, fingerprint in found.items() if self._fingerprint(name) != fingerprint]
+        changed = [name for name, fingerprint in found.items() if self._is_due(name, fingerprint)]
         if not changed and found.keys() == self._files.keys() and last.failure is None and last.attempted:
             return Unchanged()
         # What was restored from an earlier run has to be delivered once by this one.
@@ -77,7 +85,7 @@ class DirectoryOrigin:
             Dialect.DIRECTORY,
             {key: built.offer for key, (_, built) in winners.items()},
             {key: bodies[name, key] for key, (name, _) in winners.items() if (name, key) in bodies},
-            tuple(f"{name}: {file.note}" for name, file in sorted(files.items()) if file.note),
+            tuple(f"{cut(name)}: {file.note}" for name, file in sorted(files.items()) if file.note),
         )
 
     async def document(
@@ -89,9 +97,9 @@ class DirectoryOrigin:
     async def close(self) -> None:
         self._files.clear()
 
-    def _fingerprint(self, name: str) -> Fingerprint | None:
+    def _is_due(self, name: str, fingerprint: Fingerprint) -> bool:
         file = self._files.get(name)
-        return file.fingerprint if file else None
+        return file is None or file.fingerprint != fingerprint or 0 < file.failures < READ_ATTEMPTS
 
     @staticmethod
     def _lacks(
@@ -112,6 +120,7 @@ class DirectoryOrigin:
     ) -> _File:
         last = self._files.get(name)
         kept = last.built if last else ()
+        failures = 1 + (last.failures if last and last.fingerprint == fingerprint else 0)
         try:
             data = await asyncio.to_thread(_read_bounded, self._directory / name, self._limits.max_bytes)
             built = await self._worker.build(
@@ -123,9 +132,9 @@ class DirectoryOrigin:
                 limits=self._limits,
             )
         except OSError as error:
-            return _File(fingerprint, kept, f"unreadable: {error.strerror or type(error).__name__}")
+            return _File(fingerprint, kept, f"unreadable: {error.strerror or type(error).__name__}", failures)
         except WorkerFailed as error:
-            return _File(fingerprint, kept, str(error))
+            return _File(fingerprint, kept, str(error), failures)
         if isinstance(built, Failure):
             return _File(fingerprint, kept, f"refused: {built.detail}")
         return self._keep(name, fingerprint, built, bodies)
@@ -167,7 +176,10 @@ def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint]:
             continue
         if len(found) >= max_files:
             raise _TooMany
-        status = path.stat()
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue  # removed since its directory was read
         found[path.relative_to(directory).as_posix()] = (status.st_size, status.st_mtime_ns, status.st_ino)
     return found
 

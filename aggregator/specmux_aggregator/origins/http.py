@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from specmux_aggregator.build import Built, build_swagger, check_native
-from specmux_aggregator.content_codings import decoded, encoded
+from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload, Root
 from specmux_aggregator.model import (
@@ -86,16 +86,26 @@ class HTTPOrigin:
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
     ) -> Payload | Moved | Failure:
         unhashed = self._unhashed.get(group_version)
-        asked = None if unhashed is not None and unhashed.offer.hash == hash else hash
-        answer = await self._client.document(group_version, hash=asked, accept_gzip=accept_gzip)
-        return (
-            Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-            if isinstance(answer, NotModified)
-            else answer
+        is_unhashed = unhashed is not None and unhashed.offer.hash == hash
+        answer = await self._client.document(
+            group_version, hash=None if is_unhashed else hash, accept_gzip=accept_gzip
         )
+        if isinstance(answer, NotModified):
+            return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+        if is_unhashed and isinstance(answer, Payload) and not self._hashes_to(hash, answer):
+            return Moved(None)
+        return answer
 
     async def close(self) -> None:
         await self._client.close()
+
+    def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
+        """Whether the content hash is this one. It is ours: no backend says for which document it stands."""
+        try:
+            plain = decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
+        except (BadCoding, TooLarge):
+            return True  # what is wrong with it is told where all documents are checked
+        return content_hash(plain) == hash
 
     async def _observe_v3(self, last: Observation) -> Sighting:
         held = self._root_etag if last.dialect is Dialect.V3 else None
@@ -112,35 +122,43 @@ class HTTPOrigin:
                 notes = last.notes
             case Root():
                 offered, notes = root.offers, root.ignored
-                self._root_etag = root.etag
         self._missed_v3 = 0
-        return await self._with_unhashed(last, offered, notes)
+        sighting = await self._with_unhashed(last, offered, notes)
+        if isinstance(root, Root) and isinstance(sighting, Seen):
+            # Not before: a root that could not be published must not be "not modified" at the next check.
+            self._root_etag = root.etag
+        return sighting
 
     async def _with_unhashed(
         self, last: Observation, offered: Mapping[GroupVersion, Hash | None], notes: tuple[str, ...]
     ) -> Sighting:
         offers: dict[GroupVersion, Offer] = {}
         bodies: dict[GroupVersion, bytes] = {}
-        self._unhashed = {key: seen for key, seen in self._unhashed.items() if key in offered}
+        unhashed: dict[GroupVersion, _Unhashed] = {}
         for group_version, hash in offered.items():
             if hash is not None:
                 known = last.offers.get(group_version)
                 fresh = Offer(hash=hash, provenance=Provenance.NATIVE)
                 offers[group_version] = known if known is not None and known.hash == hash else fresh
-                self._unhashed.pop(group_version, None)
                 continue
-            downloaded = await self._download_unhashed(group_version)
+            kept = self._unhashed.get(group_version)
+            if kept is not None and last.offers.get(group_version) != kept.offer:
+                kept = None  # its bytes went when another dialect was published
+            downloaded = await self._download_unhashed(group_version, kept)
             if isinstance(downloaded, Failure):
                 return replace(downloaded, detail=f"{group_version}: {downloaded.detail}")
-            offer, body = downloaded
-            offers[group_version] = offer
+            unhashed[group_version], body = downloaded
+            offers[group_version] = unhashed[group_version].offer
             if body is not None:
                 bodies[group_version] = body
+        self._unhashed = unhashed
         return Seen(Dialect.V3, offers, bodies, notes)
 
-    async def _download_unhashed(self, group_version: GroupVersion) -> tuple[Offer, bytes | None] | Failure:
-        """A document that has no hash of its own gets the content hash of what was served."""
-        known = self._unhashed.get(group_version)
+    async def _download_unhashed(
+        self, group_version: GroupVersion, known: _Unhashed | None
+    ) -> tuple[_Unhashed, bytes | None] | Failure:
+        """A document that has no hash of its own gets the content hash of what was served. ``known``: it was
+        published like this; then there are bytes only for another one."""
         etag = known.etag if known else None
         answer = await self._client.document(group_version, hash=None, accept_gzip=True, etag=etag)
         match answer:
@@ -149,11 +167,7 @@ class HTTPOrigin:
             case Moved():
                 return Failure(Cause.REDIRECTED, "a document without a hash redirects")
             case NotModified():
-                return (
-                    (known.offer, None)
-                    if known
-                    else Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-                )
+                return (known, None) if known else Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
             case Payload(body, coding):
                 pass
         try:
@@ -165,10 +179,10 @@ class HTTPOrigin:
         # These are the small documents beside group-versions (/openapi/v3/apis): cheap to unpack in place.
         plain = decoded(body, coding, max_bytes=self._limits.max_bytes)
         offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
-        self._unhashed[group_version] = _Unhashed(offer, answer.etag)
-        if known is not None and known.offer.hash == offer.hash:
-            return known.offer, None
-        return offer, body if coding is Coding.GZIP else encoded(plain, Coding.GZIP)
+        if known is not None and known.offer == offer:
+            return _Unhashed(offer, answer.etag), None
+        packed = body if coding is Coding.GZIP else encoded(plain, Coding.GZIP)
+        return _Unhashed(offer, answer.etag), packed
 
     async def _observe_v2(self, last: Observation) -> Sighting:
         is_v2 = last.dialect is Dialect.V2
