@@ -26,8 +26,9 @@ from specmux_aggregator.commands.progress import progress
 from specmux_converters import codecs, media_types
 from specmux_converters.conversion import convert as convert_documents
 from specmux_converters.conversion import convert_whole
+from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical
-from specmux_converters.errors import cut
+from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
 from specmux_converters.recognise import Kind, recognise
@@ -85,7 +86,8 @@ def convert(
     source: Path, profile: Profile, split: Path | None, form: str, report: str | None, strict: bool
 ) -> None:
     """Convert a document to OpenAPI v3, whatever it is: Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI v3
-    in any encoding, which is only encoded anew.
+    in any encoding, which is only encoded anew; CustomResourceDefinitions as JSON or YAML, in one file or in
+    all files of a folder.
 
     Without --split one document is written to standard output, else DIR/apis/apps/v1.json and so on. What
     cannot be carried over is reported on standard error.
@@ -113,7 +115,10 @@ def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
     """Raises Refused."""
     paths = document_files(source) if source != STDIN and source.is_dir() else (source,)
     if len(paths) > 1:
-        raise Refused(source, "several documents; convert them one by one, or merge them")
+        manifests, losses = _manifests(paths)
+        if not manifests:
+            raise Refused(source, "several documents; convert them one by one, or merge them")
+        return _published(manifests, source, is_split=is_split, losses=losses)
     with refusals(paths[0]):
         found = recognise(read_file(paths[0]))
         match found.kind:
@@ -128,7 +133,41 @@ def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
                 key = _only_group_version(document) if is_split else None
                 return _Result({key: document}, is_ours=False)
             case Kind.CRDS:
-                raise Refused(paths[0], "CustomResourceDefinitions, which are no specification")
+                return _published(found.documents, source, is_split=is_split)
+
+
+def _manifests(paths: Sequence[Path]) -> tuple[list[Document], list[Loss]]:
+    """The CustomResourceDefinitions of a folder. Files of other kinds lie beside them, a kustomization for
+    one; only those that speak of CustomResourceDefinitions and cannot be read are losses."""
+    manifests: list[Document] = []
+    losses: list[Loss] = []
+    for path in paths:
+        data = read_file(path)
+        try:
+            found = recognise(data)
+        except ConverterError as error:
+            if b"CustomResourceDefinition" in data:
+                losses.append(Loss(error.pointer, "file", f"{path.name}: {error.reason}"))
+            continue
+        if found.kind is Kind.CRDS:
+            manifests += found.documents
+    return manifests, losses
+
+
+def _published(
+    manifests: Sequence[Document], source: Path, *, is_split: bool, losses: Sequence[Loss] = ()
+) -> _Result:
+    """What an apiserver publishes for CustomResourceDefinitions. Raises Refused."""
+    built = build(manifests)
+    losses = (
+        *losses,
+        *(Loss(each.pointer, each.construct, f"{each.crd}: {each.reason}") for each in built.problems),
+    )
+    if is_split:
+        return _Result(dict(built.documents.items()), losses)
+    if len(built.documents) != 1:
+        raise Refused(source, f"{len(built.documents)} group-versions; write them with --split")
+    return _Result({None: next(iter(built.documents.values()))}, losses)
 
 
 def _only_group_version(document: Document) -> GroupVersion:

@@ -1,0 +1,75 @@
+"""``specmux convert`` of CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from converters.crd.widgets import COMPONENT, widget
+from shared_data import DATA, GOLDEN, load, shared
+from specmux_aggregator.commands.convert import convert
+from specmux_converters.yaml_output import to_yaml
+
+KUSTOMIZATION = b"kind: Kustomization\nresources: [widgets.yaml]\n"
+
+
+def run(*arguments: Any, stdin: bytes = b"") -> Result:
+    return CliRunner().invoke(convert, [str(each) for each in arguments], input=stdin)
+
+
+def written(folder: Path) -> dict[str, Any]:
+    return {str(path.relative_to(folder)): orjson.loads(path.read_bytes()) for path in folder.rglob("*.json")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """As a kustomization has it: manifests at several depths, other files beside them."""
+    other = widget(kind="Gadget", plural="gadgets")
+    other["spec"]["versions"][0]["name"] = "v2"
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "in" / "widgets.yaml").write_bytes(to_yaml(widget()))
+    (tmp_path / "in" / "deep" / "gadgets.json").write_bytes(orjson.dumps(other))
+    (tmp_path / "in" / "kustomization.yaml").write_bytes(KUSTOMIZATION)
+    return tmp_path / "in"
+
+
+def test_folder_of_manifests_is_split(folder: Path, tmp_path: Path) -> None:
+    result = run(folder, "--split", tmp_path / "out", "--strict")
+    assert (result.exit_code, result.stderr) == (0, "")
+    documents = written(tmp_path / "out")
+    assert documents.keys() == {"apis/example.com/v1.json", "apis/example.com/v2.json"}
+    assert COMPONENT in documents["apis/example.com/v1.json"]["components"]["schemas"]
+
+
+def test_one_group_version_goes_to_standard_output(folder: Path) -> None:
+    result = run("-", stdin=orjson.dumps(widget()))
+    assert "/apis/example.com/v1/widgets" in orjson.loads(result.stdout_bytes)["paths"]
+    several = run(folder)
+    assert several.exit_code == 1
+    assert "2 group-versions; write them with --split" in several.stderr
+
+
+def test_problems_are_losses(folder: Path, tmp_path: Path) -> None:
+    (folder / "bad.yaml").write_bytes(to_yaml(widget({"type": "string"}, kind="Bad", plural="bads")))
+    (folder / "template.yaml").write_text("kind: CustomResourceDefinition\nspec: {{ .Values.spec }}\n")
+    result = run(folder, "--split", tmp_path / "out", "--losses", "text")
+    assert result.exit_code == 0
+    assert "bads.example.com: must be object at the root" in result.stderr
+    assert "template.yaml: " in result.stderr
+    assert run(folder, "--split", tmp_path / "none", "--strict").exit_code == 3
+    assert not (tmp_path / "none").exists()
+
+
+@shared
+def test_real_manifests_are_written_as_upstream_publishes_them(tmp_path: Path) -> None:
+    result = run(DATA / "crds" / "cert-manager", "--split", tmp_path, "--strict")
+    assert result.exit_code == 0, result.stderr
+    golden = GOLDEN / "crd-openapi-v3" / "cert-manager"
+    expected = {
+        str(path.relative_to(golden)).removesuffix(".gz"): load(path) for path in golden.rglob("*.gz")
+    }
+    assert written(tmp_path) == expected
