@@ -78,6 +78,7 @@ def test_entity_tag_is_dropped_when_it_cannot_be_sent_back(field: str | None) ->
         ("soon", None),
         ("\u0661", None),
         ("Tue, 99 Nov 2023 99:99:99 GMT", None),
+        ("1 Jan 2020 00:00:00 +99999999999999999999", None),
     ],
 )
 def test_retry_after_is_seconds_within_bounds(field: str | None, expected: float | None) -> None:
