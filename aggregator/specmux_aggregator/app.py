@@ -86,7 +86,10 @@ class App:
 
     async def reconfigure(self, settings: Settings) -> None:
         """Put another set of backends in force. All other settings stay as they were at the start."""
+        before = {observation.backend.name for observation, _ in self.backends.checks()}
         await self.backends.apply(settings.backends)
+        for name in before - {backend.name for backend in settings.backends}:
+            self.metrics.forget_backend(name)
         self.note_config(error=None)
         logger.info("configuration reloaded: %d backends", len(settings.backends))
 

@@ -41,11 +41,18 @@ class Backends:
         """Start, stop and exchange refreshers until exactly ``backends`` run. Those that did not change go
         on."""
         wanted = {backend.name: backend for backend in backends}
-        observations: dict[BackendName, Observation] = {}
-        for name, backend in wanted.items():
-            observations[name] = await self._first_observation(backend)
-        gone = [name for name, running in self._running.items() if wanted.get(name) != _backend(running)]
-        await self._stop([self._running.pop(name) for name in gone])
+        gone = {
+            name: running for name, running in self._running.items() if wanted.get(name) != _backend(running)
+        }
+        for name in gone:
+            del self._running[name]
+        # Stopped before they are asked for what they know: a check may end while others are restored.
+        await self._stop(list(gone.values()))
+        observations = {
+            name: await self._first_observation(backend, gone.get(name))
+            for name, backend in wanted.items()
+            if name not in self._running
+        }
         # Offers of a check that ended meanwhile: the running ones are asked last.
         current = {
             name: self._running[name].refresher.observation for name in wanted if name in self._running
@@ -75,11 +82,10 @@ class Backends:
         await self._stop(list(self._running.values()))
         self._running.clear()
 
-    async def _first_observation(self, backend: Backend) -> Observation:
-        running = self._running.get(backend.name)
-        if running is not None and _address(running.refresher.observation.backend) == _address(backend):
+    async def _first_observation(self, backend: Backend, before: _Running | None) -> Observation:
+        if before is not None and _address(_backend(before)) == _address(backend):
             # Only its priority, credentials or group-versions changed: what it offered still stands.
-            return replace(running.refresher.observation, backend=backend)
+            return replace(before.refresher.observation, backend=backend)
         return await self._restore(backend) or Observation(backend=backend)
 
     async def _stop(self, running: list[_Running]) -> None:

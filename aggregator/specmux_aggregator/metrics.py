@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from specmux_aggregator.model import Observation, Snapshot
+from specmux_aggregator.model import BackendName, Cause, Observation, Snapshot
 from specmux_aggregator.representations import Usage
 from specmux_aggregator.request_stats import BOUNDS, Durations, RequestCounts
 from specmux_aggregator.sightings import Check
@@ -63,6 +63,11 @@ class Metrics:
 
     def timed(self, phase: str, result: str, seconds: float) -> None:
         self.aggregation.labels(phase, result).observe(seconds)
+
+    def forget_backend(self, name: BackendName) -> None:
+        """Let go of the series of a backend that is no longer configured."""
+        for cause in Cause:
+            self.backend_failures.remove(name, cause.value)
 
     def exposition(self) -> bytes:
         """The text that Prometheus scrapes."""

@@ -48,7 +48,7 @@ class Refresher:
         self._observed = observed
         self._random_unit = random_unit
         self._poke = asyncio.Event()
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: set[asyncio.Future[None]] = set()
 
     @property
     def vouched_until(self) -> float | None:
@@ -80,14 +80,15 @@ class Refresher:
         if self._is_recent(newer_than):
             return
         checked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(checked)
+        self._waiting.add(checked)
         self._poke.set()
         try:
             async with asyncio.timeout(timeout):
                 await checked
         except TimeoutError:
-            if checked in self._waiting:
-                self._waiting.remove(checked)
+            return
+        finally:
+            self._waiting.discard(checked)
 
     def _is_recent(self, newer_than: float | None) -> bool:
         if newer_than is None or self.observation.failure is not None:
@@ -97,7 +98,7 @@ class Refresher:
     async def _check_once(self) -> None:
         started = time.monotonic()
         self._poke.clear()
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, set()
         try:
             sighting = await self.origin.observe(self.observation)
         except Exception as error:

@@ -60,8 +60,13 @@ class Representations:
     ) -> None:
         """Keep these bytes; ``pin`` when no one could give them again."""
         at = (key, (media_type, coding))
-        if at in self._pinned or at in self._forms:
+        if at in self._pinned:
             return
+        if (held := self._forms.get(at)) is not None:
+            if not pin:
+                return
+            del self._forms[at]
+            self._bytes -= len(held)
         self._of.setdefault(key, {})[at[1]] = None
         if pin:
             self._pinned[at] = body
