@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLError, LineTooLong
@@ -90,10 +90,10 @@ class Connection(RequestHandler):
 
     __slots__ = (
         "_is_half_closed",
-        "_is_refused",
         "_partial_since",
         "_pushes",
         "_stalled",
+        "_wire",
         "begun",
         "connections",
     )
@@ -101,7 +101,8 @@ class Connection(RequestHandler):
     def __init__(self, connections: Connections, **settings: Any) -> None:
         super().__init__(connections, **settings)
         self.connections = connections
-        self._is_refused = False
+        self._wire: asyncio.Transport | None = None
+        """The transport until the connection is lost; aiohttp forgets it while answers wait to be sent."""
         self._is_half_closed = False
         self._partial_since = 0.0
         """Monotonic seconds since when the head of a request is awaited; 0: none has begun."""
@@ -137,15 +138,16 @@ class Connection(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._partial_since = time.monotonic()
-        self._is_refused = not self.connections.admit(self)
+        is_admitted = self.connections.admit(self)
         super().connection_made(transport)
-        if self.transport is not None:
-            self.transport.set_write_buffer_limits(high=0)  # what sending.push relies on
-            _receive_little(self.transport)
-        if self._is_refused:
+        self._wire = wire = cast(asyncio.Transport, transport)
+        wire.set_write_buffer_limits(high=0)  # what sending.push relies on
+        _receive_little(wire)
+        if not is_admitted:
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self._wire = None
         self.connections.release(self)
         super().connection_lost(exc)
 
@@ -163,9 +165,7 @@ class Connection(RequestHandler):
             self._partial_since = time.monotonic()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # asyncio's signature, narrowed there
-        """Keep the connection until what was asked is answered: a client may close its side first (RFC 9112
-        9.6).
-        """
+        """Keep the connection until all is answered: a client may close its side first (RFC 9112 9.6)."""
         if self.is_idle or self.ssl_context is not None:  # TLS has no half-closed state in asyncio
             return None
         self._is_half_closed = True
@@ -187,14 +187,13 @@ class Connection(RequestHandler):
 
     def overdue(self, now: float, listen: Listen) -> str | None:
         """Why this connection should be cut; None: it should not."""
-        transport = self.transport
-        if transport is None:
+        if self._wire is None:
             return None
         if self.is_idle and self._is_half_closed:
             return "half_closed"
         if self._partial_since and self.is_idle and now - self._partial_since > listen.header_timeout:
             return "header_timeout"
-        waiting = transport.get_write_buffer_size()
+        waiting = self._wire.get_write_buffer_size()
         since, before, pushes = self._stalled
         if waiting == 0 or waiting != before or pushes != self._pushes:
             self._stalled = (now, waiting, self._pushes)
@@ -204,10 +203,9 @@ class Connection(RequestHandler):
 
     def cut_off(self) -> None:
         """End the connection at once, whatever waits to be written."""
-        transport = self.transport
         self.force_close()
-        if transport is not None:
-            transport.abort()
+        if self._wire is not None:
+            self._wire.abort()
 
     def close_when_answered(self) -> None:
         """End the connection now if it is idle, else after the running answer."""
@@ -280,7 +278,6 @@ class Connections(web.Server):
                     self.stats.header_timeouts += 1
                 case "write_stall":
                     self.stats.write_stalls += 1
-                    self.stats.disconnects += 1
             connection.cut_off()
 
     async def drain(self, seconds: float) -> None:

@@ -6,6 +6,7 @@ what a small answer costs there.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ class WireResponse:
         stats = self._connection.connections.stats
         try:
             await self._write(request)
-        except ConnectionError:
+        except (ConnectionError, asyncio.CancelledError):
             stats.disconnects += 1
             raise
         stats.observe(self._prepared, time.monotonic() - self._started)

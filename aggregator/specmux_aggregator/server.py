@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs
 from aiohttp.http import HttpRequestParser
@@ -81,13 +81,16 @@ class HTTPServer:
         self._connections = Connections(
             self._handle, listen, stats=self.stats, make_connection=await self._connection_maker()
         )
+        tls: dict[str, Any] = {}
+        if self._certificates is not None:
+            tls = {
+                "ssl": self._certificates.context,
+                "ssl_handshake_timeout": listen.header_timeout,
+                "ssl_shutdown_timeout": listen.write_timeout,
+            }
         try:
             self._listener = await asyncio.get_running_loop().create_server(
-                self._connections,
-                listen.address,
-                listen.port,
-                ssl=None if self._certificates is None else self._certificates.context,
-                backlog=BACKLOG,
+                self._connections, listen.address, listen.port, backlog=BACKLOG, **tls
             )
         except OSError as error:
             raise SpecmuxError(f"cannot listen on {listen.address}:{listen.port}: {error}") from error
