@@ -141,7 +141,6 @@ KEYWORDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "default": _anything,
     "nullable": _flag,
     "format": text,
-    "pattern": text,
     "maximum": _number,
     "minimum": _number,
     "multipleOf": _number,

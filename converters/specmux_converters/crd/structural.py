@@ -46,7 +46,7 @@ _STRUCTURE: Final = (
 _OBJECT_FIELD_TYPES: Final = {"kind": "string", "apiVersion": "string", "metadata": "object"}
 
 _Sections: TypeAlias = "Mapping[str, Callable[[_Walk, Any], Any]]"
-"""How the keywords that hold schemas are read."""
+"""How the keywords are read for which it matters where they stand."""
 
 
 class _Level(Enum):
@@ -122,7 +122,7 @@ class _Walk:
         del self._path[-len(step) :]
 
     def _read(self, node: Any, sections: _Sections) -> Document:
-        """The keywords of ``node`` that are published, ``sections`` for those that hold schemas."""
+        """The keywords of ``node`` as they are published."""
         if node is None:
             return {}
         if not isinstance(node, dict):
@@ -144,8 +144,6 @@ class _Walk:
                 self._path.pop()
             if content is not None:
                 result[key] = content
-        if "pattern" in result:
-            self._check_pattern(result["pattern"])
         return result
 
     def _nested(self, node: Any) -> Document:
@@ -163,8 +161,11 @@ class _Walk:
             self._refuse("must be a schema, not an array")
         return isinstance(items, dict)
 
+    def _field(self, value: Any) -> Document:
+        return self.structural(value, _Level.FIELD)
+
     def _properties(self, value: Any) -> Document | None:
-        return self._fields(value, lambda node: self.structural(node, _Level.FIELD))
+        return self._fields(value, self._field)
 
     def _nested_properties(self, value: Any) -> Document | None:
         return self._fields(value, self._nested)
@@ -180,7 +181,7 @@ class _Walk:
         return fields or None
 
     def _additional_properties(self, value: Any) -> Document | bool:
-        return value if isinstance(value, bool) else self.structural(value, _Level.FIELD)
+        return value if isinstance(value, bool) else self._field(value)
 
     def _nested_additional_properties(self, value: Any) -> Document | None:
         if value is False:
@@ -197,13 +198,15 @@ class _Walk:
             self._path.pop()
         return clauses or None
 
-    def _check_pattern(self, pattern: str) -> None:
-        if pattern in self._sound_patterns:
-            return
-        fault = pattern_fault(pattern)
-        if fault is not None:
-            self._refuse(f"no regular expression of Go: {fault}", "pattern")
-        self._sound_patterns.add(pattern)
+    def _pattern(self, value: Any) -> str | None:
+        if not isinstance(value, str):
+            self._refuse("must be a string")
+        if value not in self._sound_patterns:
+            fault = pattern_fault(value)
+            if fault is not None:
+                self._refuse(f"no regular expression of Go: {fault}")
+            self._sound_patterns.add(value)
+        return value or None
 
     def _check_type(self, node: Document, level: _Level) -> None:
         kind = node.get("type")
@@ -273,6 +276,7 @@ class _Walk:
         raise InvalidDocument(reason, pointer=pointer_to(*self._path, *step))
 
     _STRUCTURAL: ClassVar[_Sections] = {
+        "pattern": _pattern,
         "items": _items,
         "properties": _properties,
         "additionalProperties": _additional_properties,
