@@ -7,6 +7,7 @@ In batches with a pause between them: readers do not wait, writers wait for one 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from .directory import fill_reserve
+from .directory import DAMAGED_FILE, fill_reserve
 from .index import Standing
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ PAUSE: Final = 0.002
 """Seconds between two batches: a writer that waits tries for the lock twice meanwhile."""
 LEFTOVER_SECONDS: Final = 600.0
 """A temporary file or unfinished body older than this has no writer any more."""
+DAMAGED_SECONDS: Final = 86400.0
 SHRINK_PAGES: Final = 64
 
 Reason = Literal["obsolete", "aged", "superseded", "unused"]
@@ -109,6 +111,7 @@ class Compaction:
         contents, removed = self._contents, Counter[Reason]()
         contents.index.correct_sum()
         before = contents.bytes_used()
+        self._drop_damaged_index()
         contents.index.clamp_access(now=self._now)
         for phase in phases(contents.index, self._goal):
             while not self._stopped() and (count := contents.drop(partial(self._next_of, phase))):
@@ -117,7 +120,7 @@ class Compaction:
         leftovers = 0 if self._stopped() else self._sweep()
         contents.bodies.remove_empty_directories()
         self._reclaim()
-        fill_reserve(contents.directory, contents.limits.reserve_bytes)
+        fill_reserve(contents.directory, contents.limits.reserve)
         return self._report(removed, before, contents.bytes_used(), leftovers=leftovers)
 
     def preview(self) -> CompactionReport:
@@ -179,6 +182,14 @@ class Compaction:
             removed += contents.sweep(suspects[start : start + BATCH], begun_before=math.inf)
             time.sleep(PAUSE)
         return removed
+
+    def _drop_damaged_index(self) -> None:
+        """Of use to whoever wants to know what happened, for a day, unless there is no room for it."""
+        path = self._contents.directory / DAMAGED_FILE
+        with contextlib.suppress(FileNotFoundError):
+            is_old = time.time() - path.lstat().st_ctime >= DAMAGED_SECONDS
+            if is_old or self._contents.bytes_needed() > self._goal.max_bytes:
+                path.unlink()
 
     def _is_left(self, begun: float) -> bool:
         # A clock that was ahead has left a time in the future: no one is at it either.

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 ACCESS_SECONDS: Final = 60.0
 """A use is written down at most this often."""
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_BODY: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
+"""A body is not there, or something else in its place. Other errors say nothing of the body."""
 ADOPTED: Final = "adopted"
 TOP_LEVEL: Final = (
     "",
@@ -42,6 +44,7 @@ TOP_LEVEL: Final = (
 )
 
 NoRoom: TypeAlias = None
+"""What an attempt returns that may succeed once there is room."""
 
 
 class Contents:
@@ -107,15 +110,16 @@ class Contents:
         now: float,
         make_room: Callable[[], bool],
     ) -> Digest:
-        """Store. While there is no room, ``make_room`` is called, without a lock; it returns False to give up."""
+        """Store. ``make_room`` is called, without a lock, while there is no room; False gives up."""
         row = Row(key, digest_of(body), len(body), "identity", now, now, now, metadata)
-        value = seal(row)
-        if len(value) > self.limits.max_metadata_bytes:
+        if len(seal(row)) > self.limits.max_metadata_bytes:
             raise ValueError("metadata is larger than max_metadata_bytes")
         if self._retried(lambda: self._link(row), make_room):
             return row.digest
         encoding, data = pack(body, compress=compress)
         row = replace(row, encoding=encoding)
+        if allocated(len(data)) > self.limits.high_bytes:
+            raise StoreFull("the body is larger than high_bytes", directory=str(self.directory))
         self._retried(lambda: self._announce(row, allocated(len(data))), make_room)
         try:
             self._settle(row, data)
@@ -181,10 +185,7 @@ class Contents:
         return removed
 
     def adopt(self) -> None:
-        """Enter the files of an index that was lost, as unfinished:
-
-        they count, and the next sweep finds them.
-        """
+        """Enter the files of a lost index as unfinished: so they count, and the next sweep finds them."""
         if self.index.noted(ADOPTED) is not None:
             return
         with self.index.database.transaction():
@@ -211,11 +212,16 @@ class Contents:
         return len(chosen)
 
     def _body(self, row: Row) -> bytes | None:
+        """None when it is missing or damaged. Raises StoreUnavailable when that cannot be told."""
         try:
             data = self.bodies.read(row.digest, max_bytes=min(row.size, self.limits.max_body_bytes))
             return unpack(data, row.encoding, size=row.size, digest=row.digest)
-        except (OSError, ValueError):
+        except ValueError:
             return None
+        except OSError as error:
+            if error.errno in NO_BODY:
+                return None
+            raise refused(error, self.directory) from error
 
     def _body_or_discard(self, row: Row) -> bytes | None:
         with self.index.database.transaction():

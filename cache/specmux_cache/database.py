@@ -4,7 +4,10 @@ diskcache gives the schema, the settings and the triggers that keep the sum of t
 not give are here: a connection that ``close`` can close whichever thread opened it (diskcache keeps one per
 thread), a transaction that tells a busy database from a full or damaged one (diskcache reports all as a
 timeout), and settings that cannot be set by whoever wrote the file (it runs every ``sqlite_…`` row as a
-PRAGMA). Invariant: sqlite3's and diskcache's errors do not leave this module.
+PRAGMA). Nothing is fsynced, as with the bodies: a killed process loses nothing by that, and after a power cut
+every row and body is verified when it is read, and an index that SQLite cannot read is set aside. A
+checkpoint that waits for a busy disk would be paid for by a put or a compaction. Invariant: sqlite3's and
+diskcache's errors do not leave this module.
 """
 
 from __future__ import annotations
@@ -36,21 +39,21 @@ SETTINGS: Final[dict[str, object]] = {
     "tag_index": 1,
     # As in PRAGMAS and FORMAT, so that diskcache finds nothing to change.
     "sqlite_auto_vacuum": 2,
-    "sqlite_cache_size": 2048,
+    "sqlite_cache_size": 8192,
     "sqlite_journal_mode": "wal",
     "sqlite_mmap_size": 0,
-    "sqlite_synchronous": 1,
+    "sqlite_synchronous": 0,
 }
 PRAGMAS: Final = (
-    "cache_size = 2048",
-    "journal_size_limit = 1048576",
+    "cache_size = 8192",
+    "journal_size_limit = 4194304",  # at the size of a checkpoint, every one would truncate the log
     "mmap_size = 0",  # a truncated file under a map is SIGBUS
-    "synchronous = NORMAL",
+    "synchronous = OFF",  # see the docstring
     "trusted_schema = OFF",
     "wal_autocheckpoint = 256",
 )
 FORMAT: Final = (("auto_vacuum", 2, "INCREMENTAL"), ("journal_mode", "wal", "wal"))
-"""Of the file: the pragma, its value, how to set it. INCREMENTAL: the file shrinks when compaction says so."""
+"""Of the file: pragma, value, how to set it. INCREMENTAL: it shrinks when compaction says so."""
 RETRY_SECONDS: Final = 0.001
 """Between two tries for the write lock. SQLite's own back-off sleeps up to 100 ms."""
 
@@ -194,6 +197,9 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         self._depth += 1
         try:
             yield
+            if not connection.in_transaction:
+                # SQLite has rolled back by itself, as it does for a full disk.
+                raise DiskFull("index: the transaction was rolled back", directory=self._where())
             if self._depth == 1:
                 connection.execute("COMMIT")
         except sqlite3.Error as error:

@@ -29,7 +29,8 @@ class StoreLimits:
     compact_interval: float = 86400.0
     """Seconds after which a put starts a compaction even below high_bytes."""
     reserve_bytes: int = 256 * 1024
-    """Kept allocated, and given up when the disk is full, so that deleting still works then."""
+    """Kept allocated, and given up when the disk is full, so that deleting still works then. At most a
+    sixteenth of high_bytes is used."""
 
     def __post_init__(self) -> None:
         if not 0 < self.low_ratio <= 1:
@@ -43,3 +44,7 @@ class StoreLimits:
     @property
     def low_bytes(self) -> int:
         return int(self.high_bytes * self.low_ratio)
+
+    @property
+    def reserve(self) -> int:
+        return min(self.reserve_bytes, self.high_bytes // 16)

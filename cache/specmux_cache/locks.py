@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-@contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Whether the lock was got; always True when waiting. Raises OSError.
+POLL: Final = 0.005  # seconds
 
-    Two holders within one process exclude each other too: the lock belongs to the open file, not the process.
+
+@contextmanager
+def locked(path: Path, *, timeout: float) -> Iterator[bool]:
+    """Whether the lock was got within ``timeout`` seconds; 0 tries once. Raises OSError.
+
+    Two holders within one process exclude each other too: the lock belongs to the open file.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield _acquired(descriptor, time.monotonic() + timeout)
     finally:
         os.close(descriptor)
+
+
+def _acquired(descriptor: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(POLL)
+        else:
+            return True

@@ -101,8 +101,8 @@ class DiskStore:
     ) -> Self:
         """Create the directory where it is missing. Raises StoreUnavailable.
 
-        ``warn`` gets one line for what a user should know of, such as a damaged index that was set aside; it
-        may be called from another thread.
+        ``warn`` gets one line for what a user should know of, such as a damaged index that was set aside. It
+        may be called from another thread, and must not call the store.
         """
         directory = directory.absolute()
         try:
@@ -141,8 +141,7 @@ class DiskStore:
         return found
 
     def put(self, key: Key, body: bytes, *, metadata: Metadata, compress: bool = True) -> Digest:
-        """Store, replacing what the key had. A body that is here already, under any key, is not written
-        again.
+        """Store, replacing what the key had. A body that is here, under any key, is not written again.
 
         ``compress=False`` for bodies that are compressed. Metadata: a small flat mapping of JSON scalars;
         raises ValueError or TypeError for others.
@@ -180,8 +179,7 @@ class DiskStore:
 
     def rows(self, *prefix: str) -> Iterator[Row]:
         """Entries in the order of their keys: all, those of a server, of a (server, partition), and so on to
-        the media type. Bodies are not looked at. Page by page: what is put meanwhile may be among them or
-        not.
+        the media type. Bodies are not looked at. What is put meanwhile may be among them or not.
         """
         low, high = key_range(*prefix)
 
@@ -205,20 +203,24 @@ class DiskStore:
             max_bytes=self.limits.low_bytes if max_bytes is None else max_bytes,
             unused_since=now - (self.limits.max_age if max_age is None else max_age),
         )
-        with self._translated(), locked(self.directory / COMPACTION_LOCK, wait=False) as got:
-            if not got:
-                return CompactionReport(skipped="locked", dry_run=dry_run)
+        with self._translated():
             self._current()
-            # A connection of its own: threads of this process that read do not wait for its batches.
-            contents = self._opened()
-            try:
-                compaction = Compaction(contents, goal, now=now, stopped=self._closing.is_set)
-                if dry_run:
-                    return compaction.preview()
-                contents.index.note(COMPACTED_AT, now)
-                return compaction.run()
-            finally:
-                contents.close()
+            with locked(self.directory / COMPACTION_LOCK, timeout=0) as got:
+                if not got:
+                    return CompactionReport(skipped="locked", dry_run=dry_run)
+                # A connection of its own: threads of this process that read do not wait for its batches.
+                contents = self._opened()
+                try:
+                    compaction = Compaction(contents, goal, now=now, stopped=self._closing.is_set)
+                    if dry_run:
+                        return compaction.preview()
+                    contents.index.note(COMPACTED_AT, now)
+                    return compaction.run()
+                except StoreDamaged:
+                    self._set_aside(contents)
+                    raise
+                finally:
+                    contents.close()
 
     def stats(self) -> StoreStats:
         entries, superseded, bodies = self._attempt(lambda contents: contents.index.counts())
@@ -234,10 +236,7 @@ class DiskStore:
         )
 
     def check(self, *, fix: bool = False) -> tuple[Problem, ...]:
-        """Verify the index and every body.
-
-        With ``fix``, remove what is wrong; safe beside readers and writers.
-        """
+        """Verify the index and every body. ``fix`` removes what is wrong. Safe beside readers and writers."""
         return self._attempt(lambda contents: verify(contents, fix=fix))
 
     def clear(self) -> int:
@@ -288,13 +287,24 @@ class DiskStore:
     def _opened(self) -> Contents:
         with self._translated():
             prepare(self.directory)
-            with locked(self.directory / LOCK):
+            with self._exclusively():
                 contents = self._contents_of_directory()
-                contents.adopt()
-                if contents.index.noted(COMPACTED_AT) is None:
-                    contents.index.note(COMPACTED_AT, self._clock())
-                fill_reserve(self.directory, self.limits.reserve_bytes)
+                try:
+                    contents.adopt()
+                    if contents.index.noted(COMPACTED_AT) is None:
+                        contents.index.note(COMPACTED_AT, self._clock())
+                except BaseException:
+                    contents.close()
+                    raise
+                fill_reserve(self.directory, self.limits.reserve)
                 return contents
+
+    @contextlib.contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        with locked(self.directory / LOCK, timeout=self.limits.busy_timeout) as got:
+            if not got:
+                raise StoreBusy("another process is opening it", directory=str(self.directory))
+            yield
 
     def _contents_of_directory(self) -> Contents:
         try:
@@ -308,11 +318,11 @@ class DiskStore:
 
     def _use(self, row: Row) -> None:
         # That it was used is not worth a wait, nor a failure.
-        with contextlib.suppress(StoreBusy, StoreFull):
+        with contextlib.suppress(StoreError):
             self._attempt(lambda contents: contents.use(row, self._clock()))
 
     def _set_aside(self, contents: Contents) -> None:
-        with locked(self.directory / LOCK):
+        with self._exclusively():
             if contents.index.database.is_current():
                 self._rename_aside()
 

@@ -201,9 +201,8 @@ def revisions(directory: Path) -> None:
             store.put(Key("https://one", "p", "v1", str(revision), "m"), changed, metadata={})
             largest = max(largest, store.stats().bytes_used)
         after = store.compact().bytes_after
-    print(
-        f"50 revisions of {len(body)} bytes: {largest / 1e6:.1f} MB on disk at most, {after / 1e6:.1f} compacted"
-    )
+    megabytes = f"{largest / 1e6:.1f} MB on disk at most, {after / 1e6:.1f} compacted"
+    print(f"50 revisions of {len(body)} bytes: {megabytes}")
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+
 from specmux_cache.bodies import Bodies, allocated, digest_of, pack, unpack
 from specmux_cache.rows import Digest
 

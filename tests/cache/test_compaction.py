@@ -147,7 +147,8 @@ def test_dry_run_says_what_a_run_does_and_does_nothing(tmp_path: Path, clock: Cl
 def test_a_second_compactor_is_told_that_it_is_locked(tmp_path: Path) -> None:
     with DiskStore.open(tmp_path / "cache") as store:
         store.put(key("apps/v1"), b"x", metadata={})
-        with locked(store.directory / "compaction.lock"):
+        with locked(store.directory / "compaction.lock", timeout=1) as got:
+            assert got
             report = store.compact(max_bytes=0)
         assert (report.skipped, report.entries) == ("locked", 0)
         assert names(store) == {"apps/v1#1"}

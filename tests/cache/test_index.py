@@ -9,6 +9,7 @@ from pathlib import Path
 
 import diskcache
 import pytest
+
 from specmux_cache.disk import PlainDisk
 from specmux_cache.errors import StoreUnavailable
 from specmux_cache.keys import Key

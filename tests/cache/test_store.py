@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from specmux_cache.errors import StoreFull, StoreUnavailable
 from specmux_cache.keys import Key
 from specmux_cache.store import DiskStore, StoreLimits

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from specmux_cache.errors import DiskFull, StoreUnavailable
+
+from specmux_cache.errors import DiskFull, StoreFull, StoreUnavailable
 from specmux_cache.keys import Key
 from specmux_cache.store import DiskStore, StoreLimits
 
@@ -364,8 +365,34 @@ def test_a_disk_that_takes_no_more_refuses_and_leaves_nothing(
 
 
 def test_a_store_without_room_refuses_within_its_time(tmp_path: Path) -> None:
-    limits = StoreLimits(high_bytes=100_000, room_timeout=0.1)
+    limits = StoreLimits(high_bytes=50_000, room_timeout=0.1)
     with DiskStore.open(tmp_path / "cache", limits=limits) as store:
-        with pytest.raises(Exception, match="no room"):
+        with pytest.raises(StoreFull, match="no room"):
             store.put(key("a/v1"), os.urandom(1000), metadata={})
         assert store.get(key("a/v1")) is None
+
+
+def test_too_many_open_files_costs_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.put(key("a/v1"), body("a/v1"), metadata={})
+        with monkeypatch.context() as patched:
+            # For this call alone: the process needs its descriptors for the rest.
+            patched.setattr("specmux_cache.bodies.os.open", exhausted)
+            with pytest.raises(StoreUnavailable, match="Too many"):
+                store.get(key("a/v1"))
+        assert store.get(key("a/v1")) is not None
+
+
+def test_a_damaged_index_set_aside_goes_before_any_entry(tmp_path: Path) -> None:
+    filled(tmp_path / "cache")
+    aside = tmp_path / "cache" / "damaged.db"
+    aside.write_bytes(b"x" * 10_000_000)
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.compact()
+        assert aside.exists()
+        assert store.compact(max_bytes=5_000_000).entries == 0
+        assert not aside.exists()
+        assert store.stats().entries == len(NAMES)

@@ -29,7 +29,7 @@ def test_a_hundred_thousand_entries_are_found_and_compacted(tmp_path: Path) -> N
     directory = tmp_path / "cache"
     with DiskStore.open(directory, limits=StoreLimits(high_bytes=1 << 40)) as store:
         contents = store._contents
-        # Filling is not what is tested: one transaction for many, and bodies that are there are not put again.
+        # Filling is not what is tested: one transaction for many, and bodies are put once.
         for start in range(0, ENTRIES, BODIES):
             with contents.index.database.transaction():
                 for number in range(start, start + BODIES):
