@@ -60,6 +60,8 @@ class FakeService:
             return prepare(304, [("ETag", '"v"')], route="openapi_root")
         if request.path == "/big":
             return prepare(200, [("ETag", '"big"')], BIG, is_head=is_head, is_immutable=True)
+        if request.path == "/wide":
+            return prepare(200, [], b"x" * 100_000, is_head=is_head)
         said = (
             f"{request.path}?{request.query} {request.accept} {request.accept_encoding} {self.generation}\n"
         )
