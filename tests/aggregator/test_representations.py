@@ -65,7 +65,9 @@ def test_superseded_documents_go_with_all_their_forms() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abcdef"), st.sampled_from(list(Coding)), st.integers(0, 40), st.booleans()),
+        st.tuples(
+            st.sampled_from("abcdef"), st.sampled_from(list(Coding)), st.integers(0, 40), st.booleans()
+        ),
         max_size=60,
     )
 )

@@ -1,8 +1,9 @@
 """What aggregation costs the service: run with ``python tests/benchmarks/bench_aggregation.py``.
 
-Rows: the event loop's lag while a 3.85 MB Swagger 2.0 document arrives under load, the root's latency meanwhile,
-the CPU of taking in the 36 documents of a release in all forms, the first fetch of a native document, and the
-memory that all of it holds. Needs the reference data beside the checkout, and wrk for the load.
+Rows: the event loop's lag while a 3.85 MB Swagger 2.0 document arrives under load, the root's latency
+meanwhile, the CPU of taking in the 36 documents of a release in all forms, the first fetch of a native
+document, and the memory that all of it holds. Needs the reference data beside the checkout, and wrk for the
+load.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -27,10 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import aiohttp
 import orjson
+
 from fake_apiserver import FakeAPIServer, hash_of, serving
 from running_service import backend, directory, service
 from shared_data import DATA, documents, read
-
 from specmux_aggregator.model import Coding, Kind
 from specmux_aggregator.settings import Polling
 
@@ -108,7 +108,9 @@ async def lag_while_converting() -> None:
             for number in range(3):
                 generation = client.app.publisher.current.generation
                 change(f"{number}")
-                await client.until(lambda g=generation: client.app.publisher.current.generation > g)  # type: ignore[misc]
+                await client.until(
+                    lambda before=generation: client.app.publisher.current.generation > before  # type: ignore[misc]
+                )
                 changes += 1
             await asyncio.sleep(2.5)
             busy, busy_p99 = list(samples), p99_of(load)
@@ -116,9 +118,12 @@ async def lag_while_converting() -> None:
             await probe
     for name, found, p99 in (("load alone", idle, idle_p99), (f"with {changes} conversions", busy, busy_p99)):
         found.sort()
+        median, late, worst = (
+            value * 1e3 for value in (statistics.median(found), found[int(len(found) * 0.99)], found[-1])
+        )
         print(
-            f"  {name:<22} lag p50 {statistics.median(found) * 1e3:6.2f} ms   "
-            f"p99 {found[int(len(found) * 0.99)] * 1e3:6.2f} ms   max {found[-1] * 1e3:6.2f} ms   root p99 {p99}"
+            f"  {name:<22} lag p50 {median:6.2f} ms   p99 {late:6.2f} ms   max {worst:6.2f} ms"
+            f"   root p99 {p99}"
         )
 
 
@@ -151,7 +156,7 @@ def separate_server(_: FakeAPIServer, swagger: bytes) -> Iterator[tuple[str, obj
 
 def serve_file(path: Path) -> None:
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the name http.server asks for
+        def do_GET(self) -> None:
             if self.path != "/openapi/v2":
                 self.send_error(404)
                 return
@@ -199,7 +204,8 @@ async def ingest() -> None:
             resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         print(f"  36 documents read, checked and published: {built:.2f} s CPU, the worker's start included")
         print(f"  {forms} forms of 36 documents: {spent:.2f} s CPU, workers' start and the client included")
-        print(f"  {usage.bytes / 2**20:.1f} MiB of forms held; this process, client and all: {resident / 2**20:.0f} MiB")
+        print(f"  {usage.bytes / 2**20:.1f} MiB of forms held")
+        print(f"  {resident / 2**20:.0f} MiB resident in this process, the client and its libraries included")
 
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
@@ -226,7 +232,8 @@ async def first_fetch() -> None:
                     timings[name].append(time.process_time() - started)
     mean_size = statistics.mean(map(len, found.values())) / 1024
     for name, values in timings.items():
-        print(f"  {name:<26} {statistics.median(values) * 1e6:7.0f} µs CPU of client, backend and service together")
+        median = statistics.median(values) * 1e6
+        print(f"  {name:<26} {median:7.0f} µs CPU of client, backend and service together")
     print(f"  ({len(found)} documents of {mean_size:.0f} KB on average)")
 
 

@@ -1,9 +1,10 @@
-"""What the first client of a hash costs, beside Go's reverse proxy: ``python tests/benchmarks/bench_first_fetch.py``.
+"""What the first client of a hash costs, beside Go's reverse proxy.
 
-A backend (a specmux that serves files, for its speed) offers 400 documents of 50 KB, all different. Each is asked for
-once through a second specmux in front of it, and as often through a Go program that is nothing but the standard
-library's reverse proxy. Printed is the CPU of the process in front, per document: of the service alone, its worker
-and its thread included. Then the same again from the service, where every answer is stored by now.
+Run with ``python tests/benchmarks/bench_first_fetch.py``. A backend (a specmux that serves files, for its
+speed) offers 400 documents of 50 KB, all different. Each is asked for once through a second specmux in front
+of it, and as often through a Go program that is nothing but the standard library's reverse proxy. Printed is
+the CPU of the process in front, per document. Then the same again from the service, where every answer is
+stored by now.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def made_document(number: int) -> bytes:
     key = f"apis/g{number}.example.com/v1"
     schemas = {
         f"com.example.g{number}.v1.Kind{index}": {
-            "description": f"Kind{index} of group {number}, described at the length that Kubernetes describes its own.",
+            "description": f"Kind{index} of group {number}, described at the length that Kubernetes likes.",
             "type": "object",
             "properties": {
                 name: {"description": f"{name} of Kind{index}, which somebody may set.", "type": "string"}

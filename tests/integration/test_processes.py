@@ -11,10 +11,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from fake_apiserver import document
 from running_process import Process, specmux, write_documents
 from shared_data import DATA, shared
-
 from specmux_converters.media_types import CBOR
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
@@ -62,19 +62,25 @@ def test_configuration_is_reloaded_and_a_broken_one_keeps_the_old(tmp_path: Path
     one = write_documents(tmp_path / "one", {APPS: document(APPS)})
     two = write_documents(tmp_path / "two", {BATCH: document(BATCH)})
     config = tmp_path / "specmux.yaml"
-    listed = "backends:\n  - {name: one, kind: directory, directory: %s}\n"
-    config.write_text(listed % one)
+
+    def listed(**folders: Path) -> str:
+        rows = (
+            f"  - {{name: {name}, kind: directory, directory: {path}}}\n" for name, path in folders.items()
+        )
+        return "backends:\n" + "".join(rows)
+
+    config.write_text(listed(one=one))
     with specmux("serve", "--config", str(config), "--listen-port", "0") as process:
         process.until_ready()
         assert list(process.paths()) == [APPS]
-        config.write_text(listed % one + "  - {name: two, kind: directory, directory: %s}\n" % two)
+        config.write_text(listed(one=one, two=two))
         process.until(lambda: set(process.paths()) == {APPS, BATCH}, "the second backend is served")
         config.write_text("backends: [{name: one, colour: red}]\n")
         process.until_printed(r"colour")
         assert set(process.paths()) == {APPS, BATCH}
         assert b"specmux_config_last_reload_successful 0.0" in process.get("/metrics")[2]
         assert "colour" in json.loads(process.get("/status")[2])["config"]["error"]
-        config.write_text(listed % two)
+        config.write_text(listed(two=two))
         process.until(lambda: set(process.paths()) == {BATCH}, "the first backend is gone")
         assert json.loads(process.get("/status")[2])["config"]["error"] is None
         assert process.stop() == 0
