@@ -69,14 +69,16 @@ def read_manifest(manifest: Any, problems: list[Problem]) -> CRD:
     is_beta = root.value("apiVersion") == _V1BETA1
     spec = root.object("spec")
     names = spec.object("names")
+    group = spec.subdomain("group")
     kind = names.label("kind", fold=True)
+    plural = names.label("plural")
     return CRD(
-        group=spec.subdomain("group"),
+        group=group,
         kind=kind,
         list_kind=_list_kind(names, kind),
-        plural=names.label("plural"),
+        plural=plural,
         is_namespaced=_is_namespaced(spec, is_beta),
-        versions=tuple(_versions(spec, is_beta, shown_name(manifest), problems)),
+        versions=tuple(_versions(spec, is_beta, f"{plural}.{group}", problems)),
     )
 
 

@@ -2,8 +2,7 @@
 
 One walk does what upstream does in five (apiextensions-apiserver, pkg/apiserver/schema: convert, validation,
 unfold, kubeopenapi; pkg/controller/openapi/builder: buildKubeNative): it checks that the schema is
-structural, and writes what a structural schema keeps. Schemas nested in allOf, anyOf, oneOf and not restrict
-values and say nothing about their structure: upstream's NestedValueValidation, another kind of node here too.
+structural, and writes what a structural schema keeps.
 """
 
 from __future__ import annotations
@@ -18,31 +17,21 @@ from specmux_converters.crd.keywords import (
     KEYWORDS,
     PRESERVE_UNKNOWN_FIELDS,
 )
+from specmux_converters.crd.nested import (
+    EITHER,
+    JUNCTORS,
+    NESTING,
+    check_completeness,
+    first_says_either,
+    forbid_structure,
+    says_either,
+)
 from specmux_converters.crd.object_fields import EMBEDDED_FIELDS, OBJECT_FIELDS
 from specmux_converters.crd.patterns import pattern_fault
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to
 
-_JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
-_NESTING: Final = frozenset({*_JUNCTORS, "not"})
-_INTEGER_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
-_STRUCTURE: Final = (
-    "type",
-    "additionalProperties",
-    "default",
-    "title",
-    "description",
-    "nullable",
-    PRESERVE_UNKNOWN_FIELDS,
-    EMBEDDED_RESOURCE,
-    INT_OR_STRING,
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-validations",
-)
-"""Keywords that a nested schema may not have."""
 _OBJECT_FIELD_TYPES: Final = {"kind": "string", "apiVersion": "string", "metadata": "object"}
 
 _Sections: TypeAlias = "Mapping[str, Callable[[_Walk, Any], Any]]"
@@ -63,7 +52,7 @@ def publish_schema(schema: Any, *path: str | int) -> Document:
     """
     walk = _Walk(list(path))
     published = walk.structural(schema, _Level.ROOT)
-    walk.check_completeness(schema, schema)
+    check_completeness(schema, path)
     published["properties"] = {**published.get("properties", {}), **OBJECT_FIELDS}
     if EMBEDDED_RESOURCE in published:
         _embed(published)
@@ -84,42 +73,13 @@ class _Walk:
             self._check_extensions(result)
         if level is _Level.ROOT or EMBEDDED_RESOURCE in result:
             self._check_object_fields(result, level)
-        if not _NESTING.isdisjoint(result):
-            self._forbid_below(
-                result, free_any_of=_says_either(result), free_first=_first_says_either(result)
-            )
+        if not NESTING.isdisjoint(result):
+            forbid_structure(result, tuple(self._path))
         if INT_OR_STRING in result:
             _unfold(result)
         if EMBEDDED_RESOURCE in result and level is not _Level.ROOT:
             _embed(result)
         return result
-
-    def check_completeness(self, node: Document, structure: Document) -> None:
-        """A field that a nested schema restricts must be one of the structure too.
-
-        Upstream asks this of what is nested at the root and of nothing that is nested below
-        (pkg/apiserver/schema/complete.go).
-        """
-        for key in _JUNCTORS:
-            for index, nested in enumerate(node.get(key) or ()):
-                self._complete(nested, structure, key, index)
-        self._complete(node.get("not"), structure, "not")
-
-    def _complete(self, nested: Document | None, structure: Document, *step: str | int) -> None:
-        if not nested:
-            return
-        self._path += step
-        self.check_completeness(nested, structure)
-        if isinstance(nested.get("items"), dict):
-            if not isinstance(structure.get("items"), dict):
-                self._refuse("must be in the structure too", "items")
-            self._complete(nested["items"], structure["items"], "items")
-        fields = structure.get("properties") or {}
-        for name, field in (nested.get("properties") or {}).items():
-            if name not in fields:
-                self._refuse("must be in the structure too", "properties", name)
-            self._complete(field, fields[name], "properties", name)
-        del self._path[-len(step) :]
 
     def _read(self, node: Any, sections: _Sections) -> Document:
         """The keywords of ``node`` as they are published."""
@@ -247,31 +207,6 @@ class _Walk:
             if metadata.keys() - allowed:
                 self._refuse("must specify nothing but name and generateName", "properties", "metadata")
 
-    def _forbid_below(self, node: Document, *, free_any_of: bool = False, free_first: bool = False) -> None:
-        """Refuses structure in the schemas nested in ``node``, but in its anyOf or that of its first allOf
-        where they are free to say "integer or string"."""
-        for index, nested in enumerate(node.get("allOf", ())):
-            self._forbid(nested, "allOf", index, free_any_of=free_first and index == 0)
-        for key in ("oneOf",) if free_any_of else ("anyOf", "oneOf"):
-            for index, nested in enumerate(node.get(key, ())):
-                self._forbid(nested, key, index)
-        if "not" in node:
-            self._forbid(node["not"], "not")
-
-    def _forbid(self, nested: Document, *step: str | int, free_any_of: bool = False) -> None:
-        self._path += step
-        for key in _STRUCTURE:
-            if key in nested:
-                self._refuse("must be absent in a nested schema", key)
-        self._forbid_below(nested, free_any_of=free_any_of)
-        if "items" in nested:
-            self._forbid(nested["items"], "items")
-        for name, field in nested.get("properties", {}).items():
-            if name == "metadata":
-                self._refuse("must be absent in a nested schema", "properties", name)
-            self._forbid(field, "properties", name)
-        del self._path[-len(step) :]
-
     def _refuse(self, reason: str, *step: str | int) -> NoReturn:
         raise InvalidDocument(reason, pointer=pointer_to(*self._path, *step))
 
@@ -280,7 +215,7 @@ class _Walk:
         "items": _items,
         "properties": _properties,
         "additionalProperties": _additional_properties,
-        **dict.fromkeys(_JUNCTORS, _clauses),
+        **dict.fromkeys(JUNCTORS, _clauses),
         "not": _nested,
     }
     _NESTED: ClassVar[_Sections] = {
@@ -291,22 +226,14 @@ class _Walk:
     }
 
 
-def _says_either(node: Document) -> bool:
-    return node.get("anyOf") == _INTEGER_OR_STRING
-
-
-def _first_says_either(node: Document) -> bool:
-    return "allOf" in node and _says_either(node["allOf"][0])
-
-
 def _unfold(node: Document) -> None:
     """Says in plain OpenAPI what x-kubernetes-int-or-string means, unless one of two forms says it."""
-    if _says_either(node) or _first_says_either(node):
+    if says_either(node) or first_says_either(node):
         return
     if "anyOf" in node:
-        node["allOf"] = [{"anyOf": _INTEGER_OR_STRING}, *node.get("allOf", ())]
+        node["allOf"] = [{"anyOf": EITHER}, *node.get("allOf", ())]
     else:
-        node["anyOf"] = _INTEGER_OR_STRING
+        node["anyOf"] = EITHER
 
 
 def _embed(node: Document) -> None:
