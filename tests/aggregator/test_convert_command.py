@@ -149,6 +149,28 @@ def test_folder_with_one_document(path: Path) -> None:
     assert run(path.parent).exit_code == 1
 
 
+def test_folder_of_documents_is_split_together(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    named = {**OPENAPI, "paths": {}}
+    (path.parent / "apis__batch__v1_openapi.json").write_bytes(orjson.dumps(named))
+    (path.parent / "other.json").write_bytes(orjson.dumps({**OPENAPI, "paths": {"/apis/o/v1/": {}}}))
+    (path.parent / "index.json").write_text("{}")
+    result = run(path.parent, "--split", out, "--losses", "text")
+    assert result.exit_code == 0
+    assert "index.json" in result.stderr
+    assert sorted(each.relative_to(out).as_posix() for each in out.rglob("*.json")) == [
+        "api/v1.json", "apis/apps/v1.json", "apis/batch/v1.json", "apis/o/v1.json",
+    ]  # fmt: skip
+    assert (out / "apis/batch/v1.json").read_bytes() == orjson.dumps(named)
+
+
+def test_folder_with_one_group_version_twice_is_refused(path: Path, tmp_path: Path) -> None:
+    (path.parent / "apps.json").write_bytes(orjson.dumps(OPENAPI))
+    result = run(path.parent, "--split", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "in another file too" in result.stderr
+
+
 def test_usage() -> None:
     assert run("/does/not/exist").exit_code == 2
     assert run("-", "--to", "xml").exit_code == 2

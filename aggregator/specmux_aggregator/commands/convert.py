@@ -23,6 +23,7 @@ from specmux_aggregator.commands.document_files import (
     write_out,
 )
 from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.file_names import group_version_of_file
 from specmux_converters import codecs, media_types
 from specmux_converters.conversion import convert as convert_documents
 from specmux_converters.conversion import convert_whole
@@ -86,8 +87,8 @@ def convert(
     source: Path, profile: Profile, split: Path | None, form: str, report: str | None, strict: bool
 ) -> None:
     """Convert a document to OpenAPI v3, whatever it is: Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI v3
-    in any encoding, which is only encoded anew; CustomResourceDefinitions as JSON or YAML, in one file or in
-    all files of a folder.
+    in any encoding, which is only encoded anew; CustomResourceDefinitions as JSON or YAML. A folder with
+    several documents is converted with --split, all CustomResourceDefinitions in it together.
 
     Without --split one document is written to standard output, else DIR/apis/apps/v1.json and so on. What
     cannot be carried over is reported on standard error.
@@ -108,19 +109,36 @@ class _Result:
 
     documents: Mapping[GroupVersion | None, Document]
     losses: Sequence[Loss] = ()
-    is_ours: bool = True
+    as_is: frozenset[GroupVersion | None] = frozenset()
+    """Keys of the documents that were v3 already: they keep their key order."""
 
 
 def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
     """Raises Refused."""
-    paths = document_files(source) if source != STDIN and source.is_dir() else (source,)
-    if len(paths) > 1:
-        manifests, losses = _manifests(paths)
-        if not manifests:
-            raise Refused(source, "several documents; convert them one by one, or merge them")
+    if source == STDIN or not source.is_dir():
+        return _converted_file(source, source, profile, is_split=is_split)
+    paths = document_files(source)
+    if len(paths) == 1:
+        return _converted_file(paths[0], source, profile, is_split=is_split)
+    manifests, losses = _manifests(paths)
+    if manifests:
         return _published(manifests, source, is_split=is_split, losses=losses)
-    with refusals(paths[0]):
-        found = recognise(read_file(paths[0]))
+    if not is_split:
+        raise Refused(source, "several documents; write them with --split, or merge them")
+    results, losses = [], []
+    for path in paths:
+        try:
+            results.append((path, _converted_file(path, source, profile, is_split=True)))
+        except Refused as refused:
+            losses.append(Loss("", "file", str(refused)))
+    if not results:
+        raise Refused(source, "no document in it can be read")
+    return _joined(results, losses)
+
+
+def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: bool) -> _Result:
+    with refusals(path):
+        found = recognise(read_file(path))
         match found.kind:
             case Kind.SWAGGER_2 if is_split:
                 conversion = convert_documents(found.documents[0], profile=profile)
@@ -129,11 +147,25 @@ def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
                 whole = convert_whole(found.documents[0], profile=profile)
                 return _Result({None: whole.document}, whole.losses)
             case Kind.OPENAPI_3:
-                document = found.documents[0]
-                key = _only_group_version(document) if is_split else None
-                return _Result({key: document}, is_ours=False)
+                key = _key_of(path, source, found.documents[0]) if is_split else None
+                return _Result({key: found.documents[0]}, as_is=frozenset({key}))
             case Kind.CRDS:
                 return _published(found.documents, source, is_split=is_split)
+
+
+def _joined(results: Sequence[tuple[Path, _Result]], losses: Sequence[Loss]) -> _Result:
+    """What the files of a folder gave. Raises Refused where two of them gave one group-version."""
+    documents: dict[GroupVersion | None, Document] = {}
+    as_is: set[GroupVersion | None] = set()
+    found = list(losses)
+    for path, result in results:
+        twice = sorted(str(key) for key in documents.keys() & result.documents.keys())
+        if twice:
+            raise Refused(path, f"{cut(twice[0])} is in another file too")
+        documents |= result.documents
+        as_is |= result.as_is
+        found += [loss._replace(pointer=f"{path.name}#{loss.pointer}") for loss in result.losses]
+    return _Result(documents, found, frozenset(as_is))
 
 
 def _manifests(paths: Sequence[Path]) -> tuple[list[Document], list[Loss]]:
@@ -170,14 +202,17 @@ def _published(
     return _Result({None: next(iter(built.documents.values()))}, losses)
 
 
-def _only_group_version(document: Document) -> GroupVersion:
-    keys = {group_version_of(path) for path in document.get("paths") or ()}
-    if len(keys) != 1 or None in keys:
-        raise Refused(
-            "--split", "an OpenAPI v3 document is not split: it must have the paths of one group-version"
-        )
-    (key,) = keys
-    return GroupVersion(str(key))
+def _key_of(path: Path, source: Path, document: Document) -> GroupVersion:
+    """The group-version of an OpenAPI v3 document: told by its name below the folder, else by its paths."""
+    if source != STDIN and source.is_dir():
+        named = group_version_of_file(path.relative_to(source).as_posix())
+        if named is not None:
+            return named
+    keys = {group_version_of(each) for each in document.get("paths") or ()}
+    key = keys.pop() if len(keys) == 1 else None
+    if key is None:
+        raise Refused(path, "OpenAPI v3 is not split: a document must have the paths of one group-version")
+    return key
 
 
 def _report(losses: Sequence[Loss], form: str | None) -> None:
@@ -198,9 +233,9 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
 
 
 def _write(result: _Result, form: Format, source: Path, split: Path | None) -> None:
-    encode = form.canonical if result.is_ours else form.as_is
     fragments = codecs.Fragments()
     for key, document in result.documents.items():
+        encode = form.as_is if key in result.as_is else form.canonical
         with refusals(key or source):
             data = encode(document, fragments)
         if split is None or key is None:
