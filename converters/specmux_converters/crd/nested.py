@@ -78,7 +78,7 @@ def _forbid(nested: Document, path: _Path, *, free_any_of: bool = False) -> None
 def check_completeness(root: Document, path: _Path) -> None:
     """Raises InvalidDocument where a schema nested at the root restricts what the structure does not have.
 
-    ``root`` is as the CRD has it, and was read before. Upstream asks this of what is nested at the root alone.
+    ``root`` is as the CRD has it, read before. Upstream asks this only of what is nested at the root.
     """
     _complete_below(root, root, path)
 

@@ -17,7 +17,7 @@ from shared_data import DATA, GOLDEN, files, load, read, shared
 from specmux_converters import codecs, media_types
 from specmux_converters.crd import CRDMemo, build
 from specmux_converters.document import Document, Limits, canonical
-from specmux_converters.errors import ConverterError
+from specmux_converters.errors import ConverterError, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.recognise import Kind, recognise
 
@@ -278,6 +278,21 @@ def test_yaml_of_the_kind_that_people_write() -> None:
 def test_yaml_that_is_none_is_refused(old: str, new: str) -> None:
     with pytest.raises(ConverterError):
         recognise(YAML.replace(old, new).encode())
+
+
+def test_aliases_count_as_if_they_were_written_out() -> None:
+    """Ten schemas of 4,096 fields are fine, two thousand are not."""
+    fields = "x:\n- &a0 {type: string}\n"
+    fields += "".join(
+        f"- &a{level} {{type: object, properties: {{a: *a{level - 1}, b: *a{level - 1}}}}}\n"
+        for level in range(1, 13)
+    )
+    text = YAML.partition("  versions:")[0] + "  versions:\n"
+    entry = "  - {name: v%d, served: true, schema: {openAPIV3Schema: *a12}}\n"
+    some = fields + text + "".join(entry % number for number in range(1, 11))
+    assert len(build(recognise(some.encode()).documents).documents) == 10
+    with pytest.raises(LimitExceeded, match="aliases"):
+        recognise((fields + text + "".join(entry % number for number in range(1, 2001))).encode())
 
 
 def test_template_in_a_string_is_a_problem() -> None:
