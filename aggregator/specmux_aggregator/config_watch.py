@@ -44,8 +44,10 @@ async def watch_config(
             if is_asked or isinstance(read, InvalidConfig) or read != last:
                 last = read
                 yield read
+        # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the event, and never ends.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(reread.wait(), interval)
+            async with asyncio.timeout(interval):
+                await reread.wait()
 
 
 async def _settled(source: ConfigSource, seen: bytes | str | None) -> bytes | str | None:

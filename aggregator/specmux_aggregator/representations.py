@@ -116,13 +116,15 @@ class Representations:
         any."""
         if self._bytes + self._pinned_bytes <= self._max_bytes:
             return
+        evictions = self._evictions
         for only_rebuildable in (True, False):
             for at in list(self._forms):
                 if self._bytes + self._pinned_bytes <= self._max_bytes:
                     break
                 if at != keep and (not only_rebuildable or self._has_compressed(at)):
                     self._evict(at)
-        self._on_evict()
+        if self._evictions > evictions:
+            self._on_evict()
 
     def _has_compressed(self, at: tuple[DocumentKey, Form]) -> bool:
         key, (media_type, coding) = at

@@ -57,7 +57,9 @@ class Worker:
         async with self._turn:
             future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
             try:
-                return await asyncio.wait_for(future, self._timeout)
+                # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the result.
+                async with asyncio.timeout(self._timeout):
+                    return await future
             except TimeoutError:
                 self._kill()
                 raise WorkerFailed(f"not done after {self._timeout:g} s") from None

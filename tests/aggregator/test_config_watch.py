@@ -240,3 +240,24 @@ def test_looking_does_not_block_the_event_loop(path: Path) -> None:
                 assert await watched.names() == ["a"]
 
     run(scenario)
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_cancellation_is_not_lost_when_a_signal_comes_with_it(turns: int) -> None:
+    async def scenario() -> None:
+        reread = asyncio.Event()
+
+        async def follow() -> None:
+            async for _ in watch_config(ConfigSource(), Settings(), reread=reread, interval=INTERVAL):
+                pass
+
+        following = asyncio.create_task(follow())
+        await asyncio.sleep(INTERVAL / 2)
+        reread.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        following.cancel()
+        await asyncio.wait([following], timeout=5)
+        assert following.cancelled()
+
+    run(scenario)

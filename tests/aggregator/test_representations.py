@@ -79,3 +79,19 @@ def test_bound_holds_after_every_put(puts: list[tuple[str, Coding, int, bool]]) 
         assert usage.bytes <= max(100, usage.pinned_bytes) + 40  # the form just put is never the victim
         held = [kept.get(key(n), JSON, c) for n in "abcdef" for c in Coding]
         assert sum(len(body) for body in held if body) == usage.bytes
+
+
+def test_form_made_by_chance_is_kept_for_good_once_it_is_pinned() -> None:
+    kept, _ = store(20)
+    kept.put(key("built"), JSON, Coding.GZIP, b"x" * 10)
+    kept.put(key("built"), JSON, Coding.GZIP, b"x" * 10, pin=True)
+    assert kept.usage().bytes == kept.usage().pinned_bytes == 10
+    for name in "abc":
+        kept.put(key(name), JSON, Coding.IDENTITY, b"x" * 10)
+    assert kept.get(key("built"), JSON, Coding.GZIP)
+
+
+def test_nobody_is_told_of_evictions_when_there_was_nothing_to_evict() -> None:
+    kept, evicted = store(0)
+    kept.put(key("built"), JSON, Coding.GZIP, b"x", pin=True)
+    assert not evicted
