@@ -111,12 +111,12 @@ def _digest(identity: tuple[object, ...], version: Version) -> bytes:
     """By value, 1 and true apart: Python takes them for equal."""
     pointer = pointer_to(*version.schema_path)
     try:
-        schema = orjson.dumps(version.schema)
+        head, schema = orjson.dumps(identity), orjson.dumps(version.schema)
     except orjson.JSONEncodeError as error:
         raise InvalidDocument(_NOT_JSON, pointer=pointer) from error
     if len(schema) > SCHEMA_MAX_BYTES:
         raise LimitExceeded(f"a schema of {len(schema)} bytes, which no apiserver takes", pointer=pointer)
-    return sha256(orjson.dumps(identity) + schema).digest()
+    return sha256(head + schema).digest()
 
 
 def _schema(crd: CRD, version: Version) -> tuple[Document, tuple[Problem, ...]]:

@@ -228,6 +228,14 @@ def test_schema_that_no_apiserver_takes_is_a_problem() -> None:
     assert (dict(built.documents), [each.construct for each in built.problems]) == ({}, ["version"])
 
 
+@pytest.mark.parametrize("value", ["\ud800", 2**64, object(), {1: 2}])
+def test_what_is_not_json_is_a_problem(value: Any) -> None:
+    fields = widget(selectableFields=[{"jsonPath": "\ud800"}])
+    default = widget(of_spec({"type": "object", "default": value}), kind="Gadget", plural="gadgets")
+    built = build([fields, default])
+    assert (dict(built.documents), [each.construct for each in built.problems]) == ({}, ["version"] * 2)
+
+
 def test_thousand_versions() -> None:
     manifest = widget()
     entry = manifest["spec"]["versions"][0]
