@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BATCH: Final = 50
 """Entries in one transaction: with their bodies, at most 100 rows."""
 PAUSE: Final = 0.002
-"""Seconds between two batches: a writer that waits tries for the lock twice meanwhile."""
+"""Seconds between two batches: a writer that waits tries for the lock several times meanwhile."""
 LEFTOVER_SECONDS: Final = 600.0
 """A temporary file or unfinished body older than this has no writer any more."""
 DAMAGED_SECONDS: Final = 86400.0
@@ -131,12 +131,10 @@ class Compaction:
         freed, gone, named = 0, set[int](), Counter[str]()
         for phase in phases(index, self._goal):
             offset = 0
-            while batch := phase.first(offset):
+            while not (phase.is_bounded and freed >= excess) and (batch := phase.first(offset)):
                 offset += len(batch)
                 for entry in batch:
-                    if phase.is_bounded and freed >= excess:
-                        break
-                    if entry.rowid not in gone:
+                    if entry.rowid not in gone and not (phase.is_bounded and freed >= excess):
                         gone.add(entry.rowid)
                         removed[phase.reason] += 1
                         named[entry.digest] += 1

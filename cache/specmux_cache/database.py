@@ -4,10 +4,11 @@ diskcache gives the schema, the settings and the triggers that keep the sum of t
 not give are here: a connection that ``close`` can close whichever thread opened it (diskcache keeps one per
 thread), a transaction that tells a busy database from a full or damaged one (diskcache reports all as a
 timeout), and settings that cannot be set by whoever wrote the file (it runs every ``sqlite_…`` row as a
-PRAGMA). Nothing is fsynced, as with the bodies: a killed process loses nothing by that, and after a power cut
-every row and body is verified when it is read, and an index that SQLite cannot read is set aside. A
-checkpoint that waits for a busy disk would be paid for by a put or a compaction. Invariant: sqlite3's and
-diskcache's errors do not leave this module.
+PRAGMA).
+Nothing is fsynced, as with the bodies: a killed process loses nothing by that, and after a power cut every
+row and body is verified when it is read, and an index that SQLite cannot read is set aside. A checkpoint
+that waits for a busy disk would be paid for by a put or a compaction.
+Invariant: sqlite3's and diskcache's errors do not leave this module.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ PRAGMAS: Final = (
 )
 FORMAT: Final = (("auto_vacuum", 2, "INCREMENTAL"), ("journal_mode", "wal", "wal"))
 """Of the file: pragma, value, how to set it. INCREMENTAL: it shrinks when compaction says so."""
-RETRY_SECONDS: Final = 0.001
+RETRY_SECONDS: Final = 0.0005
 """Between two tries for the write lock. SQLite's own back-off sleeps up to 100 ms."""
 
 Columns = tuple[Any, ...]
