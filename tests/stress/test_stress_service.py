@@ -1,0 +1,11 @@
+"""The stress of the service in its short form."""
+
+from __future__ import annotations
+
+from stress.stress_service import stress
+
+
+def test_service_keeps_its_promises_while_everything_goes_wrong() -> None:
+    run = stress(4.0)
+    assert not run.findings.wrong, "\n".join(run.findings.wrong)
+    assert run.findings.steady > 50
