@@ -42,8 +42,8 @@ class Goal:
 
     max_bytes: int
     """Allocated bytes to get down to."""
-    unused_since: float
-    """Entries last used before this go whatever the size."""
+    max_age: float
+    """Entries not used for so many seconds go whatever the size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +81,35 @@ class CompactionReport:
         return self.obsolete + self.aged + self.superseded + self.unused
 
 
-def phases(index: Index, goal: Goal) -> tuple[Phase, ...]:
+def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple[Phase, ...]:
     """What goes, in this order."""
 
     def standing(standing: Standing) -> Callable[[int], list[Victim]]:
         return lambda offset: index.by_standing(standing, limit=BATCH, offset=offset)
 
-    def unused_since(before: float) -> Callable[[int], list[Victim]]:
-        return lambda offset: index.least_recently_used(before=before, limit=BATCH, offset=offset)
+    def unused(age: float) -> Callable[[int], list[Victim]]:
+        # The clock is read anew for each batch, under the lock: when it is put back meanwhile, what is stored
+        # then is not old.
+        return lambda offset: index.least_recently_used(before=clock() - age, limit=BATCH, offset=offset)
 
     return (
         Phase("obsolete", standing(Standing.OBSOLETE), is_bounded=False),
-        Phase("aged", unused_since(goal.unused_since), is_bounded=False),
+        Phase("aged", unused(max_age), is_bounded=False),
         Phase("superseded", standing(Standing.SUPERSEDED), is_bounded=True),
-        Phase("unused", unused_since(math.inf), is_bounded=True),
+        Phase("unused", unused(-math.inf), is_bounded=True),
     )
 
 
 class Compaction:
     """One run over a store whose compaction lock the caller holds. Raises StoreError."""
 
-    def __init__(self, contents: Contents, goal: Goal, *, now: float, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, contents: Contents, goal: Goal, *, clock: Callable[[], float], stopped: Callable[[], bool]
+    ) -> None:
         self._contents = contents
         self._goal = goal
-        self._now = now
+        self._clock = clock
+        self._phases = phases(contents.index, goal.max_age, clock=clock)
         self._stopped = stopped
 
     def run(self) -> CompactionReport:
@@ -112,8 +117,8 @@ class Compaction:
         contents.index.correct_sum()
         before = contents.bytes_used()
         self._drop_damaged_index()
-        contents.index.clamp_access(now=self._now)
-        for phase in phases(contents.index, self._goal):
+        contents.index.clamp_access(now=self._clock())
+        for phase in self._phases:
             while not self._stopped() and (count := contents.drop(partial(self._next_of, phase))):
                 removed[phase.reason] += count
                 time.sleep(PAUSE)
@@ -129,7 +134,7 @@ class Compaction:
         before = self._contents.bytes_used()
         excess = self._contents.bytes_needed() - self._goal.max_bytes
         freed, gone, named = 0, set[int](), Counter[str]()
-        for phase in phases(index, self._goal):
+        for phase in self._phases:
             offset = 0
             while not (phase.is_bounded and freed >= excess) and (batch := phase.first(offset)):
                 offset += len(batch)
@@ -191,7 +196,7 @@ class Compaction:
 
     def _is_left(self, begun: float) -> bool:
         # A clock that was ahead has left a time in the future: no one is at it either.
-        return abs(self._now - begun) >= LEFTOVER_SECONDS
+        return abs(self._clock() - begun) >= LEFTOVER_SECONDS
 
     def _reclaim(self) -> None:
         database = self._contents.index.database

@@ -198,10 +198,9 @@ class DiskStore:
 
         One runs at a time, over all processes; a second one reports ``skipped="locked"``.
         """
-        now = self._clock()
         goal = Goal(
             max_bytes=self.limits.low_bytes if max_bytes is None else max_bytes,
-            unused_since=now - (self.limits.max_age if max_age is None else max_age),
+            max_age=self.limits.max_age if max_age is None else max_age,
         )
         with self._translated():
             self._current()
@@ -211,10 +210,10 @@ class DiskStore:
                 # A connection of its own: threads of this process that read do not wait for its batches.
                 contents = self._opened()
                 try:
-                    compaction = Compaction(contents, goal, now=now, stopped=self._closing.is_set)
+                    compaction = Compaction(contents, goal, clock=self._clock, stopped=self._closing.is_set)
                     if dry_run:
                         return compaction.preview()
-                    contents.index.note(COMPACTED_AT, now)
+                    contents.index.note(COMPACTED_AT, self._clock())
                     return compaction.run()
                 except StoreDamaged:
                     self._set_aside(contents)
