@@ -4,9 +4,10 @@ Run as root on a machine with two cores, after ``apt-get install nginx-light wrk
 
     .venv/bin/python tests/benchmarks/bench_serving.py --directory ../shared/data/k8s-pairs/1.35/v3
 
-CPU time of the serving process per request, from ``/proc/<pid>/schedstat``; servers on one core, wrk on the other;
-short rounds of all servers in shuffled order; medians, and ratios of medians. Everything runs in a network namespace
-of its own with cubic as congestion control where the machine allows one, else on loopback: bbr distorts there.
+CPU time of the serving process per request, from ``/proc/<pid>/schedstat``; servers on one core, wrk on the
+other; short rounds of all servers in shuffled order; medians, and ratios of medians. Everything runs in a
+network namespace of its own with cubic as congestion control where the machine allows one, else on loopback
+(bbr distorts there).
 """
 
 from __future__ import annotations
@@ -67,14 +68,11 @@ http {{
 }}
 """
 
-LUA = """
-local head = {head}
+UNIQUE_LUA = """
 local count = {start}
-local plain = head .. "\\r\\n"
 request = function()
-  if {unique} == 0 then return plain end
   count = count + 1
-  return head .. "Audit-Id: 7b8b7c46-3d5a-4b6e-9d0f-" .. string.format("%012d", count) .. "\\r\\n\\r\\n"
+  return {head} .. "Audit-Id: 7b8b7c46-3d5a-4b6e-9d0f-" .. string.format("%012d", count) .. "\\r\\n\\r\\n"
 end
 """
 
@@ -98,13 +96,22 @@ class Row:
     nginx_fields: str = ""
     big: bool = False
 
-    def head(self, *, for_nginx: bool) -> str:
+    def client(self, run: Path, *, for_nginx: bool, unique: bool) -> list[str]:
+        """What wrk is to send. A script slows wrk down, so there is one only where it must be."""
         target = self.nginx_target or self.target if for_nginx else self.target
         fields = self.nginx_fields or self.fields if for_nginx else self.fields
-        return (
-            f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kubectl/v1.35.0 (linux/amd64)\r\n"
-            f"Accept: application/json\r\n{fields}"
-        )
+        lines = [
+            "User-Agent: kubectl/v1.35.0 (linux/amd64)",
+            "Accept: application/json",
+            *fields.splitlines(),
+        ]
+        if not unique:
+            return [target, *(argument for line in lines for argument in ("-H", line))]
+        head = "\r\n".join([f"GET {target} HTTP/1.1", "Host: 127.0.0.1", *lines, ""])
+        script = run / "unique.lua"
+        start = random.randrange(10**11)
+        script.write_text(UNIQUE_LUA.format(head=orjson.dumps(head).decode(), start=start))
+        return [target, "-s", str(script)]
 
 
 @dataclass(frozen=True)
@@ -141,9 +148,8 @@ def main() -> None:
     options = parse()
     enter_namespace()
     congestion = congestion_control()
-    print(
-        f"{os.uname().release}, Python {sys.version.split()[0]}, {options.rounds} rounds of {options.seconds} s,"
-    )
+    print(f"Linux {os.uname().release}, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f},")
+    print(f"{options.rounds} rounds of {options.seconds} s, {options.connections} connections,")
     print(f"congestion control {congestion}, {'own' if os.environ.get(NETNS) else 'no'} network namespace\n")
     with tempfile.TemporaryDirectory(prefix="specmux-bench-") as folder:
         run = Path(folder)
@@ -206,23 +212,17 @@ def rows(options: argparse.Namespace, run: Path) -> None:
         with nginx(run, "on", hash_) as plain, nginx(run, "off", hash_) as copying:
             table = [with_nginx_etag(row, plain) for row in table if re.search(options.only, row.name)]
             measured = measure(options, run, table, [fast, ordinary, plain, copying])
-    print(
-        "| request | client | nginx | specmux | ratio | ordinary tier | ratio |\n|---|---|---|---|---|---|---|"
-    )
+    print("| request | client | nginx | specmux | ratio | ordinary tier | ratio |")
+    print("|---|---|---|---|---|---|---|")
     for row in table:
         for unique in (False, True):
-            base = measured[row.name, unique, "nginx"]
-            ours, slow = (measured[row.name, unique, name] for name in ("memoised", "ordinary"))
-            client = "a unique header each" if unique else "repeats itself"
-            print(
-                f"| {row.name} | {client} | {base:.1f} | {ours:.1f} | {ours / base:.2f} | {slow:.1f} | {slow / base:.2f} |"
-            )
-            if row.big:
-                base = measured[row.name, unique, "nginx without sendfile"]
-                print(
-                    f"| {row.name}, nginx without sendfile | {client} | {base:.1f} | {ours:.1f} | "
-                    f"{ours / base:.2f} | {slow:.1f} | {slow / base:.2f} |"
-                )
+            for peer in ("nginx", "nginx without sendfile") if row.big else ("nginx",):
+                base = measured[row.name, unique, peer]
+                costs = (measured[row.name, unique, name] for name in ("memoised", "ordinary"))
+                cells = " | ".join(f"{cost:.1f} | {cost / base:.2f}" for cost in costs)
+                name = row.name if peer == "nginx" else f"{row.name}, {peer}"
+                client = "a unique header each" if unique else "repeats itself"
+                print(f"| {name} | {client} | {base:.1f} | {cells} |")
     print("\nCPU microseconds of the server per request.\n")
 
 
@@ -276,33 +276,28 @@ def measure(
     samples: dict[tuple[str, bool, str], list[float]] = defaultdict(list)
     for _ in range(options.rounds):
         for row, unique, server in random.sample(plan, len(plan)):
-            script = run / "request.lua"
-            head = row.head(for_nginx=server.is_nginx)
-            start = random.randrange(10**11)
-            script.write_text(LUA.format(head=orjson.dumps(head).decode(), start=start, unique=int(unique)))
-            samples[row.name, unique, server.name].append(cost(options, server, script, options.seconds))
+            client = row.client(run, for_nginx=server.is_nginx, unique=unique)
+            samples[row.name, unique, server.name].append(cost(options, server, client))
     return {key: statistics.median(values) for key, values in samples.items()}
 
 
-def cost(options: argparse.Namespace, server: Server, script: Path, seconds: int) -> float:
+def cost(options: argparse.Namespace, server: Server, client: list[str]) -> float:
     """CPU microseconds per request of one round."""
     before = server.cpu()
-    requests, failed = wrk(server.port, script, seconds, options.connections)
-    spent = server.cpu() - before
-    if failed or not requests:
-        raise SystemExit(f"{server.name}: {requests} requests, {failed}")
-    return spent / 1000 / requests
+    requests = wrk(server, client, options.seconds, options.connections)
+    return (server.cpu() - before) / 1000 / requests
 
 
-def wrk(port: int, script: Path, seconds: int, connections: int) -> tuple[int, str]:
-    """How many requests were answered, and what wrk says went wrong. A 301 is no failure."""
-    command = ["taskset", "-c", CLIENT_CORE, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
-    output = subprocess.run(
-        [*command, "-s", str(script), f"http://127.0.0.1:{port}"], check=True, capture_output=True, text=True
-    ).stdout
+def wrk(server: Server, client: list[str], seconds: int, connections: int) -> int:
+    """How many requests were answered. Ends the benchmark when one was not; a 301 is an answer."""
+    target, *arguments = client
+    command = ["taskset", "-c", CLIENT_CORE, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", *arguments]
+    url = f"http://127.0.0.1:{server.port}{target}"
+    output = subprocess.run([*command, url], check=True, capture_output=True, text=True).stdout
     found = re.search(r"(\d+) requests in", output)
-    failed = re.search(r"Socket errors: .*", output)
-    return int(found[1]) if found else 0, failed[0] if failed else ""
+    if found is None or found[1] == "0" or "Socket errors" in output:
+        raise SystemExit(f"{server.name}: {output}")
+    return int(found[1])
 
 
 def memory(options: argparse.Namespace, run: Path) -> None:
@@ -321,10 +316,7 @@ def memory(options: argparse.Namespace, run: Path) -> None:
         script.write_text(HASHES_LUA.format(path=urls[0].partition("?")[0]))
         asked = 0
         while asked < 200_000:
-            requests, failed = wrk(server.port, script, 2, options.connections)
-            if failed or not requests:
-                raise SystemExit(f"random hashes: {requests} requests, {failed}")
-            asked += requests
+            asked += wrk(server, ["", "-s", str(script)], 2, options.connections)
         flooded = server.rss()
     print("| memory of the serving process | MiB |\n|---|---|")
     print(f"| started, {len(urls)} group-versions | {empty:.1f} |")
@@ -356,11 +348,8 @@ def growth(options: argparse.Namespace, run: Path) -> None:
                     "/openapi/v3", Accept_Encoding="gzip" if "gzip" in fields else "identity"
                 )
                 etag = etag or head["etag"]
-                script = run / "root.lua"
-                script.write_text(
-                    LUA.format(head=orjson.dumps(row.head(for_nginx=False)).decode(), start=0, unique=0)
-                )
-                values = [cost(options, server, script, options.seconds) for _ in range(options.rounds)]
+                client = row.client(run, for_nginx=False, unique=False)
+                values = [cost(options, server, client) for _ in range(options.rounds)]
                 cells.append(f"{statistics.median(values):.1f}")
                 if not fields.startswith("If"):
                     cells.append(f"{len(body) / 1000:.1f} KB")
