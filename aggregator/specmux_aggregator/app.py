@@ -17,6 +17,7 @@ from specmux_aggregator.documents import Documents
 from specmux_aggregator.fetch import BackendClient
 from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
 from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation
+from specmux_aggregator.origins.crds import CRDsOrigin
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
@@ -120,7 +121,7 @@ class App:
     def _refresher(self, observation: Observation) -> Refresher:
         backend = observation.backend
         polling = self.settings.polling
-        if backend.kind is Kind.DIRECTORY:
+        if backend.kind.is_directory:
             polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
         return Refresher(
             self._origin(backend, polling),
@@ -134,6 +135,10 @@ class App:
         limits = self.settings.limits
         if backend.kind is Kind.DIRECTORY:
             return DirectoryOrigin(
+                backend, self._builder, limits=self._limits, max_files=limits.max_group_versions
+            )
+        if backend.kind is Kind.CRDS:
+            return CRDsOrigin(
                 backend, self._builder, limits=self._limits, max_files=limits.max_group_versions
             )
         return HTTPOrigin(
@@ -152,6 +157,9 @@ class App:
             return
         is_built = isinstance(sighting, Seen) and sighting.dialect is not Dialect.V3 and sighting.bodies
         self.metrics.timed("convert" if is_built else "poll", "ok", seconds)
+        if isinstance(sighting, Seen):
+            for duration in sighting.seconds.values():
+                self.metrics.crd_aggregation.observe(duration)
         if isinstance(sighting, Seen) and sighting.dialect is Dialect.V2:
             for group_version in sighting.bodies:
                 is_lossy = bool(sighting.offers[group_version].losses)

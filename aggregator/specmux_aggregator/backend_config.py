@@ -85,8 +85,8 @@ def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[
         yield "has a url and a directory; it can be only one of them"
     elif "url" not in members and "directory" not in members:
         yield "has neither a url nor a directory"
-    elif (kind is Kind.DIRECTORY) != ("directory" in members):
-        yield f"is of kind {kind}, which wants {'a directory' if kind is Kind.DIRECTORY else 'a url'}"
+    elif kind.is_directory != ("directory" in members):
+        yield f"is of kind {kind}, which wants {'a directory' if kind.is_directory else 'a url'}"
     if tls and str(values.get("url", "https:")).startswith("http:"):
         yield "has tls settings, but its url begins with http://"
     if "directory" in members and (tls or "credentials" in members):

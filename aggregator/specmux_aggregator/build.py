@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from specmux_aggregator.built import Built, FileBuilt, Owned
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.crd_build import CRDsBuilt, DirectoryMemo, ManifestFile, Missing, build_crds
 from specmux_aggregator.document_url import key_fault
 from specmux_aggregator.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.model import Cause, Coding, Failure, Hash, Offer, Provenance
@@ -29,9 +31,6 @@ from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
 from specmux_converters.recognise import kind_of, recognise
 
-Owned = frozenset[GroupVersion] | None
-"""The group-versions a backend may publish; None: all."""
-
 LOSSES_NAMED = 10
 """Losses of one document that are named; all are counted."""
 
@@ -42,24 +41,8 @@ class BuildMemo:
 
     conversion: ConversionMemo = field(default_factory=ConversionMemo)
     fragments: Fragments = field(default_factory=Fragments)
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A document made here. ``gzip`` is its canonical JSON, or None where the caller already holds that
-    hash."""
-
-    group_version: GroupVersion
-    offer: Offer
-    gzip: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class FileBuilt:
-    """What one file of a directory gave. ``note``: why it gave nothing, or what is odd about it."""
-
-    documents: tuple[Built, ...]
-    note: str | None = None
+    directories: dict[str, DirectoryMemo] = field(default_factory=dict)
+    """Of manifests, by the name of their backend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +128,20 @@ def build_file(
         return Failure(Cause.TRUNCATED, str(error))
     except ConverterError as error:
         return Failure(Cause.BAD_BODY, str(error))
+
+
+def build_manifests(
+    memo: BuildMemo,
+    backend: str,
+    files: tuple[ManifestFile, ...],
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+) -> CRDsBuilt | Missing:
+    """What the CustomResourceDefinition manifests of one backend give."""
+    directory = memo.directories.setdefault(backend, DirectoryMemo())
+    return build_crds(directory, files, owned=owned, held=held, limits=limits)
 
 
 def convert_document(

@@ -36,6 +36,12 @@ class Metrics:
             buckets=AGGREGATION_BUCKETS,
             registry=registry,
         )
+        self.crd_aggregation = Histogram(
+            "crd_openapi_v3_aggregation_duration_seconds",
+            "How long the document of a group-version of CustomResourceDefinitions took (KEP-2896).",
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
         self.backend_failures = Counter(
             "specmux_backend_failures",
             "Failed checks and downloads of a backend.",

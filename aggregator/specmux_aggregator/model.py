@@ -27,6 +27,12 @@ class Kind(StrEnum):
     V3 = "v3"
     V2 = "v2"
     DIRECTORY = "directory"
+    CRDS = "crds"
+    """A directory of CustomResourceDefinition manifests."""
+
+    @property
+    def is_directory(self) -> bool:
+        return self in (Kind.DIRECTORY, Kind.CRDS)
 
 
 class Dialect(StrEnum):
@@ -35,6 +41,7 @@ class Dialect(StrEnum):
     V3 = "v3"
     V2 = "v2"
     DIRECTORY = "directory"
+    CRDS = "crds"
 
 
 class Coding(StrEnum):
@@ -126,6 +133,7 @@ class Provenance(StrEnum):
     NATIVE = "native"
     CONVERTED = "converted"
     FILE = "file"
+    CRD = "crd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,11 @@ Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from specmux_aggregator.built import Built
 from specmux_aggregator.model import Dialect, Failure, Observation, Offer
 from specmux_aggregator.settings import Polling
 from specmux_converters.group_versions import GroupVersion
@@ -21,6 +22,8 @@ class Seen:
     bodies: Mapping[GroupVersion, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """gzip of the JSON form, of the documents that cannot be asked for by hash and are new to the caller."""
     notes: tuple[str, ...] = ()
+    seconds: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))
+    """How long the documents of CustomResourceDefinitions took that were built anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,24 @@ class Check:
     next_delay: float = 0.0
 
 
+def seen_of(
+    dialect: Dialect,
+    built: Iterable[Built],
+    *,
+    notes: tuple[str, ...] = (),
+    seconds: Mapping[GroupVersion, float] | None = None,
+) -> Seen:
+    """A sighting made of documents that were built here."""
+    documents = tuple(built)
+    return Seen(
+        dialect,
+        {item.group_version: item.offer for item in documents},
+        {item.group_version: item.gzip for item in documents if item.gzip is not None},
+        notes,
+        seconds or {},
+    )
+
+
 def after(last: Observation, sighting: Sighting, *, now: float) -> Observation:
     """What is known after a check; ``last`` itself when clients and operators would see no difference."""
     match sighting:
@@ -54,7 +75,7 @@ def after(last: Observation, sighting: Sighting, *, now: float) -> Observation:
             if last.attempted and last.failure is None:
                 return last
             return replace(last, failure=None, attempted=True, changed_at=now)
-        case Seen(dialect, offers, _, notes):
+        case Seen(dialect, offers, _, notes, _):
             seen = replace(last, dialect=dialect, offers=offers, failure=None, attempted=True, notes=notes)
             return last if seen == last else replace(seen, changed_at=now)
 

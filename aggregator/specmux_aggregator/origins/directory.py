@@ -8,26 +8,21 @@ gone takes its documents with it.
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from specmux_aggregator.build import Built, FileBuilt, build_file
+from specmux_aggregator.build import build_file
+from specmux_aggregator.built import Built, FileBuilt
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
-from specmux_aggregator.file_names import is_document_name
 from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation, Provenance
+from specmux_aggregator.origins.files import Fingerprint, TooManyFiles, read_bounded, scan
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
-
-Fingerprint = tuple[int, int, int]
-"""Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
-
 
 READ_ATTEMPTS: Final = 3
 """How often a file is read that cannot be, or whose build fails, before it has to change to be read again."""
@@ -60,10 +55,10 @@ class DirectoryOrigin:
 
     async def observe(self, last: Observation) -> Sighting:
         try:
-            found = await asyncio.to_thread(_scan, self._directory, self._max_files)
+            found = await asyncio.to_thread(scan, self._directory, self._max_files)
         except OSError as error:
             return Failure(Cause.UNREADABLE, f"{error.strerror or type(error).__name__}")
-        except _TooMany:
+        except TooManyFiles:
             return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
         changed = [name for name, fingerprint in found.items() if self._is_due(name, fingerprint)]
         if not changed and found.keys() == self._files.keys() and last.failure is None and last.attempted:
@@ -122,7 +117,7 @@ class DirectoryOrigin:
         kept = last.built if last else ()
         failures = 1 + (last.failures if last and last.fingerprint == fingerprint else 0)
         try:
-            data = await asyncio.to_thread(_read_bounded, self._directory / name, self._limits.max_bytes)
+            data = await asyncio.to_thread(read_bounded, self._directory / name, self._limits.max_bytes)
             built = await self._worker.build(
                 build_file,
                 name,
@@ -150,10 +145,6 @@ class DirectoryOrigin:
         return _File(fingerprint, documents, built.note)
 
 
-class _TooMany(Exception):
-    pass
-
-
 def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, Built]]:
     """One file for each group-version: a v3 one before a converted one, then the first by name."""
     winners: dict[GroupVersion, tuple[str, Built]] = {}
@@ -167,36 +158,3 @@ def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, Built]
 
 def _is_converted(built: Built) -> bool:
     return built.offer.provenance is Provenance.CONVERTED
-
-
-def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint]:
-    found: dict[str, Fingerprint] = {}
-    for path in _walk(directory):
-        if not is_document_name(path.name):
-            continue
-        if len(found) >= max_files:
-            raise _TooMany
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue  # removed since its directory was read
-        found[path.relative_to(directory).as_posix()] = (status.st_size, status.st_mtime_ns, status.st_ino)
-    return found
-
-
-def _walk(directory: Path) -> Iterator[Path]:
-    """Every file below the directory. A missing directory is an error; links out of it are not followed
-    further than to files, and what is hidden (a ConfigMap's ``..data``) is seen through its visible links
-    only."""
-    with os.scandir(directory) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(".") or entry.name == ".well-known":
-                    yield from _walk(Path(entry.path))
-            elif entry.is_file():
-                yield Path(entry.path)
-
-
-def _read_bounded(path: Path, max_bytes: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(max_bytes + 1)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from specmux_aggregator.build import Built, build_swagger, check_native
+from specmux_aggregator.build import build_swagger, check_native
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload, Root
@@ -27,7 +27,7 @@ from specmux_aggregator.model import (
     Offer,
     Provenance,
 )
-from specmux_aggregator.sightings import Seen, Sighting, Unchanged
+from specmux_aggregator.sightings import Seen, Sighting, Unchanged, seen_of
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
@@ -210,14 +210,4 @@ class HTTPOrigin:
             return built
         self._swagger_etag = payload.etag
         self._has_delivered = True
-        return seen(Dialect.V2, built, last)
-
-
-def seen(dialect: Dialect, built: tuple[Built, ...], last: Observation, notes: tuple[str, ...] = ()) -> Seen:
-    """A sighting made of documents built here."""
-    return Seen(
-        dialect,
-        {item.group_version: item.offer for item in built},
-        {item.group_version: item.gzip for item in built if item.gzip is not None},
-        notes,
-    )
+        return seen_of(Dialect.V2, built)

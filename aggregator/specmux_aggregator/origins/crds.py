@@ -1,0 +1,115 @@
+"""A directory of CustomResourceDefinition manifests as origin: published as an apiserver would publish them.
+
+Every file is looked at, whatever it is called and however the tree is cut; those that hold something else are
+passed over. A manifest that cannot be used is a note, and the rest of its group-version stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Set
+from dataclasses import dataclass
+
+from specmux_aggregator.build import build_manifests
+from specmux_aggregator.crd_build import CRDsBuilt, ManifestFile
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.fetch import Moved, Payload
+from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation
+from specmux_aggregator.origins.files import Fingerprint, TooManyFiles, read_bounded, scan
+from specmux_aggregator.sightings import Sighting, Unchanged, seen_of
+from specmux_aggregator.workers import Worker
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    fingerprint: Fingerprint
+    digest: bytes
+
+
+class CRDsOrigin:
+    """One directory tree of manifests."""
+
+    def __init__(self, backend: Backend, worker: Worker, *, limits: DocumentLimits, max_files: int) -> None:
+        if backend.directory is None:
+            raise ValueError(f"backend {backend.name} has no directory")
+        self._backend = backend
+        self._directory = backend.directory
+        self._worker = worker
+        self._limits = limits
+        self._max_files = max_files
+        self._files: dict[str, _File] = {}
+
+    async def observe(self, last: Observation) -> Sighting:
+        try:
+            found = await asyncio.to_thread(scan, self._directory, self._max_files)
+        except OSError as error:
+            return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
+        except TooManyFiles:
+            return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
+        known = {name: file.fingerprint for name, file in self._files.items()}
+        if found == known and last.failure is None and last.attempted:
+            return Unchanged()
+        # What was restored from an earlier run has to be delivered once by this one.
+        held = {key: offer.hash for key, offer in last.offers.items()} if self._files else {}
+        try:
+            built, files, notes = await self._built(found, held)
+        except WorkerFailed as error:
+            return Failure(Cause.BUILD_FAILED, str(error))
+        self._files = files
+        return seen_of(Dialect.CRDS, built.documents, notes=(*notes, *built.notes), seconds=built.seconds)
+
+    async def document(
+        self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
+    ) -> Payload | Moved | Failure:
+        """Never asked for in practice: what manifests give is kept in memory until it is superseded."""
+        return Failure(Cause.NOT_FOUND, "superseded by what the manifests say now")
+
+    async def close(self) -> None:
+        self._files.clear()
+
+    async def _built(
+        self, found: dict[str, Fingerprint], held: dict[GroupVersion, Hash]
+    ) -> tuple[CRDsBuilt, dict[str, _File], list[str]]:
+        """What the worker makes of the files; it is sent those that changed, and those it has forgotten."""
+        wanted: Set[str] = {name for name, now in found.items() if self._fingerprint(name) != now}
+        while True:
+            manifests, files, notes = await asyncio.to_thread(self._read, found, wanted)
+            built = await self._worker.build(
+                build_manifests,
+                self._backend.name,
+                manifests,
+                owned=self._backend.group_versions,
+                held=held,
+                limits=self._limits,
+            )
+            if isinstance(built, CRDsBuilt):
+                return built, files, notes
+            if built.names <= wanted:
+                raise WorkerFailed("the worker forgets what it is sent")
+            wanted |= built.names
+
+    def _fingerprint(self, name: str) -> Fingerprint | None:
+        file = self._files.get(name)
+        return file.fingerprint if file else None
+
+    def _read(
+        self, found: dict[str, Fingerprint], wanted: Set[str]
+    ) -> tuple[tuple[ManifestFile, ...], dict[str, _File], list[str]]:
+        """Every file for the worker, with its bytes where they are wanted. Unreadable ones are left out."""
+        manifests, files, notes = [], {}, []
+        for name, fingerprint in sorted(found.items()):
+            data: bytes | None = None
+            if name in wanted:
+                try:
+                    data = read_bounded(self._directory / name, self._limits.max_bytes)
+                except OSError as error:
+                    notes.append(f"{cut(name)}: unreadable: {error.strerror or type(error).__name__}")
+                    continue
+            digest = self._files[name].digest if data is None else hashlib.sha256(data).digest()
+            files[name] = _File(fingerprint, digest)
+            manifests.append(ManifestFile(name, digest, data))
+        return tuple(manifests), files, notes

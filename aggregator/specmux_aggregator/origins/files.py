@@ -1,0 +1,52 @@
+"""The document files below a directory: which there are, whether they changed, and their bytes within a
+bound."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from specmux_aggregator.file_names import is_document_name
+
+Fingerprint = tuple[int, int, int]
+"""Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
+
+
+class TooManyFiles(Exception):
+    """A directory holds more documents than a backend may have."""
+
+
+def scan(directory: Path, max_files: int) -> dict[str, Fingerprint]:
+    """Every document file by its path below the directory. Raises OSError and TooManyFiles; blocks."""
+    found: dict[str, Fingerprint] = {}
+    for path in _walk(directory):
+        if not is_document_name(path.name):
+            continue
+        if len(found) >= max_files:
+            raise TooManyFiles
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue  # removed since its directory was read
+        found[path.relative_to(directory).as_posix()] = (status.st_size, status.st_mtime_ns, status.st_ino)
+    return found
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    """Every file below the directory. A missing directory is an error; links out of it are not followed
+    further than to files, and what is hidden (a ConfigMap's ``..data``) is seen through its visible links
+    only."""
+    with os.scandir(directory) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith(".") or entry.name == ".well-known":
+                    yield from _walk(Path(entry.path))
+            elif entry.is_file():
+                yield Path(entry.path)
+
+
+def read_bounded(path: Path, max_bytes: int) -> bytes:
+    """The file's bytes, and one more than ``max_bytes`` of a file that is larger. Raises OSError; blocks."""
+    with path.open("rb") as file:
+        return file.read(max_bytes + 1)
