@@ -54,7 +54,7 @@ class StateDirectory:
         self._max_document_bytes = max_document_bytes
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
         self._identities: dict[BackendName, str] = {}
-        self._failing = False
+        self._failing: set[str] = set()
 
     @classmethod
     def open(cls, directory: Path, *, max_bytes: int, max_document_bytes: int) -> StateDirectory | None:
@@ -106,15 +106,17 @@ class StateDirectory:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _quietly(self, function: Callable[P, R | None], *args: P.args, **kwargs: P.kwargs) -> R | None:
-        """Run on the disk; a store that fails is logged once until it works again."""
+        """Run on the disk. What fails is logged once until it works again, reading and writing each for
+        itself: a full disk can be read."""
+        work = function.__name__
         try:
             result = function(*args, **kwargs)
         except StoreError as error:
-            if not self._failing:
+            if work not in self._failing:
                 logger.warning("state directory: %s", error)
-            self._failing = True
+            self._failing.add(work)
             return None
-        self._failing = False
+        self._failing.discard(work)
         return result
 
     def _restore(self, backend: Backend) -> Observation | None:

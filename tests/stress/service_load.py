@@ -179,7 +179,8 @@ async def drip(service: Service, count: int) -> None:
             writers.append(writer)
         for byte in b"GET /openapi/v3":
             for writer in writers:
-                writer.write(bytes([byte]))
+                if not writer.is_closing():
+                    writer.write(bytes([byte]))
             await asyncio.sleep(0.25)
     finally:
         for writer in writers:

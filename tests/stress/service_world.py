@@ -181,7 +181,7 @@ class Service:
         async with asyncio.timeout(DEADLINE):
             while self.log.count("serving on") == already:
                 if self.process.returncode is not None:
-                    raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log}")
+                    raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log[-3000:]}")
                 await asyncio.sleep(0.02)
         self.port = int(re.findall(r"serving on \S+ port (\d+)", self.log)[-1])
 

@@ -97,10 +97,11 @@ class Stress:
         )
         self._row("reloads, one in three of a broken file", f"{self.world.reloads}", "no answer lost")
         self._row("changed documents", f"{self.world.changes}", f"{len(self.findings.forms)} forms checked")
-        disk = "one warning" if service.has_full_disk else "not tried: no mount namespace here"
+        warnings = service.log.count("state directory:")
+        if service.has_full_disk and not 1 <= warnings <= self.seconds:
+            self.findings.note(f"{warnings} warnings of a full disk")
+        disk = f"{warnings} warnings" if service.has_full_disk else "not tried: no mount namespace here"
         self._row("state directory on a full disk", "tmpfs of 2 MiB", disk)
-        if service.has_full_disk and not 1 <= service.log.count("state directory:") <= self.seconds:
-            self.findings.note(f"{service.log.count('state directory:')} warnings of a full disk")
         self._row("stalled and dripping clients at once", f"{STALLED} and {DRIPPING}", "all cut off")
         self._row("memory (RSS), descriptors", f"{peak // MIB} MiB, {descriptors}", f"≤ {RSS_MAX // MIB} MiB")
 
