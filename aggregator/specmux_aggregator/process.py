@@ -89,11 +89,17 @@ async def _until_stopped(
         await stop.wait()
         return
     following = asyncio.create_task(_follow(app, changes))
+    following.add_done_callback(_tell_end)
     try:
         await stop.wait()
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+
+
+def _tell_end(following: asyncio.Task[None]) -> None:
+    if not following.cancelled() and (error := following.exception()) is not None:
+        logger.error("the configuration is no longer followed", exc_info=error)
 
 
 async def _follow(app: App, changes: AsyncIterator[Settings | InvalidConfig]) -> None:

@@ -1,0 +1,67 @@
+"""What follows the configuration, and how its end is told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.process import run
+from specmux_aggregator.settings import Listen, Settings
+
+SETTINGS = Settings(listen=Listen(port=0, shutdown_timeout=1.0))
+
+
+def test_bug_in_following_the_configuration_is_told_and_serving_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def changes(_: asyncio.Event) -> AsyncIterator[Settings | InvalidConfig]:
+        yield SETTINGS
+        raise RuntimeError("a bug")
+
+    async def scenario() -> None:
+        bound = asyncio.Event()
+        serving = asyncio.create_task(run(SETTINGS, changes=changes, started=lambda *_: bound.set()))
+        await bound.wait()
+        async with asyncio.timeout(10):
+            while "no longer followed" not in caplog.text:
+                await asyncio.sleep(0.01)
+        assert not serving.done()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await serving
+
+    caplog.set_level(logging.INFO)
+    asyncio.run(scenario())
+    assert caplog.messages[-1] == "stopped"
+
+
+def test_hangup_asks_for_a_reading_and_signals_do_not_pile_up() -> None:
+    asked = 0
+
+    async def changes(reread: asyncio.Event) -> AsyncIterator[Settings | InvalidConfig]:
+        nonlocal asked
+        while True:
+            await reread.wait()
+            reread.clear()
+            asked += 1
+            yield InvalidConfig("broken")
+
+    async def scenario() -> None:
+        bound = asyncio.Event()
+        serving = asyncio.create_task(run(SETTINGS, changes=changes, started=lambda *_: bound.set()))
+        await bound.wait()
+        for _ in range(50):
+            os.kill(os.getpid(), signal.SIGHUP)
+        async with asyncio.timeout(10):
+            while not asked:
+                await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+        await serving
+
+    asyncio.run(scenario())
+    assert 1 <= asked <= 50
