@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-import orjson
-
 from specmux_aggregator.model import (
     BackendName,
     Coding,
@@ -25,7 +23,7 @@ from specmux_aggregator.model import (
 )
 from specmux_aggregator.negotiation import MEDIA_TYPES, coding_for, media_type_for
 from specmux_aggregator.queries import AskedHash, BadQuery, asked_hash, with_hash
-from specmux_aggregator.wire import prepare
+from specmux_aggregator.wire import prepare, refusal
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF, MediaType
 
@@ -52,7 +50,6 @@ REASONS: Final = {
     405: "MethodNotAllowed",
     406: "NotAcceptable",
     412: "PreconditionFailed",
-    500: "InternalError",
     503: "ServiceUnavailable",
 }
 
@@ -150,29 +147,9 @@ def not_acceptable(offered: Iterable[MediaType], request: Request, *, route: str
 def status_reply(
     code: int, message: str, *, route: str, request: Request, fields: Iterable[tuple[str, str]] = ()
 ) -> Prepared:
-    """An error as Kubernetes words it: ``metav1.Status``, always JSON, never stored."""
-    return prepare(
-        code,
-        [("Content-Type", "application/json"), NO_STORE, *fields],
-        status_body(code, message),
-        is_head=request.method == "HEAD",
-        route=route,
-        format="json",
-    )
-
-
-def status_body(code: int, message: str) -> bytes:
-    return orjson.dumps(
-        {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": message,
-            "reason": REASONS[code],
-            "code": code,
-        }
-    )
+    """The Status of an error that the contract names."""
+    is_head = request.method == "HEAD"
+    return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=route)
 
 
 def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:

@@ -154,7 +154,8 @@ class HTTPServer:
             return slot.prepared
         prepared = await self._service.respond(request_of(fields_of(message)))
         seconds = time.monotonic() - now
-        if prepared.status >= 500:
+        # 503 is a state that was logged when it began, and is counted: not a line for each who asks meanwhile.
+        if prepared.status >= 500 and prepared.status != 503:
             log.warning("%s %s: %d", message.method, path_of(message), prepared.status)
         elif seconds > self._slow_request:
             log.warning("%s %s: %d after %.3f s", message.method, path_of(message), prepared.status, seconds)

@@ -77,8 +77,16 @@ def _field(name: str, value: str) -> str:
     return f"{name}: {value}"
 
 
-def refusal(status: int, reason: str, message: str) -> Prepared:
-    """A Kubernetes ``Status`` (metav1.Status) for a request that never reached a service."""
+def refusal(
+    status: int,
+    reason: str,
+    message: str,
+    *,
+    fields: Iterable[tuple[str, str]] = (),
+    is_head: bool = False,
+    route: str = "other",
+) -> Prepared:
+    """An error as Kubernetes words it: a ``Status`` (metav1.Status), always JSON, never stored."""
     body = orjson.dumps(
         {
             "kind": "Status",
@@ -90,8 +98,8 @@ def refusal(status: int, reason: str, message: str) -> Prepared:
             "code": status,
         }
     )
-    headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
-    return prepare(status, headers, body, format="json")
+    headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), *fields]
+    return prepare(status, headers, body, is_head=is_head, route=route, format="json")
 
 
 class TimeLines:
