@@ -146,6 +146,7 @@ class App:
             BackendClient(backend, polling=polling, limits=limits),
             self._builder,
             limits=self._limits,
+            max_group_versions=limits.max_group_versions,
             v3_probe_interval=polling.v3_probe_interval,
         )
 

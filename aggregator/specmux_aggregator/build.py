@@ -23,7 +23,7 @@ from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.conversion import Conversion, convert
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
-from specmux_converters.errors import ConverterError, Unrepresentable, cut
+from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
 from specmux_converters.media_types import MediaType
@@ -76,6 +76,7 @@ def build_swagger(
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
+    max_group_versions: int,
 ) -> tuple[Built, ...] | Failure:
     """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
     try:
@@ -84,8 +85,15 @@ def build_swagger(
         if recognised.kind is not DocumentKind.SWAGGER_2:
             return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
         (document,) = recognised.documents
-        return convert_document(memo, document, provenance=Provenance.CONVERTED, owned=owned, held=held)
-    except TooLarge as error:
+        return convert_document(
+            memo,
+            document,
+            provenance=Provenance.CONVERTED,
+            owned=owned,
+            held=held,
+            max_group_versions=max_group_versions,
+        )
+    except (TooLarge, LimitExceeded) as error:
         return Failure(Cause.TOO_LARGE, str(error))
     except BadCoding as error:
         return Failure(Cause.TRUNCATED, str(error))
@@ -101,6 +109,7 @@ def build_file(
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
+    max_group_versions: int,
 ) -> FileBuilt | Failure:
     """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0
     one."""
@@ -112,7 +121,14 @@ def build_file(
         (document,) = recognised.documents
         if recognised.kind is DocumentKind.SWAGGER_2:
             return FileBuilt(
-                convert_document(memo, document, provenance=Provenance.CONVERTED, owned=owned, held=held)
+                convert_document(
+                    memo,
+                    document,
+                    provenance=Provenance.CONVERTED,
+                    owned=owned,
+                    held=held,
+                    max_group_versions=max_group_versions,
+                )
             )
         group_version = group_version_of_file(name) or _group_version_within(document)
         if group_version is None:
@@ -122,7 +138,7 @@ def build_file(
         if owned is not None and group_version not in owned:
             return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
         return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, (), held),))
-    except TooLarge as error:
+    except (TooLarge, LimitExceeded) as error:
         return Failure(Cause.TOO_LARGE, str(error))
     except BadCoding as error:
         return Failure(Cause.TRUNCATED, str(error))
@@ -151,13 +167,20 @@ def convert_document(
     provenance: Provenance,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
+    max_group_versions: int,
 ) -> tuple[Built, ...]:
     """The group-version documents of a parsed Swagger 2.0 document. Raises ConverterError.
 
     A path whose group-version could not stand in a URL is in none of them."""
+    taken: set[GroupVersion] = set()
 
     def owns(group_version: GroupVersion) -> bool:
-        return key_fault(group_version) is None and (owned is None or group_version in owned)
+        if key_fault(group_version) is not None or (owned is not None and group_version not in owned):
+            return False
+        taken.add(group_version)
+        if len(taken) > max_group_versions:
+            raise LimitExceeded(f"paths of more than {max_group_versions} group-versions")
+        return True
 
     conversion = convert(document, owns=owns, memo=memo.conversion)
     lost = losses_by_group_version(conversion)

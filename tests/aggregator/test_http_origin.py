@@ -19,6 +19,7 @@ from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 
 APPS, BATCH, VERSION = GroupVersion("apis/apps/v1"), GroupVersion("apis/batch/v1"), GroupVersion("version")
+GROUP_VERSIONS_MAX = 50
 
 
 @dataclass
@@ -55,6 +56,7 @@ async def watch(server: FakeAPIServer, *, kind: Kind = Kind.AUTO) -> AsyncIterat
             BackendClient(configured, polling=polling, limits=Limits()),
             worker,
             limits=DocumentLimits(),
+            max_group_versions=GROUP_VERSIONS_MAX,
             v3_probe_interval=0.0,
         )
         try:
@@ -178,3 +180,16 @@ def test_group_version_that_no_url_can_hold_is_left_out_of_a_conversion() -> Non
     odd = b"".join(b'"/apis/%s/v1/x":{},' % group for group in (b"..", b"a b", b"a?b", b"a\\r\\n"))
     mixed = swagger(APPS).replace(b'"paths":{', b'"paths":{' + odd)
     run(FakeAPIServer(None, mixed), scenario, kind=Kind.V2)
+
+
+def test_swagger_of_more_group_versions_than_allowed_is_a_failure() -> None:
+    async def scenario(at: Watch) -> None:
+        await at.check()
+        at.server.swagger_document = swagger(APPS).replace(b'"paths":{', b'"paths":{' + many)
+        sighting = await at.check()
+        assert isinstance(sighting, Failure)
+        assert sighting.cause is Cause.TOO_LARGE
+        assert set(at.last.offers) == {APPS}
+
+    many = b"".join(b'"/apis/g%d/v1/x":{},' % number for number in range(GROUP_VERSIONS_MAX))
+    run(FakeAPIServer(None, swagger(APPS)), scenario, kind=Kind.V2)

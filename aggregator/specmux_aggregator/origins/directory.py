@@ -125,6 +125,7 @@ class DirectoryOrigin:
                 owned=self._backend.group_versions,
                 held=held,
                 limits=self._limits,
+                max_group_versions=self._max_files,
             )
         except OSError as error:
             return _File(fingerprint, kept, f"unreadable: {error.strerror or type(error).__name__}", failures)

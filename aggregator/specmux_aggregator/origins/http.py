@@ -52,12 +52,14 @@ class HTTPOrigin:
         worker: Worker,
         *,
         limits: DocumentLimits,
+        max_group_versions: int,
         v3_probe_interval: float,
     ) -> None:
         self._backend = backend
         self._client = client
         self._worker = worker
         self._limits = limits
+        self._max_group_versions = max_group_versions
         self._v3_probe_interval = v3_probe_interval
         self._root_etag: str | None = None
         self._swagger_etag: str | None = None
@@ -203,6 +205,7 @@ class HTTPOrigin:
                 owned=self._backend.group_versions,
                 held=held,
                 limits=self._limits,
+                max_group_versions=self._max_group_versions,
             )
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
