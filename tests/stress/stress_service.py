@@ -95,7 +95,7 @@ class Stress:
         self._row(
             "backend faults", f"{self.world.faults}", f"{self.findings.unavailable} × 503 for what nobody had"
         )
-        self._row("reloads, one in three of a broken file", f"{self.world.reloads}", "no answer lost")
+        self._row("reloads, one in three of a broken file", f"{self.world.reloads}", self._verdict())
         self._row("changed documents", f"{self.world.changes}", f"{len(self.findings.forms)} forms checked")
         warnings = service.log.count("state directory:")
         if service.has_full_disk and not 1 <= warnings <= self.seconds:
