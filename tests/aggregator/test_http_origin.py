@@ -50,7 +50,7 @@ async def watch(server: FakeAPIServer, *, kind: Kind = Kind.AUTO) -> AsyncIterat
     worker = Worker(timeout=30.0)
     async with serving(server):
         configured = backend("a", server.url, kind=kind)
-        polling = replace(QUICK, idle_timeout=10.0, total_timeout=10.0)
+        polling = replace(QUICK, connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
         origin = HTTPOrigin(
             configured,
             BackendClient(configured, polling=polling, limits=Limits()),
@@ -83,13 +83,12 @@ def with_version(note: str = "") -> FakeAPIServer:
 def test_root_that_could_not_be_used_is_read_again_when_it_has_not_changed_since() -> None:
     async def scenario(at: Watch) -> None:
         assert isinstance(await at.check(), Seen)
-        complete = {APPS: document(APPS, "2"), VERSION: document(VERSION)}
-        at.server.listed, at.server.documents = complete, {APPS: document(APPS, "2")}
+        at.server.documents = {APPS: document(APPS, "2"), VERSION: document(VERSION)}
         at.server.without_hash = {VERSION}
+        at.server.gate = asyncio.Event()
         assert isinstance(await at.check(), Failure)
-        at.server.documents = complete
-        sighting = await at.check()
-        assert isinstance(sighting, Seen), "the change was taken for known"
+        at.server.gate.set()
+        assert isinstance(await at.check(), Seen), "the change was taken for known"
         assert at.hash(APPS) == hash_of(document(APPS, "2"))
 
     run(FakeAPIServer({APPS: document(APPS)}), scenario)
@@ -100,14 +99,43 @@ def test_documents_of_a_check_that_failed_are_delivered_by_the_next() -> None:
     server.without_hash = {"apis", VERSION}
 
     async def scenario(at: Watch) -> None:
-        complete = dict(at.server.documents or {})
-        at.server.listed, at.server.documents = complete, {"apis": complete["apis"]}
-        assert isinstance(await at.check(), Failure)
-        at.server.documents = complete
+        at.server.gate = asyncio.Event()
+        checking = asyncio.create_task(at.check())
+        while at.server.count("/openapi/v3/") < 1:
+            await asyncio.sleep(0.01)
+        at.server.gate.set()  # lets the first through
+        at.server.gate = asyncio.Event()
+        assert isinstance(await checking, Failure)
+        at.server.gate.set()
         await at.check()
         assert {key for key, _ in at.held} == {"apis", VERSION}
 
     run(server, scenario)
+
+
+def test_document_without_a_hash_that_cannot_be_had_costs_no_other() -> None:
+    async def scenario(at: Watch) -> None:
+        complete = dict(at.server.documents or {})
+        at.server.listed, at.server.documents = complete, {APPS: complete[APPS]}
+        for _ in range(2):
+            await at.check()
+            assert set(at.last.offers) == {APPS}
+            assert at.last.failure is None
+            (note,) = at.last.notes
+            assert note.startswith("version: not_found")
+        at.server.documents = complete
+        await at.check()
+        assert {key for key, _ in at.held} == {VERSION}
+        assert not at.last.notes
+        first = at.hash(VERSION)
+        at.server.documents = {APPS: document(APPS, "2"), VERSION: b"[]"}
+        at.server.listed = None
+        await at.check()
+        assert at.hash(APPS) == hash_of(document(APPS, "2"))
+        assert at.hash(VERSION) == first, "its last good one stays"
+        assert {key for key, _ in at.held} == {VERSION}
+
+    run(with_version(), scenario)
 
 
 def test_unchanged_document_without_a_hash_is_not_delivered_twice() -> None:

@@ -8,8 +8,8 @@ tried; and a backend on v2 is asked for v3 again from time to time.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from specmux_aggregator.build import build_swagger, check_native
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
@@ -32,6 +32,11 @@ from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
 from specmux_converters.group_versions import GroupVersion
+
+UNREACHABLE: Final = frozenset(
+    {Cause.REFUSED, Cause.UNRESOLVED, Cause.RESET, Cause.TIMEOUT, Cause.BAD_TLS, Cause.THROTTLED}
+)
+"""Causes that say nothing about one document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class HTTPOrigin:
         self._limits = limits
         self._max_group_versions = max_group_versions
         self._v3_probe_interval = v3_probe_interval
-        self._root_etag: str | None = None
+        self._root: Root | None = None
         self._swagger_etag: str | None = None
         self._has_delivered = False
         self._missed_v3 = 0
@@ -110,34 +115,35 @@ class HTTPOrigin:
         return content_hash(plain) == hash
 
     async def _observe_v3(self, last: Observation) -> Sighting:
-        held = self._root_etag if last.dialect is Dialect.V3 else None
-        root = await self._client.root(etag=held)
-        match root:
+        held = self._root if last.dialect is Dialect.V3 else None
+        answer = await self._client.root(etag=held.etag if held else None)
+        match answer:
             case Failure():
-                return root
-            case NotModified() if not self._unhashed:
+                return answer
+            case NotModified() if held is not None and None not in held.offers.values():
+                self._missed_v3 = 0
                 return Unchanged()
+            case NotModified() if held is not None:
+                root = held
             case NotModified():
-                offered: Mapping[GroupVersion, Hash | None] = {
-                    key: None if key in self._unhashed else offer.hash for key, offer in last.offers.items()
-                }
-                notes = last.notes
+                return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
             case Root():
-                offered, notes = root.offers, root.ignored
+                root = answer
         self._missed_v3 = 0
-        sighting = await self._with_unhashed(last, offered, notes)
-        if isinstance(root, Root) and isinstance(sighting, Seen):
+        sighting = await self._with_unhashed(last, root)
+        if isinstance(sighting, Seen):
             # Not before: a root that could not be published must not be "not modified" at the next check.
-            self._root_etag = root.etag
+            self._root = root
         return sighting
 
-    async def _with_unhashed(
-        self, last: Observation, offered: Mapping[GroupVersion, Hash | None], notes: tuple[str, ...]
-    ) -> Sighting:
+    async def _with_unhashed(self, last: Observation, root: Root) -> Sighting:
+        """All that the root lists. A document without a hash that cannot be had stays as it was, or is left
+        out, and is tried again at the next check: it must not cost the others."""
         offers: dict[GroupVersion, Offer] = {}
         bodies: dict[GroupVersion, bytes] = {}
         unhashed: dict[GroupVersion, _Unhashed] = {}
-        for group_version, hash in offered.items():
+        notes = list(root.ignored)
+        for group_version, hash in root.offers.items():
             if hash is not None:
                 known = last.offers.get(group_version)
                 fresh = Offer(hash=hash, provenance=Provenance.NATIVE)
@@ -148,13 +154,20 @@ class HTTPOrigin:
                 kept = None  # its bytes went when another dialect was published
             downloaded = await self._download_unhashed(group_version, kept)
             if isinstance(downloaded, Failure):
-                return replace(downloaded, detail=f"{group_version}: {downloaded.detail}")
+                if downloaded.cause in UNREACHABLE:
+                    return replace(downloaded, detail=f"{group_version}: {downloaded.detail}")
+                notes.append(f"{group_version}: {downloaded.cause}: {downloaded.detail}")
+                if last.dialect is Dialect.V3 and group_version in last.offers:
+                    offers[group_version] = last.offers[group_version]
+                if kept is not None:
+                    unhashed[group_version] = kept
+                continue
             unhashed[group_version], body = downloaded
             offers[group_version] = unhashed[group_version].offer
             if body is not None:
                 bodies[group_version] = body
         self._unhashed = unhashed
-        return Seen(Dialect.V3, offers, bodies, notes)
+        return Seen(Dialect.V3, offers, bodies, tuple(notes))
 
     async def _download_unhashed(
         self, group_version: GroupVersion, known: _Unhashed | None
