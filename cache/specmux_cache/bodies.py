@@ -123,13 +123,11 @@ class Bodies:
         own = sum(map(allocated_at, (self._root, self._temporary, *self._shelves)))
         return own + sum(allocated_at(entry.path) for entry in _scan(self._temporary))
 
-    def remove_empty_directories(self) -> int:
-        removed = 0
-        for directory in (*self._shelves, self._root, self._temporary):
+    def remove_empty_directories(self) -> None:
+        """Not beside ``publish``, which may have just made one. ``tmp`` stays: writers need it any time."""
+        for directory in (*self._shelves, self._root):
             with contextlib.suppress(OSError):
                 Path(directory).rmdir()
-                removed += 1
-        return removed
 
 
 def digest_of(body: bytes) -> Digest:

@@ -118,12 +118,17 @@ class Compaction:
         before = contents.bytes_used()
         self._drop_damaged_index()
         contents.index.clamp_access(now=self._clock())
+        # A writer beside us can add as fast as we remove: no more goes than was there in the beginning.
+        most, _, _ = contents.index.counts()
         for phase in self._phases:
-            while not self._stopped() and (count := contents.drop(partial(self._next_of, phase))):
+            while not self._stopped() and removed.total() < most:
+                count = contents.drop(partial(self._next_of, phase))
+                if not count:
+                    break
                 removed[phase.reason] += count
                 time.sleep(PAUSE)
         leftovers = 0 if self._stopped() else self._sweep()
-        contents.bodies.remove_empty_directories()
+        contents.remove_empty_directories()
         self._reclaim()
         fill_reserve(contents.directory, contents.limits.reserve)
         return self._report(removed, before, contents.bytes_used(), leftovers=leftovers)

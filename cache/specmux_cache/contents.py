@@ -184,6 +184,10 @@ class Contents:
                     removed += self._remove_unreferenced([digest])
         return removed
 
+    def remove_empty_directories(self) -> None:
+        with self.index.database.transaction():
+            self.bodies.remove_empty_directories()
+
     def adopt(self) -> None:
         """Enter the files of a lost index as unfinished: so they count, and the next sweep finds them."""
         if self.index.noted(ADOPTED) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -189,6 +190,18 @@ def test_empty_directories_go(tmp_path: Path) -> None:
         assert not (store.directory / "bodies").exists()
         store.put(key("apps/v1"), b"x", metadata={})
         assert store.get(key("apps/v1")) is not None
+
+
+def test_compactions_beside_a_writer_end_and_take_nothing_from_under_it(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        compactor = threading.Thread(target=lambda: [store.compact(max_bytes=0) for _ in range(30)])
+        compactor.start()
+        number = 0
+        while compactor.is_alive():
+            number += 1
+            store.put(key(f"g{number}/v1"), noise(100), metadata={})
+        compactor.join()
+        assert store.check() == ()
 
 
 def test_the_index_and_its_log_shrink(tmp_path: Path) -> None:
