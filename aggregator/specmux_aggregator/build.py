@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import orjson
-
 from specmux_aggregator.built import Built, FileBuilt, Owned
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.crd_build import CRDsBuilt, DirectoryMemo, ManifestFile, Missing, build_crds
@@ -29,7 +27,7 @@ from specmux_converters.losses import Loss
 from specmux_converters.media_types import MediaType
 from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
-from specmux_converters.recognise import kind_of, recognise
+from specmux_converters.recognise import recognise
 
 LOSSES_NAMED = 10
 """Losses of one document that are named; all are counted."""
@@ -57,15 +55,6 @@ class Refused:
     """Why a document has no form in a media type."""
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A foreign document is what it claims to be. ``is_proven``: its hash is the SHA-512 of its bytes."""
-
-    size: int
-    """Bytes, without content coding."""
-    is_proven: bool
 
 
 def build_swagger(
@@ -201,33 +190,6 @@ def encode(
         return Refused(str(error))
     except (ConverterError, BadCoding, TooLarge) as error:
         return Failure(Cause.BAD_BODY, str(error))
-
-
-def check_native(body: bytes, coding: Coding, *, claimed: Hash | None, limits: Limits) -> Checked | Failure:
-    """Whether foreign bytes are a whole OpenAPI v3 document.
-
-    They are passed on as they are, so nothing is asked here that does not concern that: equal keys and depth
-    are looked at when another form is made. Bytes that their hash proves are looked at, not parsed: that
-    costs a third, and the first client waits for it."""
-    try:
-        plain = decoded(body, coding, max_bytes=limits.max_bytes)
-        if claimed is not None and content_hash(plain) == claimed.upper() and _looks_like_v3(plain):
-            return Checked(len(plain), is_proven=True)
-        document = orjson.loads(plain)
-    except TooLarge as error:
-        return Failure(Cause.TOO_LARGE, str(error))
-    except BadCoding as error:
-        return Failure(Cause.TRUNCATED, str(error))
-    except orjson.JSONDecodeError as error:
-        return Failure(Cause.BAD_BODY, f"not JSON: {error.msg} at byte {error.pos}")
-    if not isinstance(document, dict) or kind_of(document) is not DocumentKind.OPENAPI_3:
-        return Failure(Cause.BAD_BODY, 'not an OpenAPI v3 document: "openapi" is missing or no 3.x')
-    return Checked(len(plain), is_proven=False)
-
-
-def _looks_like_v3(plain: bytes) -> bool:
-    """Whether bytes are a JSON object with an "openapi" in it, seen from far away."""
-    return plain.lstrip()[:1] == b"{" and plain.rstrip()[-1:] == b"}" and b'"openapi"' in plain
 
 
 def losses_by_group_version(conversion: Conversion) -> dict[GroupVersion, tuple[Loss, ...]]:

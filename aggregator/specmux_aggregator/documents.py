@@ -13,13 +13,15 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import ParamSpec, Protocol, TypeVar
 
-from specmux_aggregator.build import Encoded, Refused, check_native, encode
+from specmux_aggregator.build import Encoded, Refused, encode
 from specmux_aggregator.content_codings import decoded, encoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
-from specmux_aggregator.model import BackendName, Cause, Coding, DocumentKey, Failure, Hash
+from specmux_aggregator.model import BackendName, Cause, Coding, DocumentKey, Failure
+from specmux_aggregator.native import contradicts, fault_of, is_proven
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.representations import Representations
 from specmux_aggregator.singleflight import SingleFlight
@@ -28,6 +30,9 @@ from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.media_types import JSON, MediaType
 
 logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 INLINE_MAX = 100 * 1024
 """Bytes that are parsed or compressed in place; more would hold the event loop for longer than a
@@ -167,12 +172,22 @@ class Documents:
 
     async def _fault(self, payload: Payload, key: DocumentKey) -> Failure | Moved | None:
         """Why these bytes must not be served under this hash; None: they may."""
-        if payload.coding is Coding.IDENTITY and len(payload.body) <= INLINE_MAX:
-            return fault_of(payload.body, payload.coding, payload.etag, key.hash, limits=self._limits)
+        body, coding = payload.body, payload.coding
+        is_small = coding is Coding.IDENTITY and len(body) <= INLINE_MAX
+        if is_small:
+            proven = is_proven(body, coding, key.hash, limits=self._limits)
+        else:
+            proven = await self._in_thread(is_proven, body, coding, key.hash, limits=self._limits)
+        if proven is True:
+            return None
+        if isinstance(proven, Failure):
+            return proven
+        if contradicts(payload.etag, key.hash):
+            return Moved(None)
+        if is_small:
+            return fault_of(body, coding, limits=self._limits)
         try:
-            return await self._worker.run(
-                fault_of, payload.body, payload.coding, payload.etag, key.hash, limits=self._limits
-            )
+            return await self._worker.run(fault_of, body, coding, limits=self._limits)
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
 
@@ -181,34 +196,19 @@ class Documents:
             body = recoded(source, coding, self._limits.max_bytes)
         else:
             # zlib and zstd let go of the GIL, so a thread is enough here.
-            body = await asyncio.get_running_loop().run_in_executor(
-                self._threads, recoded, source, coding, self._limits.max_bytes
-            )
+            body = await self._in_thread(recoded, source, coding, self._limits.max_bytes)
         self._representations.put(key, media_type, coding, body)
         return body
+
+    async def _in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        work = partial(function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
 def recoded(source: Coded, coding: Coding, max_bytes: int) -> bytes:
     """The same bytes in another content coding."""
     # Forms made here may exceed what a backend may send: Protobuf and CBOR of a document at the limit.
     return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)
-
-
-def fault_of(
-    body: bytes, coding: Coding, etag: str | None, asked: Hash, *, limits: DocumentLimits
-) -> Failure | Moved | None:
-    """Why a document must not be served under the hash it was asked for by; None: it may.
-
-    Bytes whose SHA-512 is the hash, as Kubernetes makes it, are what the backend announced, to the last one.
-    Others must be a whole OpenAPI v3 document; and an entity tag of the hash's own kind that differs from it
-    says that the document changed without a redirect. Other tags say nothing: servers make them from what
-    they like."""
-    checked = check_native(body, coding, claimed=asked, limits=limits)
-    if isinstance(checked, Failure):
-        return checked
-    tag = (etag or "").removeprefix("W/").strip('"').upper()
-    is_same_kind = len(tag) == len(asked) >= 32 and tag.isalnum()
-    return Moved(None) if is_same_kind and tag != asked.upper() and not checked.is_proven else None
 
 
 def _now() -> float:

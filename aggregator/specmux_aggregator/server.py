@@ -154,7 +154,7 @@ class HTTPServer:
             return slot.prepared
         prepared = await self._service.respond(request_of(fields_of(message)))
         seconds = time.monotonic() - now
-        # 503 is a state that was logged when it began, and is counted: not a line for each who asks meanwhile.
+        # 503 is a state that was logged when it began, and is counted: no line for each who asks meanwhile.
         if prepared.status >= 500 and prepared.status != 503:
             log.warning("%s %s: %d", message.method, path_of(message), prepared.status)
         elif seconds > self._slow_request:

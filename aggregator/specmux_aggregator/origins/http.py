@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specmux_aggregator.build import build_swagger, check_native
+from specmux_aggregator.build import build_swagger
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload, Root
@@ -27,6 +27,7 @@ from specmux_aggregator.model import (
     Offer,
     Provenance,
 )
+from specmux_aggregator.native import fault_of
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged, seen_of
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
@@ -186,11 +187,11 @@ class HTTPOrigin:
             case Payload(body, coding):
                 pass
         try:
-            checked = await self._worker.run(check_native, body, coding, claimed=None, limits=self._limits)
+            fault = await self._worker.run(fault_of, body, coding, limits=self._limits)
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
-        if isinstance(checked, Failure):
-            return checked
+        if fault is not None:
+            return fault
         # These are the small documents beside group-versions (/openapi/v3/apis): cheap to unpack in place.
         plain = decoded(body, coding, max_bytes=self._limits.max_bytes)
         offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
