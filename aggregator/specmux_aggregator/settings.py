@@ -51,6 +51,9 @@ class Listen:
         10.0, "seconds that running requests get when the service stops", at_least=0
     )
     accelerator: bool = _setting(True, "answer prepared requests inside the HTTP parser's callback")
+    event_loop: str = _setting(
+        "asyncio", "asyncio, or uvloop where the extra is installed", choices=("asyncio", "uvloop")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

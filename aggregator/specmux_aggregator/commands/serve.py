@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import click
 
@@ -10,6 +11,7 @@ from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.config import ConfigSource
 from specmux_aggregator.config_flags import config_flags
 from specmux_aggregator.config_watch import watch_config
+from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.process import configure_logging, run
 
 
@@ -25,4 +27,18 @@ def serve(source: ConfigSource) -> None:
     with reported_errors():
         settings = source.read()
         configure_logging(settings.log)
-        asyncio.run(run(settings, changes=lambda reread: watch_config(source, settings, reread=reread)))
+        with asyncio.Runner(loop_factory=loop_factory(settings.listen.event_loop)) as runner:
+            runner.run(run(settings, changes=lambda reread: watch_config(source, settings, reread=reread)))
+
+
+def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    """What makes the event loop of that name. Raises InvalidConfig where it is not installed."""
+    if name == "asyncio":
+        return asyncio.new_event_loop
+    try:
+        from uvloop import new_event_loop  # an extra: imported by who asks for it
+    except ImportError:
+        raise InvalidConfig(
+            "is not installed: pip install 'specmux[uvloop]'", where="listen.event_loop"
+        ) from None
+    return new_event_loop
