@@ -192,8 +192,9 @@ def serve_file(path: Path) -> None:
 
 
 async def ingest() -> None:
-    """From files to every form, by the service's own calls. The worker processes run already: they are started
-    once, and what it costs to take in a release should not depend on when it comes."""
+    """From files to every form, by the service's own calls. The worker processes run already: they are
+    started once, and what it costs to take in a release should not depend on when it comes.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder, release = Path(name) / "served", Path(name) / "release"
         write_documents(release, native_documents())

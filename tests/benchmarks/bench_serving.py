@@ -144,8 +144,19 @@ class Server:
             connection.close()
 
 
+DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "k8s-pairs" / "1.35" / "v3"
+"""The reference data beside the checkout."""
+
+
 def main() -> None:
     options = parse()
+    missing = [name for name in ("nginx", "wrk") if shutil.which(name) is None]
+    if missing:
+        print(f"not measured: no {' and no '.join(missing)} here (apt-get install nginx-light wrk)")
+        return
+    if not options.directory.is_dir():
+        print("not measured: no documents (--directory)")
+        return
     enter_namespace()
     congestion = congestion_control()
     print(f"Linux {os.uname().release}, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f},")
@@ -166,7 +177,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--directory", type=Path, required=True, help="v3 documents, as specmux serve takes them"
+        "--directory", type=Path, default=DOCUMENTS, help="v3 documents, as specmux serve takes them"
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=1, help="of one round of one server and row")
