@@ -41,4 +41,5 @@ def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
         raise InvalidConfig(
             "is not installed: pip install 'specmux[uvloop]'", where="listen.event_loop"
         ) from None
-    return new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = new_event_loop
+    return factory
