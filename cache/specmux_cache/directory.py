@@ -82,19 +82,27 @@ def _refuse_foreign(directory: Path) -> None:
 
 def _refuse_version(directory: Path) -> None:
     """Read the version file; a directory without one is taken only when it is empty or half made by us."""
-    try:
-        text = _read(directory / VERSION_FILE)
-    except FileNotFoundError:
-        if not all(_is_ours(path.name) for path in directory.iterdir()):
-            raise StoreUnavailable(
-                "not empty, and not a cache of specmux", directory=str(directory)
-            ) from None
+    text = _version_text(directory)
+    if text is None:
+        is_foreign = not all(_is_ours(path.name) for path in directory.iterdir())
+        # Another opener may have finished meanwhile: what was found is then its.
+        text = _version_text(directory)
+        if text is None and is_foreign:
+            raise StoreUnavailable("not empty, and not a cache of specmux", directory=str(directory))
+    if text is None:
         return
     name, _, number = text.strip().partition(" ")
     if name != "specmux-cache" or not number.isdecimal():
         raise StoreUnavailable("its version file is not one of specmux", directory=str(directory))
     if int(number) > VERSION:
         raise StoreUnavailable(f"written by a newer version ({cut(number)})", directory=str(directory))
+
+
+def _version_text(directory: Path) -> str | None:
+    try:
+        return _read(directory / VERSION_FILE)
+    except FileNotFoundError:
+        return None
 
 
 def _is_ours(name: str) -> bool:
