@@ -29,6 +29,9 @@ from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
 from specmux_converters.recognise import recognise
 
+REFUSALS = (TooLarge, BadCoding, ConverterError)
+"""What a backend's bytes can be refused with."""
+
 LOSSES_NAMED = 10
 """Losses of one document that are named; all are counted."""
 
@@ -82,12 +85,8 @@ def build_swagger(
             held=held,
             max_group_versions=max_group_versions,
         )
-    except (TooLarge, LimitExceeded) as error:
-        return Failure(Cause.TOO_LARGE, str(error))
-    except BadCoding as error:
-        return Failure(Cause.TRUNCATED, str(error))
-    except ConverterError as error:
-        return Failure(Cause.BAD_BODY, str(error))
+    except REFUSALS as error:
+        return _failure(error)
 
 
 def build_file(
@@ -127,12 +126,8 @@ def build_file(
         if owned is not None and group_version not in owned:
             return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
         return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, (), held),))
-    except (TooLarge, LimitExceeded) as error:
-        return Failure(Cause.TOO_LARGE, str(error))
-    except BadCoding as error:
-        return Failure(Cause.TRUNCATED, str(error))
-    except ConverterError as error:
-        return Failure(Cause.BAD_BODY, str(error))
+    except REFUSALS as error:
+        return _failure(error)
 
 
 def build_manifests(
@@ -214,6 +209,16 @@ def _concerned(loss: Loss, conversion: Conversion) -> list[GroupVersion]:
             if name in document.get("components", {}).get("schemas", {})
         ]
     return list(conversion.documents)
+
+
+def _failure(refusal: TooLarge | BadCoding | ConverterError) -> Failure:
+    match refusal:
+        case TooLarge() | LimitExceeded():
+            return Failure(Cause.TOO_LARGE, str(refusal))
+        case BadCoding():
+            return Failure(Cause.TRUNCATED, str(refusal))
+        case _:
+            return Failure(Cause.BAD_BODY, str(refusal))
 
 
 def _group_version_within(document: Document) -> GroupVersion | None:
