@@ -1,15 +1,40 @@
-"""What every test shares: the count of tests that had no reference data to run on."""
+"""What every test shares: counts for the closing summary.
+
+It stands at the top because with several workers only this file is loaded where the summary is printed.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import shared_data
 
+TALLY = "tally: "
+
+
+@pytest.fixture
+def tally(record_property: Callable[[str, object], None]) -> Callable[[str, int], None]:
+    """Adds to a count that the closing summary prints: how many were compared, equal, excepted."""
+
+    def add(label: str, count: int) -> None:
+        record_property(TALLY + label, count)
+
+    return add
+
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The tallies, and how many tests had no reference data to run on."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", []):
+        for label, count in report.user_properties:
+            if label.startswith(TALLY):
+                counts[label.removeprefix(TALLY)] += count
+    for label, count in sorted(counts.items()):
+        terminalreporter.write_line(f"{label}: {count}")
     skipped = [
         report
         for report in terminalreporter.stats.get("skipped", [])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
+import grimp
 import pytest
 
 PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache")
@@ -59,7 +60,6 @@ def test_converters_and_cache_load_neither_a_server_nor_the_aggregator() -> None
 
 def test_no_module_imports_itself_through_others() -> None:
     """Import cycles, of modules that are really imported: annotations may point both ways."""
-    grimp = pytest.importorskip("grimp")
     graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
     assert {name: chain for name in graph.modules if (chain := cycle(graph, name))} == {}
 
