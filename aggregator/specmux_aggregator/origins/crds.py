@@ -16,7 +16,7 @@ from specmux_aggregator.crd_build import CRDsBuilt, ManifestFile
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
 from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation
-from specmux_aggregator.origins.files import Fingerprint, TooManyFiles, read_bounded, scan
+from specmux_aggregator.origins.files import Fingerprint, read_bounded, scan
 from specmux_aggregator.sightings import Sighting, Unchanged, seen_of
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
@@ -44,12 +44,9 @@ class CRDsOrigin:
         self._files: dict[str, _File] = {}
 
     async def observe(self, last: Observation) -> Sighting:
-        try:
-            found = await asyncio.to_thread(scan, self._directory, self._max_files)
-        except OSError as error:
-            return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
-        except TooManyFiles:
-            return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
+        found = await asyncio.to_thread(scan, self._directory, self._max_files)
+        if isinstance(found, Failure):
+            return found
         known = {name: file.fingerprint for name, file in self._files.items()}
         if found == known and last.failure is None and last.attempted:
             return Unchanged()

@@ -17,7 +17,7 @@ from specmux_aggregator.built import Built, FileBuilt
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
 from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation, Provenance
-from specmux_aggregator.origins.files import Fingerprint, TooManyFiles, read_bounded, scan
+from specmux_aggregator.origins.files import Fingerprint, read_bounded, scan
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
@@ -54,12 +54,9 @@ class DirectoryOrigin:
         self._files: dict[str, _File] = {}
 
     async def observe(self, last: Observation) -> Sighting:
-        try:
-            found = await asyncio.to_thread(scan, self._directory, self._max_files)
-        except OSError as error:
-            return Failure(Cause.UNREADABLE, f"{error.strerror or type(error).__name__}")
-        except TooManyFiles:
-            return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
+        found = await asyncio.to_thread(scan, self._directory, self._max_files)
+        if isinstance(found, Failure):
+            return found
         changed = [name for name, fingerprint in found.items() if self._is_due(name, fingerprint)]
         if not changed and found.keys() == self._files.keys() and last.failure is None and last.attempted:
             return Unchanged()

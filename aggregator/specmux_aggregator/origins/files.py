@@ -8,28 +8,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specmux_aggregator.file_names import is_document_name
+from specmux_aggregator.model import Cause, Failure
 
 Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
 
 
-class TooManyFiles(Exception):
-    """A directory holds more documents than a backend may have."""
-
-
-def scan(directory: Path, max_files: int) -> dict[str, Fingerprint]:
-    """Every document file by its path below the directory. Raises OSError and TooManyFiles; blocks."""
+def scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:
+    """Every document file by its path below the directory, or why it cannot be told. Blocks."""
     found: dict[str, Fingerprint] = {}
-    for path in _walk(directory):
-        if not is_document_name(path.name):
-            continue
-        if len(found) >= max_files:
-            raise TooManyFiles
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue  # removed since its directory was read
-        found[path.relative_to(directory).as_posix()] = (status.st_size, status.st_mtime_ns, status.st_ino)
+    try:
+        for path in _walk(directory):
+            if not is_document_name(path.name):
+                continue
+            if len(found) >= max_files:
+                return Failure(Cause.TOO_LARGE, f"more than {max_files} files")
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue  # removed since its directory was read
+            name = path.relative_to(directory).as_posix()
+            found[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
+    except OSError as error:
+        return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
     return found
 
 
