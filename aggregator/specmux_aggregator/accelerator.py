@@ -58,11 +58,20 @@ class Tap:
 class AcceleratedConnection(Connection):
     """A connection that answers what it can before aiohttp hears of it."""
 
-    __slots__ = ("_answers", "_is_at_boundary", "_message_consumed", "_parse")
+    __slots__ = ("_answers", "_is_at_boundary", "_is_ours", "_message_consumed", "_parse")
 
-    def __init__(self, connections: Connections, *, answers: Answers, **settings: Any) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        answers: Answers,
+        is_ours: Callable[[RawRequestMessage, Connection], bool],
+        **settings: Any,
+    ) -> None:
+        """``is_ours``: whether the answer to a request may be given at once, and by us."""
         super().__init__(connections, **settings)
         self._answers = answers
+        self._is_ours = is_ours
         self._is_at_boundary = True
         """Every byte so far belongs to a request that was answered here: the parser is as it was at first."""
 
@@ -95,7 +104,7 @@ class AcceleratedConnection(Connection):
             return parsed
         now = time.monotonic()
         try:
-            slot = self._answers.find(message, now)
+            slot = self._answers.find(message, now) if self._is_ours(message, self) else None
         except Exception:  # noqa: BLE001 - the ordinary tier meets the same error, logs it and answers 500
             return parsed
         if slot is None or not self._send(slot, now):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from specmux_aggregator.model import Prepared
     from specmux_aggregator.request_stats import RequestStats
+    from specmux_aggregator.service_protocol import Response
     from specmux_aggregator.settings import Listen
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class Begun:
 class WireRequest:
     """One parsed message; has what aiohttp's connection asks of a request, and no more."""
 
-    __slots__ = ("_task", "connection", "has_body", "message", "writer")
+    __slots__ = ("_task", "connection", "has_body", "message", "payload", "writer")
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class WireRequest:
         task: asyncio.Task[None],
     ) -> None:
         self.message = message
+        self.payload = payload
         self.has_body = payload is not EMPTY_PAYLOAD
         self.connection = protocol
         self.writer = writer
@@ -220,7 +222,7 @@ class Connections(web.Server):
 
     def __init__(
         self,
-        handler: Callable[[WireRequest], Awaitable[WireResponse]],
+        handler: Callable[[WireRequest], Awaitable[Response]],
         listen: Listen,
         *,
         stats: RequestStats,

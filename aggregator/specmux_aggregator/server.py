@@ -29,8 +29,10 @@ from specmux_aggregator.responses import WireResponse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aiohttp.http import RawRequestMessage
+
     from specmux_aggregator.model import Prepared
-    from specmux_aggregator.service_protocol import Service
+    from specmux_aggregator.service_protocol import Guard, Relay, Response, Service
     from specmux_aggregator.settings import Listen
 
 log = logging.getLogger(__name__)
@@ -52,16 +54,20 @@ class HTTPServer:
         stats: RequestStats | None = None,
         slow_request: float = 1.0,
         use_memo: bool = True,
+        guard: Guard | None = None,
+        relay: Relay | None = None,
     ) -> None:
-        """``slow_request``: seconds after which a request is logged. ``use_memo``: False when an answer
-        depends on
-        more than the Request, as with authorisation.
+        """``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests of the
+        tiers below. Without ``guard`` everybody may ask; without ``relay`` no request goes to a backend.
         """
         self._service = service
         self._listen = listen
         self.stats = RequestStats() if stats is None else stats
         self._slow_request = slow_request
-        self._answers = Answers(service, self.stats, use_memo=use_memo)
+        self._guard = guard
+        self._relay = relay
+        # With a guard, the same bytes may be answered today and refused tomorrow.
+        self._answers = Answers(service, self.stats, use_memo=use_memo and guard is None)
         self._is_stopping = False
         self._certificates: Certificates | None = None
         self._connections: Connections | None = None
@@ -105,7 +111,7 @@ class HTTPServer:
         if reason is not None:
             log.warning("the accelerator is off: %s", reason)
             return Connection
-        return partial(AcceleratedConnection, answers=self._answers)
+        return partial(AcceleratedConnection, answers=self._answers, is_ours=self._is_ours)
 
     async def stop(self) -> None:
         """Stop accepting, finish what runs within ``listen.shutdown_timeout``, then cut what is left."""
@@ -119,7 +125,13 @@ class HTTPServer:
         if self._connections is not None:
             await self._connections.drain(self._listen.shutdown_timeout)
 
-    async def _handle(self, request: WireRequest) -> WireResponse:
+    def _is_ours(self, message: RawRequestMessage, connection: Connection) -> bool:
+        """Whether the accelerator may answer: leave is at hand, and no backend is to."""
+        if self._relay is not None and self._relay.claims(message):
+            return False
+        return self._guard is None or self._guard.permits(message, connection)
+
+    async def _handle(self, request: WireRequest) -> Response:
         connection = request.connection
         begun = connection.take_begun()
         if begun is not None:
@@ -133,7 +145,11 @@ class HTTPServer:
         started = time.monotonic()
         self.stats.in_flight += 1
         try:
-            prepared = await self._answer(request, started)
+            prepared = await self._refusal(request)
+            if prepared is None and self._relay is not None and self._relay.claims(request.message):
+                return await self._relay.relay(request)
+            if prepared is None:
+                prepared = await self._answer(request, started)
         except asyncio.CancelledError:
             self.stats.disconnects += 1
             raise
@@ -142,13 +158,19 @@ class HTTPServer:
         closing = self._is_stopping or is_last(request, prepared)
         return WireResponse(prepared, connection=connection, started=started, is_last=closing)
 
-    async def _answer(self, request: WireRequest, now: float) -> Prepared:
-        message = request.message
+    async def _refusal(self, request: WireRequest) -> Prepared | None:
+        message, connection = request.message, request.connection
         refusal = refused(message)
         if refusal is not None:
             self.stats.malformed += 1
-            log.info("malformed request from %s: %d", request.connection.peername, refusal.status)
+            log.info("malformed request from %s: %d", connection.peername, refusal.status)
             return refusal
+        if self._guard is None or self._guard.permits(message, connection):
+            return None
+        return await self._guard.refusal(message, connection)
+
+    async def _answer(self, request: WireRequest, now: float) -> Prepared:
+        message = request.message
         slot = self._answers.find(message, now)
         if slot is not None:
             return slot.prepared

@@ -1,0 +1,1 @@
+"""Who may ask: callers proven by token or certificate, and what each may have."""

@@ -1,0 +1,1 @@
+"""A cluster as the source of backends and of CustomResourceDefinitions."""

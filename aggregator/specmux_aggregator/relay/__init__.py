@@ -1,0 +1,1 @@
+"""Requests that a backend answers, streamed through."""
