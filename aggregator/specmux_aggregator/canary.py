@@ -67,7 +67,9 @@ async def _sing() -> str | None:
         _handle,
         Listen(),
         stats=stats,
-        make_connection=partial(AcceleratedConnection, answers=Answers(service, stats)),
+        make_connection=partial(
+            AcceleratedConnection, answers=Answers(service, stats), is_ours=lambda message, connection: True
+        ),
     )
     connection: Any = connections()
     transport = _Transport(connection)
