@@ -165,6 +165,8 @@ _BACKEND: Final[Mapping[str, tuple[type, Callable[[str], object]]]] = {
     "url": (str, backend_url),
     "directory": (Path, _path),
     "priority": (int, lambda text: scalar(text, int)),
+    "group_priority": (int, lambda text: scalar(text, int)),
+    "version_priority": (int, lambda text: scalar(text, int)),
 }
 _GROUPS: Final[Mapping[str, Mapping[str, tuple[type, Callable[[str], object]]]]] = {
     "tls": {

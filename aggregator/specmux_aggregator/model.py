@@ -86,6 +86,10 @@ class Backend:
     """The highest wins a contested group-version; then the name that sorts first."""
     group_versions: frozenset[GroupVersion] | None = None
     """What it may publish; None: whatever it offers."""
+    group_priority: int | None = None
+    """``groupPriorityMinimum``, as its APIService says: where its groups stand in discovery."""
+    version_priority: int | None = None
+    """As its APIService says: where its versions stand within their group."""
     tls: BackendTLS = field(default_factory=BackendTLS)
     credentials: Credentials = field(default_factory=Credentials)
 
