@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path)
 
     Relative paths start at ``folder``.
     """
-    members = reader.members(node, key, [item.name for item in fields(Backend)])
+    members = reader.members(node, key, [*_BACKEND, "group_versions", *_GROUPS])
     if not isinstance(node, yaml.MappingNode):
         return None
     values = _scalars(reader, members, key, _BACKEND, folder)

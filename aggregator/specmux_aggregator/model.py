@@ -74,8 +74,23 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a watched cluster says of a backend, beside how it is reached."""
+
+    is_fallback: bool = False
+    """It publishes what no other backend has, and this is no conflict: the apiserver itself, which offers
+    everybody's documents."""
+    excluded: frozenset[GroupVersion] = frozenset()
+    """What it must not publish."""
+    priorities: Mapping[GroupVersion, tuple[int, int]] = field(
+        default_factory=lambda: MappingProxyType({}), hash=False
+    )
+    """``groupPriorityMinimum`` and ``versionPriority`` of single group-versions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """One apiserver, or one directory of documents, as configured."""
+    """One apiserver, or one directory of documents, as configured or as found in a cluster."""
 
     name: BackendName
     kind: Kind = Kind.AUTO
@@ -92,9 +107,22 @@ class Backend:
     """As its APIService says: where its versions stand within their group."""
     tls: BackendTLS = field(default_factory=BackendTLS)
     credentials: Credentials = field(default_factory=Credentials)
+    found: Found | None = None
+    """None for a backend of the configuration."""
+
+    @property
+    def is_fallback(self) -> bool:
+        return self.found is not None and self.found.is_fallback
 
     def owns(self, group_version: GroupVersion) -> bool:
+        if self.found is not None and group_version in self.found.excluded:
+            return False
         return self.group_versions is None or group_version in self.group_versions
+
+    def priorities_of(self, group_version: GroupVersion) -> tuple[int | None, int | None]:
+        """``group_priority`` and ``version_priority`` as they are for this group-version."""
+        own = (self.group_priority, self.version_priority)
+        return own if self.found is None else self.found.priorities.get(group_version, own)
 
 
 class Cause(StrEnum):

@@ -1,7 +1,8 @@
 """Observations of all backends merged into the Snapshot that clients see. Pure.
 
-Who owns a contested group-version follows from priority, then name: never from the order in which backends
-answered.
+Who owns a contested group-version follows from the configuration: never from the order in which backends
+answered. Backends of the configuration go before those found in a cluster, and the apiserver itself stands in
+where no other backend has the document.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def merge(observations: Mapping[BackendName, Observation], *, generation: int) -
         for group_version, offer in observation.offers.items():
             if not backend.owns(group_version):
                 continue
+            if group_version in entries and backend.is_fallback:
+                continue
             if group_version in entries:
                 losers.setdefault(group_version, []).append(backend.name)
             else:
@@ -57,9 +60,10 @@ def merge(observations: Mapping[BackendName, Observation], *, generation: int) -
     )
 
 
-def precedence(observation: Observation) -> tuple[int, str]:
+def precedence(observation: Observation) -> tuple[bool, bool, int, str]:
     """Sorts the backend that wins a contested group-version first."""
-    return (-observation.backend.priority, observation.backend.name)
+    backend = observation.backend
+    return (backend.is_fallback, backend.found is not None, -backend.priority, backend.name)
 
 
 def discovery_json(entries: Iterable[Entry]) -> bytes:

@@ -342,7 +342,12 @@ def test_default_of_every_setting_can_be_written(field: SettingField) -> None:
 
 
 def test_backend_keys_are_the_fields_of_the_backend() -> None:
-    assert set(_BACKEND) == {item.name for item in fields(Backend)} - {"tls", "credentials", "group_versions"}
+    assert set(_BACKEND) == {item.name for item in fields(Backend)} - {
+        "tls",
+        "credentials",
+        "group_versions",
+        "found",
+    }
     assert list(_GROUPS["tls"]) == [item.name for item in fields(BackendTLS)]
     assert list(_GROUPS["credentials"]) == [item.name for item in fields(Credentials)]
 

@@ -9,6 +9,7 @@ from specmux_aggregator.model import (
     BackendName,
     Cause,
     Failure,
+    Found,
     Hash,
     Observation,
     Offer,
@@ -21,9 +22,15 @@ APPS, BATCH = GroupVersion("apis/apps/v1"), GroupVersion("apis/batch/v1")
 
 
 def observation(
-    name: str, *keys: GroupVersion, priority: int = 0, owned: frozenset[GroupVersion] | None = None
+    name: str,
+    *keys: GroupVersion,
+    priority: int = 0,
+    owned: frozenset[GroupVersion] | None = None,
+    found: Found | None = None,
 ) -> Observation:
-    backend = Backend(name=BackendName(name), url="http://x", priority=priority, group_versions=owned)
+    backend = Backend(
+        name=BackendName(name), url="http://x", priority=priority, group_versions=owned, found=found
+    )
     offers = {key: Offer(hash=Hash(f"{name}1"), provenance=Provenance.NATIVE) for key in keys}
     return Observation(backend=backend, offers=offers, attempted=True)
 
@@ -52,6 +59,27 @@ def test_owner_follows_from_priority_then_name_whatever_the_order() -> None:
 def test_backend_publishes_only_what_it_owns() -> None:
     snapshot = merged(observation("a", APPS, BATCH, owned=frozenset({BATCH})))
     assert list(snapshot.entries) == [BATCH]
+
+
+def test_backends_of_the_configuration_win_over_found_ones_whatever_their_priority() -> None:
+    rivals = [observation("a", APPS, priority=99, found=Found()), observation("z", APPS)]
+    for order in permutations(rivals):
+        snapshot = merged(*order)
+        assert snapshot.entries[APPS].owner == "z"
+        assert [conflict.losers for conflict in snapshot.conflicts] == [("a",)]
+
+
+def test_fallback_publishes_what_no_other_has_and_is_no_conflict() -> None:
+    fallback = observation("a", APPS, BATCH, priority=99, found=Found(is_fallback=True))
+    for order in permutations([fallback, observation("b", BATCH, found=Found())]):
+        snapshot = merged(*order)
+        assert {key: entry.owner for key, entry in snapshot.entries.items()} == {APPS: "a", BATCH: "b"}
+        assert snapshot.conflicts == ()
+
+
+def test_found_backend_does_not_publish_what_is_excluded() -> None:
+    found = observation("a", APPS, BATCH, found=Found(excluded=frozenset({APPS})))
+    assert list(merged(found).entries) == [BATCH]
 
 
 def test_failed_backend_keeps_its_last_good_offers() -> None:
