@@ -19,6 +19,7 @@ from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
 from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
 from specmux_aggregator.origins.directory import DirectoryOrigin
+from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.pages import Pages
@@ -135,12 +136,14 @@ class App:
         limits = self.settings.limits
         if backend.kind is Kind.DIRECTORY:
             return DirectoryOrigin(
-                backend, self._builder, limits=self._limits, max_files=limits.max_group_versions
+                backend,
+                self._folder(backend),
+                self._builder,
+                limits=self._limits,
+                max_group_versions=limits.max_group_versions,
             )
         if backend.kind is Kind.CRDS:
-            return CRDsOrigin(
-                backend, self._builder, limits=self._limits, max_files=limits.max_group_versions
-            )
+            return CRDsOrigin(backend, self._folder(backend), self._builder, limits=self._limits)
         return HTTPOrigin(
             backend,
             BackendClient(backend, polling=polling, limits=limits),
@@ -148,6 +151,14 @@ class App:
             limits=self._limits,
             max_group_versions=limits.max_group_versions,
             v3_probe_interval=polling.v3_probe_interval,
+        )
+
+    def _folder(self, backend: Backend) -> Folder:
+        if backend.directory is None:
+            raise ValueError(f"backend {backend.name} has no directory")
+        limits = self.settings.limits
+        return Folder(
+            backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes
         )
 
     def _observed(self, observation: Observation, sighting: Sighting, seconds: float) -> None:

@@ -16,6 +16,7 @@ from running_service import directory
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.model import Cause, Failure, Observation
 from specmux_aggregator.origins.directory import READ_ATTEMPTS, DirectoryOrigin
+from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged, after
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
@@ -53,7 +54,9 @@ def run(folder: Path, scenario: Callable[[Watch], Awaitable[None]], *, max_files
     async def main() -> None:
         worker = FailingWorker(timeout=30.0)
         configured = directory("files", folder)
-        origin = DirectoryOrigin(configured, worker, limits=DocumentLimits(), max_files=max_files)
+        limits = DocumentLimits()
+        held = Folder(folder, max_files=max_files, max_bytes=limits.max_bytes)
+        origin = DirectoryOrigin(configured, held, worker, limits=limits, max_group_versions=max_files)
         try:
             await scenario(Watch(origin, worker, Observation(backend=configured)))
         finally:

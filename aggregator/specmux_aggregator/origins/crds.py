@@ -1,22 +1,23 @@
-"""A directory of CustomResourceDefinition manifests as origin: published as an apiserver would publish them.
+"""CustomResourceDefinition manifests as origin: published as an apiserver would publish them.
 
-Every file is looked at, whatever it is called and however the tree is cut; those that hold something else are
-passed over. A manifest that cannot be used is a note, and the rest of its group-version stays.
+They are the files of a directory, or the objects of a cluster. Every file is looked at, whatever it is called
+and however the tree is cut; those that hold something else are passed over. A manifest that cannot be used is
+a note, and the rest of its group-version stays.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Set
+from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
+from typing import Protocol
 
 from specmux_aggregator.build import build_manifests
 from specmux_aggregator.crd_build import CRDsBuilt, ManifestFile
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
 from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation
-from specmux_aggregator.origins.files import Fingerprint, read_bounded, scan
 from specmux_aggregator.sightings import Sighting, Unchanged, seen_of
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
@@ -24,27 +25,38 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 
+class Manifests(Protocol):
+    """Where manifests are held, each under a name."""
+
+    async def scan(self) -> Mapping[str, Hashable] | Failure:
+        """All there are now, in the order in which they count. A value differs when the manifest does."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """One that ``scan`` named. Raises OSError where it cannot be had; blocks."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
-    fingerprint: Fingerprint
+    fingerprint: Hashable
     digest: bytes
 
 
 class CRDsOrigin:
-    """One directory tree of manifests."""
+    """All manifests of one backend."""
 
-    def __init__(self, backend: Backend, worker: Worker, *, limits: DocumentLimits, max_files: int) -> None:
-        if backend.directory is None:
-            raise ValueError(f"backend {backend.name} has no directory")
+    def __init__(
+        self, backend: Backend, manifests: Manifests, worker: Worker, *, limits: DocumentLimits
+    ) -> None:
         self._backend = backend
-        self._directory = backend.directory
+        self._manifests = manifests
         self._worker = worker
         self._limits = limits
-        self._max_files = max_files
         self._files: dict[str, _File] = {}
 
     async def observe(self, last: Observation) -> Sighting:
-        found = await asyncio.to_thread(scan, self._directory, self._max_files)
+        found = await self._manifests.scan()
         if isinstance(found, Failure):
             return found
         known = {name: file.fingerprint for name, file in self._files.items()}
@@ -69,7 +81,7 @@ class CRDsOrigin:
         self._files.clear()
 
     async def _built(
-        self, found: dict[str, Fingerprint], held: dict[GroupVersion, Hash]
+        self, found: Mapping[str, Hashable], held: dict[GroupVersion, Hash]
     ) -> tuple[CRDsBuilt, dict[str, _File], list[str]]:
         """What the worker makes of the files; it is sent those that changed, and those it has forgotten."""
         wanted: Set[str] = {name for name, now in found.items() if self._fingerprint(name) != now}
@@ -89,20 +101,20 @@ class CRDsOrigin:
                 raise WorkerFailed("the worker forgets what it is sent")
             wanted |= built.names
 
-    def _fingerprint(self, name: str) -> Fingerprint | None:
+    def _fingerprint(self, name: str) -> Hashable:
         file = self._files.get(name)
         return file.fingerprint if file else None
 
     def _read(
-        self, found: dict[str, Fingerprint], wanted: Set[str]
+        self, found: Mapping[str, Hashable], wanted: Set[str]
     ) -> tuple[tuple[ManifestFile, ...], dict[str, _File], list[str]]:
         """Every file for the worker, with its bytes where they are wanted. Unreadable ones are left out."""
         manifests, files, notes = [], {}, []
-        for name, fingerprint in sorted(found.items()):
+        for name, fingerprint in found.items():
             data: bytes | None = None
             if name in wanted:
                 try:
-                    data = read_bounded(self._directory / name, self._limits.max_bytes)
+                    data = self._manifests.read(name)
                 except OSError as error:
                     notes.append(f"{cut(name)}: unreadable: {error.strerror or type(error).__name__}")
                     continue

@@ -17,7 +17,7 @@ from specmux_aggregator.built import Built, FileBuilt
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
 from specmux_aggregator.model import Backend, Cause, Dialect, Failure, Hash, Observation, Provenance
-from specmux_aggregator.origins.files import Fingerprint, read_bounded, scan
+from specmux_aggregator.origins.files import Fingerprint, Folder
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
@@ -41,20 +41,26 @@ class _File:
 
 
 class DirectoryOrigin:
-    """One directory tree of document files."""
+    """The document files of one directory tree."""
 
-    def __init__(self, backend: Backend, worker: Worker, *, limits: DocumentLimits, max_files: int) -> None:
-        if backend.directory is None:
-            raise ValueError(f"backend {backend.name} has no directory")
+    def __init__(
+        self,
+        backend: Backend,
+        folder: Folder,
+        worker: Worker,
+        *,
+        limits: DocumentLimits,
+        max_group_versions: int,
+    ) -> None:
         self._backend = backend
-        self._directory = backend.directory
+        self._folder = folder
         self._worker = worker
         self._limits = limits
-        self._max_files = max_files
+        self._max_group_versions = max_group_versions
         self._files: dict[str, _File] = {}
 
     async def observe(self, last: Observation) -> Sighting:
-        found = await asyncio.to_thread(scan, self._directory, self._max_files)
+        found = await self._folder.scan()
         if isinstance(found, Failure):
             return found
         changed = [name for name, fingerprint in found.items() if self._is_due(name, fingerprint)]
@@ -114,7 +120,7 @@ class DirectoryOrigin:
         kept = last.built if last else ()
         failures = 1 + (last.failures if last and last.fingerprint == fingerprint else 0)
         try:
-            data = await asyncio.to_thread(read_bounded, self._directory / name, self._limits.max_bytes)
+            data = await asyncio.to_thread(self._folder.read, name)
             built = await self._worker.build(
                 build_file,
                 name,
@@ -122,7 +128,7 @@ class DirectoryOrigin:
                 owned=self._backend.group_versions,
                 held=held,
                 limits=self._limits,
-                max_group_versions=self._max_files,
+                max_group_versions=self._max_group_versions,
             )
         except OSError as error:
             return _File(fingerprint, kept, f"unreadable: {error.strerror or type(error).__name__}", failures)

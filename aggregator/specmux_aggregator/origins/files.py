@@ -3,6 +3,7 @@ bound."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,26 @@ Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
 
 
-def scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:
-    """Every document file by its path below the directory, or why it cannot be told. Blocks."""
+class Folder:
+    """One directory tree, looked into within bounds."""
+
+    def __init__(self, path: Path, *, max_files: int, max_bytes: int) -> None:
+        self._path = path
+        self._max_files = max_files
+        self._max_bytes = max_bytes
+
+    async def scan(self) -> dict[str, Fingerprint] | Failure:
+        """Every document file by its path below the directory, in the order of the paths; or why it cannot be
+        told."""
+        return await asyncio.to_thread(_scan, self._path, self._max_files)
+
+    def read(self, name: str) -> bytes:
+        """The file's bytes, and one more than the bound of a file that is larger. Raises OSError; blocks."""
+        with (self._path / name).open("rb") as file:
+            return file.read(self._max_bytes + 1)
+
+
+def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:
     found: dict[str, Fingerprint] = {}
     try:
         for path in _walk(directory):
@@ -31,7 +50,7 @@ def scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:
             found[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
     except OSError as error:
         return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
-    return found
+    return dict(sorted(found.items()))
 
 
 def _walk(directory: Path) -> Iterator[Path]:
@@ -45,9 +64,3 @@ def _walk(directory: Path) -> Iterator[Path]:
                     yield from _walk(Path(entry.path))
             elif entry.is_file():
                 yield Path(entry.path)
-
-
-def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """The file's bytes, and one more than ``max_bytes`` of a file that is larger. Raises OSError; blocks."""
-    with path.open("rb") as file:
-        return file.read(max_bytes + 1)
