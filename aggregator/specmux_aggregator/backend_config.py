@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from specmux_aggregator.backend_url import backend_url
+from specmux_aggregator.backend_url import backend_url, proxy_url
 from specmux_aggregator.document_url import key_fault
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Kind
 from specmux_aggregator.setting_fields import BadValue, scalar
@@ -90,6 +90,8 @@ def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[
         yield "has tls settings, but its url begins with http://"
     if "directory" in members and (tls or "credentials" in members):
         yield "is a directory, which takes neither tls nor credentials"
+    if "directory" in members and "proxy_url" in members:
+        yield "is a directory, which takes no proxy_url"
     if "key_file" in tls and "cert_file" not in tls:
         yield "has tls.key_file without tls.cert_file"
     if tls.get("insecure_skip_verify") and "ca_file" in tls:
@@ -144,6 +146,12 @@ def _kind(text: str) -> Kind:
     raise BadValue(f'"{cut(text)}" is none of {", ".join(Kind)}')
 
 
+def _proxy_url(text: str) -> str:
+    if "@" in text:
+        raise BadValue("holds a user name or password; a proxy that wants them is for a kubeconfig")
+    return proxy_url(text)
+
+
 def _token_path(text: str) -> object:
     if _JWT.match(text):
         raise BadValue("holds a token where the path of a file with one is wanted")
@@ -164,6 +172,7 @@ _BACKEND: Final[Mapping[str, tuple[type, Callable[[str], object]]]] = {
     "url": (str, backend_url),
     "directory": (Path, _path),
     "priority": (int, lambda text: scalar(text, int)),
+    "proxy_url": (str, _proxy_url),
     "group_priority": (int, lambda text: scalar(text, int)),
     "version_priority": (int, lambda text: scalar(text, int)),
 }
@@ -177,4 +186,5 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[type, Callable[[str], object]]]]]
     },
     "credentials": {"token_file": (Path, _token_path), "remote_user": (str, _text)},
 }
-"""By group, the keys of BackendTLS and Credentials (a test compares them)."""
+"""By group, the keys of BackendTLS and Credentials that a file may hold: all but inline data and what only a
+kubeconfig says (a test compares them)."""

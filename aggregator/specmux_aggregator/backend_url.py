@@ -1,10 +1,10 @@
-"""The URL of a backend as an operator writes it, checked. Pure."""
+"""The URLs of a backend and of a proxy as an operator writes them, checked. Pure."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from specmux_aggregator.document_url import key_fault
 from specmux_aggregator.setting_fields import BadValue
@@ -17,6 +17,25 @@ def backend_url(text: str) -> str:
 
     Raises BadValue, which never repeats the URL: operators write passwords into it.
     """
+    parts = _split(text)
+    if "@" in parts.netloc:
+        raise BadValue("holds a user name or password; credentials are given by file")
+    if "?" in text or "#" in text:
+        raise BadValue("holds a query or a fragment; only origin and base path are wanted")
+    return f"{parts.scheme}://{parts.netloc}{_base_path(parts.path)}"
+
+
+def proxy_url(text: str) -> str:
+    """The URL of a proxy, with the user name and password that it may hold. Raises BadValue."""
+    if text.lower().startswith("socks"):
+        raise BadValue("is a SOCKS proxy; only http:// and https:// proxies are supported")
+    parts = _split(text)
+    if parts.path not in ("", "/") or "?" in text or "#" in text:
+        raise BadValue("holds more than scheme, host and port")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _split(text: str) -> SplitResult:
     if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
         raise BadValue("not a URL: it holds a space, a backslash or a character that is not ASCII")
     try:
@@ -26,13 +45,9 @@ def backend_url(text: str) -> str:
         raise BadValue("not a URL: its host or port is malformed") from None
     if parts.scheme not in ("http", "https"):
         raise BadValue("wants a URL that begins with http:// or https://")
-    if "@" in parts.netloc:
-        raise BadValue("holds a user name or password; credentials are given by file")
-    if "?" in text or "#" in text:
-        raise BadValue("holds a query or a fragment; only origin and base path are wanted")
     if parts.hostname is None or not _HOST.fullmatch(parts.hostname) or port == 0:
         raise BadValue("not a URL: its host or port is malformed")
-    return f"{parts.scheme}://{parts.netloc}{_base_path(parts.path)}"
+    return parts
 
 
 def _base_path(path: str) -> str:
