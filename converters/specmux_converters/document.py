@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -16,9 +17,13 @@ from specmux_converters.json_text import (
     duplicate_pointer,
     is_deeper,
     pointer_at,
+    with_characters,
 )
 
 Document: TypeAlias = dict[str, Any]
+
+WRITABLE_DEPTH: Final = 254
+"""Containers in each other, beyond which orjson writes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class Limits:
 
     max_bytes: int = 64 * 1024 * 1024
     max_depth: int = 200
-    """At most 254, beyond which orjson writes nothing."""
+    """At most WRITABLE_DEPTH."""
     max_expanded_bytes: int = 256 * 1024 * 1024
     """JSON of all documents made from one: references written out and shared components multiply it."""
 
@@ -55,15 +60,36 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
 
 def _check(data: bytes, document: Document, limits: Limits) -> None:
     """Depth and equal keys, read off the document written again: a walk in Python would cost more than the
-    parser did."""
-    try:
-        indented = orjson.dumps(document, option=orjson.OPT_INDENT_2)
-    except orjson.JSONEncodeError as error:  # beyond the 254 levels that orjson writes
-        raise _too_deep(document, limits) from error
-    if is_deeper(indented, limits.max_depth):
-        raise _too_deep(document, limits)
-    if count_strings(data) != count_strings(indented):
+    parser did.
+
+    A text that was read and comes out the same has lost nothing; strings are counted in any other.
+    """
+    written, margin = _written(document, limits, indented=data.startswith(b"{\n"))
+    text = with_characters(data.rstrip())
+    if len(text) + 2 * margin == len(written) and written.startswith(text, margin):
+        return
+    if count_strings(data) != count_strings(written):
         raise InvalidDocument("the key is there twice", pointer=duplicate_pointer(data.decode()))
+
+
+def _written(document: Document, limits: Limits, *, indented: bool) -> tuple[bytes, int]:
+    """The document as JSON and how many brackets stand around it, when it is not too deep."""
+    margin = max(WRITABLE_DEPTH - limits.max_depth, 0)
+    if not indented:
+        # What orjson still writes inside that many arrays is not too deep. Not so the other way round: it
+        # counts an empty container like a full one.
+        nest: Any = document
+        for _ in range(margin):
+            nest = [nest]
+        with suppress(orjson.JSONEncodeError):
+            return orjson.dumps(nest), margin
+    try:
+        written = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError as error:
+        raise _too_deep(document, limits) from error
+    if is_deeper(written, limits.max_depth):
+        raise _too_deep(document, limits)
+    return written, 0
 
 
 def _too_deep(document: Document, limits: Limits) -> LimitExceeded:

@@ -15,6 +15,11 @@ from specmux_converters.losses import pointer_to
 POINTER_MAX_BYTES: Final = 4 * 1024 * 1024
 """How far into a text an error is given a pointer: finding it costs about a second for this much."""
 
+MAX_WRITTEN_OUT: Final = 4096
+"""Escapes that are worth writing out: counting strings costs less than more of them."""
+
+_UNICODE_ESCAPE: Final = re.compile(rb"\\u([0-9a-fA-F]{4})")
+_SHORT_ESCAPES: Final = frozenset('"\\/bfnrtu')
 _ESCAPE: Final = re.compile(rb'\\["\\]')
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
 
@@ -28,6 +33,24 @@ def count_strings(data: bytes) -> int:
     """How many strings a JSON text holds, keys included: a parsed text that lost none has no equal keys."""
     escapes = _ESCAPE.findall(data)
     return (data.count(b'"') - escapes.count(b'\\"')) // 2
+
+
+def with_characters(data: bytes) -> bytes:
+    r"""A JSON text with characters for its ``\uXXXX`` escapes, to be compared with another, not to be read.
+
+    Go escapes ``<``, ``>`` and ``&``, Python all that is not ASCII. The pattern sees an escape in ``\\u003c``
+    too, a backslash and five letters. What stands there afterwards, ``\<``, is in no JSON text: so a result
+    that equals one has the same strings as ``data``.
+    """
+    return _UNICODE_ESCAPE.sub(_character, data, count=MAX_WRITTEN_OUT)
+
+
+def _character(escape: re.Match[bytes]) -> bytes:
+    """Itself for a control character, half of a surrogate pair, and what may stand behind a backslash."""
+    character = chr(int(escape[1], 16))
+    if character < " " or "\ud800" <= character <= "\udfff" or character in _SHORT_ESCAPES:
+        return escape[0]
+    return character.encode()
 
 
 def deep_pointer(document: Any, depth: int) -> str:

@@ -5,13 +5,16 @@ import json
 import pickle
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import specmux_converters.document
 from specmux_converters import Limits, parse
 from specmux_converters.document import canonical, content_hash
 from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.json_text import with_characters
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,62 @@ def test_refused_with_a_pointer(data: bytes, pointer: str, words: str) -> None:
 
 def nested(depth: int) -> bytes:
     return b'{"a":' * (depth - 1) + b'{"a":1}' + b"}" * (depth - 1)
+
+
+ORDINARY_TEXTS = [
+    (b'{"a":["\\u003c\\u0026\\u003E"]}\n', b'{"a":["<&>"]}'),
+    (b'{\n  "\\u00e9": {\n    "a": [\n      1.5,\n      {}\n    ]\n  }\n}', None),
+    (b'{"a":"\\u0000\\u001f\\b"}', b'{"a":"\\u0000\\u001f\\b"}'),
+]
+
+
+@pytest.mark.parametrize(("data", "characters"), ORDINARY_TEXTS)
+def test_text_that_comes_out_the_same_is_not_counted(
+    data: bytes, characters: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(specmux_converters.document, "count_strings", pytest.fail)
+    assert parse(data) == json.loads(data)
+    if characters is not None:
+        assert with_characters(data.rstrip()) == characters
+
+
+@pytest.mark.parametrize(
+    ("text", "characters"),
+    [
+        (rb'{"\\u003c":1}', rb'{"\<":1}'),
+        (rb'{"\\\u003c":1}', rb'{"\\<":1}'),
+        (rb'{"\\u0062":"\u0022\u005c\ud83d\ude00"}', rb'{"\\u0062":"\u0022\u005c\ud83d\ude00"}'),
+    ],
+)
+def test_only_what_stands_behind_no_backslash_becomes_a_character(text: bytes, characters: bytes) -> None:
+    assert with_characters(text) == characters
+    assert parse(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a":1,"\\u0061":2}',
+        b'{"<":1,"\\u003c":2}',
+        b'{\n  "a": 1,\n  "a": 1\n}',
+        rb'{"\\u003c":1,"\u005cu003c":1}',
+        rb'{"\\u0062":1,"\u005cu0062":1}',
+    ],
+)
+def test_equal_keys_behind_escapes(data: bytes) -> None:
+    with pytest.raises(InvalidDocument, match="twice"):
+        parse(data)
+
+
+@pytest.mark.parametrize("innermost", [b"{}", b"[]"])
+def test_an_empty_container_is_a_value_at_its_depth(innermost: bytes) -> None:
+    """orjson counts it as a level, the limit does not: the two layouts must agree."""
+    compact = nested(200).replace(b"1", innermost)
+    for data in (compact, orjson.dumps(orjson.loads(compact), option=orjson.OPT_INDENT_2)):
+        assert parse(data) == orjson.loads(compact)
+    for data in (nested(201), orjson.dumps(orjson.loads(nested(201)), option=orjson.OPT_INDENT_2)):
+        with pytest.raises(LimitExceeded):
+            parse(data)
 
 
 @pytest.mark.parametrize("depth", [201, 254, 255, 1000, 2000, 100_000])
@@ -88,16 +147,26 @@ PAIRS = st.recursive(
 )
 
 
-def written(node: Any, *, ascii_only: bool) -> str:
+def written(node: Any, *, ascii_only: bool, layout: str, margin: str = "") -> str:
+    """``layout`` is "compact" or "indented", as orjson writes it, or "odd"."""
+
+    def inner(item: Any) -> str:
+        return written(item, ascii_only=ascii_only, layout=layout, margin=margin + "  ")
+
     if isinstance(node, tuple):
-        members = (
-            f"{json.dumps(k, ensure_ascii=ascii_only)} :{written(v, ascii_only=ascii_only)}"
-            for k, v in node[1]
-        )
-        return "{" + ",".join(members) + "}"
+        colon = {"compact": ":", "indented": ": ", "odd": " :"}[layout]
+        members = [f"{json.dumps(k, ensure_ascii=ascii_only)}{colon}{inner(v)}" for k, v in node[1]]
+        return enclosed("{", members, "}", layout, margin)
     if isinstance(node, list):
-        return "[" + ", ".join(written(item, ascii_only=ascii_only) for item in node) + "]"
+        return enclosed("[", [inner(item) for item in node], "]", layout, margin)
     return json.dumps(node, ensure_ascii=ascii_only)
+
+
+def enclosed(start: str, items: list[str], end: str, layout: str, margin: str) -> str:
+    if layout != "indented" or not items:
+        return start + (", " if layout == "odd" else ",").join(items) + end
+    lines = ",".join(f"\n{margin}  {item}" for item in items)
+    return f"{start}{lines}\n{margin}{end}"
 
 
 def has_equal_keys(node: Any) -> bool:
@@ -107,9 +176,13 @@ def has_equal_keys(node: Any) -> bool:
     return isinstance(node, list) and any(map(has_equal_keys, node))
 
 
-@given(st.lists(st.tuples(TEXT, PAIRS), max_size=4).map(lambda pairs: ("object", pairs)), st.booleans())
-def test_equal_keys_are_found_wherever_they_are(node: Any, ascii_only: bool) -> None:
-    text = written(node, ascii_only=ascii_only)
+@given(
+    st.lists(st.tuples(TEXT, PAIRS), max_size=4).map(lambda pairs: ("object", pairs)),
+    st.booleans(),
+    st.sampled_from(["compact", "indented", "odd"]),
+)
+def test_equal_keys_are_found_wherever_they_are(node: Any, ascii_only: bool, layout: str) -> None:
+    text = written(node, ascii_only=ascii_only, layout=layout)
     if has_equal_keys(node):
         with pytest.raises(InvalidDocument) as refused:
             parse(text.encode())
