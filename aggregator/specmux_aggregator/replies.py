@@ -39,8 +39,6 @@ ROOT_MEDIA_TYPES: Final = (JSON, CBOR)
 FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", CBOR: "cbor"}
 
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
-IMMUTABLE: Final = ("Cache-Control", "public, max-age=31536000, immutable")
-REVALIDATE: Final = ("Cache-Control", "no-cache")
 NO_STORE: Final = ("Cache-Control", "no-store")
 ALLOW: Final = ("Allow", "GET, HEAD")
 
@@ -64,6 +62,7 @@ class Deliver:
     is_immutable: bool
     is_head: bool
     route: str
+    is_private: bool = False
     losses: int = 0
     """Constructs that conversion lost; told to clients, who may want to know."""
 
@@ -83,17 +82,19 @@ def decide(
     request: Request,
     *,
     offered: tuple[MediaType, ...] = MEDIA_TYPES,
+    is_private: bool = False,
     vouched_until: float | None = None,
 ) -> Decision | None:
     """What to answer; None for a path that is not ours.
 
     ``offered``: media types that the document has a form in (a document may have none in Protobuf).
+    ``is_private``: not everybody may have the answer, so no shared cache may keep it.
     ``vouched_until``: monotonic seconds until which the published hash may be taken as the backend's own;
     None: not at all, and a hash that differs ends in ``Revalidate``.
     """
     path = request.path
     if path == ROOT_PATH:
-        return _decide_root(snapshot, request)
+        return _decide_root(snapshot, request, is_private=is_private)
     if not path.startswith(DOCUMENT_PREFIX):
         return None
     if request.method not in ("GET", "HEAD"):
@@ -110,7 +111,14 @@ def decide(
         if vouched_until is None:
             return Revalidate(entry.owner)
         return _redirect(request, asked, entry.key, vouched_until)
-    decision = _represent(request, entry.key, offered, is_immutable=asked is not None, route=ROUTE_DOCUMENT)
+    decision = _represent(
+        request,
+        entry.key,
+        offered,
+        is_immutable=asked is not None,
+        is_private=is_private,
+        route=ROUTE_DOCUMENT,
+    )
     return replace(decision, losses=entry.offer.losses) if isinstance(decision, Deliver) else decision
 
 
@@ -121,7 +129,7 @@ def deliver(wanted: Deliver, body: bytes) -> Prepared:
         _representation_fields(wanted),
         body,
         is_head=wanted.is_head,
-        is_immutable=wanted.is_immutable,
+        is_immutable=_expires(wanted),
         route=wanted.route,
         format=FORMATS[wanted.media_type],
     )
@@ -163,24 +171,51 @@ def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
     return ETag(f'"{key.hash}{form}{coded}"')
 
 
-def _decide_root(snapshot: Snapshot, request: Request) -> Decision:
+def cache_control(*, is_immutable: bool, is_private: bool) -> tuple[str, str]:
+    """Who may keep an answer and for how long. With authentication on, only the client that got it: a shared
+    cache would give it to whoever comes next (RFC 9111 3.5 lets "public" override Authorization)."""
+    if is_immutable:
+        return "Cache-Control", f"{'private' if is_private else 'public'}, max-age=31536000, immutable"
+    return "Cache-Control", "private, no-cache" if is_private else "no-cache"
+
+
+def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> Decision:
     if request.method not in ("GET", "HEAD"):
         return _method_not_allowed(ROUTE_ROOT)
     # The reference ignores Accept here, and clients that accept only their own resource format get the root
     # from it all the same: JSON for whoever takes neither form.
     if media_type_for(request.accept, ROOT_MEDIA_TYPES) is None:
         request = replace(request, accept=None)
-    return _represent(request, snapshot.root, ROOT_MEDIA_TYPES, is_immutable=False, route=ROUTE_ROOT)
+    return _represent(
+        request,
+        snapshot.root,
+        ROOT_MEDIA_TYPES,
+        is_immutable=False,
+        is_private=is_private,
+        route=ROUTE_ROOT,
+    )
 
 
 def _represent(
-    request: Request, key: DocumentKey, offered: tuple[MediaType, ...], *, is_immutable: bool, route: str
+    request: Request,
+    key: DocumentKey,
+    offered: tuple[MediaType, ...],
+    *,
+    is_immutable: bool,
+    is_private: bool,
+    route: str,
 ) -> Decision:
     media_type = media_type_for(request.accept, offered)
     if media_type is None:
         return not_acceptable(offered, request, route=route)
     wanted = Deliver(
-        key, media_type, coding_for(request.accept_encoding), is_immutable, request.method == "HEAD", route
+        key,
+        media_type,
+        coding_for(request.accept_encoding),
+        is_immutable,
+        request.method == "HEAD",
+        route,
+        is_private,
     )
     etag = etag_of(key, media_type, wanted.coding)
     if request.if_match is not None and not _names(request.if_match, etag, weak=False):
@@ -188,14 +223,14 @@ def _represent(
     if request.if_none_match is not None and _names(request.if_none_match, etag, weak=True):
         # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
         fields = [field for field in _representation_fields(wanted) if not field[0].startswith("Content-")]
-        return prepare(304, fields, is_immutable=is_immutable, route=route, format=FORMATS[media_type])
+        return prepare(304, fields, is_immutable=_expires(wanted), route=route, format=FORMATS[media_type])
     return wanted
 
 
 def _representation_fields(wanted: Deliver) -> list[tuple[str, str]]:
     fields = [
         ("Content-Type", str(wanted.media_type)),
-        IMMUTABLE if wanted.is_immutable else REVALIDATE,
+        cache_control(is_immutable=wanted.is_immutable, is_private=wanted.is_private),
         ("ETag", etag_of(wanted.key, wanted.media_type, wanted.coding)),
         VARY,
     ]
@@ -204,6 +239,11 @@ def _representation_fields(wanted: Deliver) -> list[tuple[str, str]]:
     if wanted.losses:
         fields.append(("Specmux-Losses", str(wanted.losses)))
     return fields
+
+
+def _expires(wanted: Deliver) -> bool:
+    """Whether Expires may say what max-age says: a cache of HTTP/1.0 knows it, and not ``private``."""
+    return wanted.is_immutable and not wanted.is_private
 
 
 def _redirect(request: Request, asked: AskedHash, key: DocumentKey, vouched_until: float) -> Prepared:

@@ -61,12 +61,15 @@ class Service:
         *,
         refresher_of: Callable[[BackendName], Refresher | None],
         pages: Mapping[str, Page],
+        is_private: bool = False,
     ) -> None:
+        """``is_private``: no shared cache may keep an answer."""
         self._publisher = publisher
         self._representations = representations
         self._documents = documents
         self._refresher_of = refresher_of
         self._pages = pages
+        self._is_private = is_private
         self._evictions = 0
         self.moved = 0
         """Documents that their owner had replaced between its root and the download."""
@@ -137,12 +140,13 @@ class Service:
         if request.path.startswith(DOCUMENT_PREFIX):
             entry = snapshot.entries.get(GroupVersion(request.path[len(DOCUMENT_PREFIX) :]))
         if entry is None:
-            decision = decide(snapshot, request)
+            decision = decide(snapshot, request, is_private=self._is_private)
         else:
             decision = decide(
                 snapshot,
                 request,
                 offered=self._offered(entry.key),
+                is_private=self._is_private,
                 vouched_until=self._vouched_until(entry.owner, is_revalidated=is_revalidated),
             )
         if decision is None:

@@ -126,6 +126,21 @@ def test_other_etag_is_served_in_full(field: str) -> None:
     assert isinstance(answer(query="hash=CURRENT", if_none_match=field), Deliver)
 
 
+@pytest.mark.parametrize("etag", [None, '"CURRENT"'])
+def test_with_authentication_only_the_client_may_keep_an_answer(etag: str | None) -> None:
+    for path, query, expected in (
+        (PATH, "hash=CURRENT", "private, max-age=31536000, immutable"),
+        (PATH, "", "private, no-cache"),
+        ("/openapi/v3", "", "private, no-cache"),
+    ):
+        request = Request("GET", path, query, if_none_match=etag)
+        decision = decide(snapshot(), request, is_private=True, vouched_until=1.0)
+        prepared = deliver(decision, b"{}") if isinstance(decision, Deliver) else decision
+        assert isinstance(prepared, Prepared)
+        assert fields_of(prepared)["Cache-Control"] == expected
+        assert not prepared.is_immutable, "Expires would let a cache of HTTP/1.0 keep it"
+
+
 def test_every_form_has_an_etag_of_its_own() -> None:
     tags = {
         served(answer(accept=media_type, accept_encoding=coding))["ETag"]
