@@ -15,6 +15,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from specmux_aggregator.backends import Backends
 from specmux_aggregator.documents import Documents
 from specmux_aggregator.fetch import BackendClient
+from specmux_aggregator.limit_metrics import LimitCollector
+from specmux_aggregator.memory_watch import MemoryWatch
 from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
 from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
@@ -78,11 +80,13 @@ class App:
             pages=self._pages().by_path(),
         )
         self.server = HTTPServer(self.service, settings.listen, slow_request=settings.log.slow_request)
+        self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._register_collectors()
 
     async def start(self) -> tuple[str, int]:
         """Listen, then watch the backends; returns the address and port bound. Waits for no backend."""
         bound = await self.server.start()
+        self._memory.start()
         await self.backends.apply(self.settings.backends)
         return bound
 
@@ -104,6 +108,7 @@ class App:
     async def stop(self) -> None:
         """Stop accepting, finish what runs, then let go of everything."""
         await self.server.stop()
+        await self._memory.close()
         await self.backends.close()
         await self._documents.close()
         self._builder.close()
@@ -177,6 +182,13 @@ class App:
                 is_lossy = bool(sighting.offers[group_version].losses)
                 self.metrics.conversions.labels("true" if is_lossy else "false").inc()
 
+    def _shed(self) -> int:
+        """Let go of forms for want of memory, with what else keeps their bytes; how many they were."""
+        shed = self._representations.shed()
+        if shed:
+            self.server.forget_bodies()
+        return shed
+
     def _pages(self) -> Pages:
         return Pages(
             self.publisher,
@@ -198,6 +210,7 @@ class App:
             )
         )
         registry.register(RequestCollector(self.server.stats.snapshot, moved=lambda: self.service.moved))
+        registry.register(LimitCollector(self.settings, memory=lambda: self._memory.state))
         ProcessCollector(registry=registry)
 
 

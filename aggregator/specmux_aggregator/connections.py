@@ -17,6 +17,7 @@ from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLErro
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler
 
+from specmux_aggregator.client_addresses import ClientAddresses, address_of
 from specmux_aggregator.responses import WireResponse
 from specmux_aggregator.sending import BodyFiles, push
 from specmux_aggregator.wire import TimeLines, refusal
@@ -140,7 +141,7 @@ class Connection(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._partial_since = time.monotonic()
-        is_admitted = self.connections.admit(self)
+        is_admitted = self.connections.admit(self, transport.get_extra_info("peername"))
         super().connection_made(transport)
         self._wire = wire = cast(asyncio.Transport, transport)
         wire.set_write_buffer_limits(high=0)  # what sending.push relies on
@@ -236,7 +237,9 @@ class Connections(web.Server):
         self.files = BodyFiles()
         self.listen = listen
         self._make_connection = make_connection
-        self._open: set[Connection] = set()
+        self._open: dict[Connection, bytes] = {}
+        """Each with the address that it counts under."""
+        self._addresses = ClientAddresses(listen.max_connections_per_address)
         self._is_empty = asyncio.Event()
         self._is_empty.set()
 
@@ -254,18 +257,24 @@ class Connections(web.Server):
             auto_decompress=False,  # bodies are only ever dropped
         )
 
-    def admit(self, connection: Connection) -> bool:
-        """Count a new connection; False when the cap is reached."""
+    def admit(self, connection: Connection, peer: Any) -> bool:
+        """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it."""
         if len(self._open) >= self.listen.max_connections:
             self.stats.connections_refused += 1
             return False
-        self._open.add(connection)
+        address = address_of(peer)
+        if not self._addresses.take(address):
+            self.stats.connections_refused_by_address += 1
+            return False
+        self._open[connection] = address
         self.stats.connections = len(self._open)
         self._is_empty.clear()
         return True
 
     def release(self, connection: Connection) -> None:
-        self._open.discard(connection)
+        address = self._open.pop(connection, None)
+        if address is not None:
+            self._addresses.give_back(address)
         self.stats.connections = len(self._open)
         if not self._open:
             self._is_empty.set()
@@ -292,7 +301,7 @@ class Connections(web.Server):
             for connection in tuple(self._open):
                 connection.cut_off()
             await self.shutdown(LINGER)
-        self.files.close()
+        self.files.clear()
 
 
 def _receive_little(transport: Any) -> None:

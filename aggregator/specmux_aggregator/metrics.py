@@ -172,6 +172,9 @@ class StateCollector:
         )
         evictions.add_metric([], usage.evictions)
         yield evictions
+        sheddings = CounterMetricFamily("specmux_documents_shed", "Forms let go for want of memory.")
+        sheddings.add_metric([], usage.sheddings)
+        yield sheddings
 
 
 class RequestCollector:
@@ -208,11 +211,19 @@ class RequestCollector:
             "specmux_requests_in_flight", "Requests being answered.", value=counts.in_flight
         )
         yield GaugeMetricFamily("specmux_connections", "Open client connections.", value=counts.connections)
+        refused = CounterMetricFamily(
+            "specmux_connections_refused",
+            "Connections closed at once, by whose cap was reached: of all together, or of one address.",
+            labels=["cap"],
+        )
+        refused.add_metric(["total"], counts.connections_refused)
+        refused.add_metric(["address"], counts.connections_refused_by_address)
+        yield refused
         for name, text, value in (
             (
-                "specmux_connections_refused",
-                "Connections closed at once: the cap was reached.",
-                counts.connections_refused,
+                "specmux_requests_refused",
+                "Requests answered 429: as many as may wait were waiting.",
+                counts.requests_refused,
             ),
             ("specmux_malformed_requests", "Requests that were no HTTP we accept.", counts.malformed),
             (

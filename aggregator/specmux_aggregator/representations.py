@@ -26,6 +26,7 @@ class Usage:
     documents: int
     forms: int
     evictions: int
+    sheddings: int
 
 
 class Representations:
@@ -45,6 +46,7 @@ class Representations:
         self._bytes = 0
         self._pinned_bytes = 0
         self._evictions = 0
+        self._sheddings = 0
 
     def get(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> bytes | None:
         """The bytes, which count as used just now."""
@@ -74,7 +76,14 @@ class Representations:
         else:
             self._forms[at] = body
             self._bytes += len(body)
-        self._shrink(keep=at)
+        self._evictions += self._shrink(to=self._max_bytes, keep=at)
+
+    def shed(self) -> int:
+        """Let go of half of what is not pinned, for want of memory; returns the number of forms that
+        went."""
+        shed = self._shrink(to=self._pinned_bytes + self._bytes // 2)
+        self._sheddings += shed
+        return shed
 
     def refuse(self, key: DocumentKey, media_type: MediaType, reason: str) -> None:
         """Remember that this document has no form in that media type."""
@@ -101,6 +110,7 @@ class Representations:
             documents=len(self._of),
             forms=len(self._forms) + len(self._pinned),
             evictions=self._evictions,
+            sheddings=self._sheddings,
         )
 
     def _drop(self, key: DocumentKey) -> None:
@@ -111,20 +121,22 @@ class Representations:
             elif (body := self._pinned.pop(at, None)) is not None:
                 self._pinned_bytes -= len(body)
 
-    def _shrink(self, *, keep: tuple[DocumentKey, Form]) -> None:
-        """Evict until the bound holds: identity forms that a compressed one can bring back first, then
-        any."""
-        if self._bytes + self._pinned_bytes <= self._max_bytes:
-            return
-        evictions = self._evictions
+    def _shrink(self, *, to: int, keep: tuple[DocumentKey, Form] | None = None) -> int:
+        """Evict until at most ``to`` bytes are left: identity forms that a compressed one can bring back
+        first, then any; returns how many went."""
+        if self._bytes + self._pinned_bytes <= to:
+            return 0
+        before = len(self._forms)
         for only_rebuildable in (True, False):
             for at in list(self._forms):
-                if self._bytes + self._pinned_bytes <= self._max_bytes:
+                if self._bytes + self._pinned_bytes <= to:
                     break
                 if at != keep and (not only_rebuildable or self._has_compressed(at)):
                     self._evict(at)
-        if self._evictions > evictions:
+        evicted = before - len(self._forms)
+        if evicted:
             self._on_evict()
+        return evicted
 
     def _has_compressed(self, at: tuple[DocumentKey, Form]) -> bool:
         key, (media_type, coding) = at
@@ -137,7 +149,6 @@ class Representations:
     def _evict(self, at: tuple[DocumentKey, Form]) -> None:
         body = self._forms.pop(at)
         self._bytes -= len(body)
-        self._evictions += 1
         key, form = at
         forms = self._of[key]
         del forms[form]

@@ -73,6 +73,8 @@ class RequestCounts:
     in_flight: int
     connections: int
     connections_refused: int
+    connections_refused_by_address: int
+    requests_refused: int
     malformed: int
     disconnects: int
     header_timeouts: int
@@ -89,11 +91,13 @@ class RequestStats:
         "accelerated",
         "connections",
         "connections_refused",
+        "connections_refused_by_address",
         "disconnects",
         "header_timeouts",
         "in_flight",
         "malformed",
         "memo_hits",
+        "requests_refused",
         "write_stalls",
     )
 
@@ -103,7 +107,11 @@ class RequestStats:
         """Requests whose answer is being looked for."""
         self.connections = 0
         self.connections_refused = 0
-        """Closed at once: the cap was reached."""
+        """Closed at once: the cap on all together was reached."""
+        self.connections_refused_by_address = 0
+        """Closed at once: their address had as many as it may."""
+        self.requests_refused = 0
+        """Answered 429: as many as may wait were waiting."""
         self.malformed = 0
         self.disconnects = 0
         """Clients that left before their answer was complete."""
@@ -134,6 +142,8 @@ class RequestStats:
             in_flight=self.in_flight,
             connections=self.connections,
             connections_refused=self.connections_refused,
+            connections_refused_by_address=self.connections_refused_by_address,
+            requests_refused=self.requests_refused,
             malformed=self.malformed,
             disconnects=self.disconnects,
             header_timeouts=self.header_timeouts,

@@ -53,7 +53,8 @@ class BodyFiles:
             return None
         return self._keep(key, body)
 
-    def close(self) -> None:
+    def clear(self) -> None:
+        """Close every file; one that is asked for after that is made anew."""
         for _, file in self._files.values():
             os.close(file)
         self._files.clear()

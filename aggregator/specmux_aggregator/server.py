@@ -25,6 +25,7 @@ from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.request_stats import RequestStats
 from specmux_aggregator.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.responses import WireResponse
+from specmux_aggregator.wire import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,14 @@ BACKLOG: Final = 1024
 SWEEP_MAX: Final = 1.0  # seconds between looks at the connections, at most
 CERTIFICATE_INTERVAL: Final = 5.0  # seconds between looks at the certificate's files
 BODY_MAX: Final = 64 * 1024  # bytes of a request body after which the connection is not used again
+
+HEALTH: Final = frozenset({"/livez", "/readyz"})
+"""Never refused for too many others: who is restarted under load helps nobody."""
+
+_CROWDED: Final = (429, "TooManyRequests", "too many requests are waiting here, please try again later")
+_LATER: Final = [("Retry-After", "1")]
+CROWDED: Final = refusal(*_CROWDED, fields=_LATER)
+CROWDED_HEAD: Final = refusal(*_CROWDED, fields=_LATER, is_head=True)
 
 
 class HTTPServer:
@@ -125,6 +134,11 @@ class HTTPServer:
         if self._connections is not None:
             await self._connections.drain(self._listen.shutdown_timeout)
 
+    def forget_bodies(self) -> None:
+        """Let go of the copies of bodies that are kept for the kernel."""
+        if self._connections is not None:
+            self._connections.files.clear()
+
     def _is_ours(self, message: RawRequestMessage, connection: Connection) -> bool:
         """Whether the accelerator may answer: leave is at hand, and no backend is to."""
         if self._relay is not None and self._relay.claims(message):
@@ -147,7 +161,9 @@ class HTTPServer:
         try:
             prepared = await self._refusal(request)
             if prepared is None and self._relay is not None and self._relay.claims(request.message):
-                return await self._relay.relay(request)
+                prepared = self._crowded(request.message)
+                if prepared is None:
+                    return await self._relay.relay(request)
             if prepared is None:
                 prepared = await self._answer(request, started)
         except asyncio.CancelledError:
@@ -160,20 +176,32 @@ class HTTPServer:
 
     async def _refusal(self, request: WireRequest) -> Prepared | None:
         message, connection = request.message, request.connection
-        refusal = refused(message)
-        if refusal is not None:
+        prepared = refused(message)
+        if prepared is not None:
             self.stats.malformed += 1
-            log.info("malformed request from %s: %d", connection.peername, refusal.status)
-            return refusal
+            log.info("malformed request from %s: %d", connection.peername, prepared.status)
+            return prepared
         if self._guard is None or self._guard.permits(message, connection):
             return None
-        return await self._guard.refusal(message, connection)
+        return self._crowded(message) or await self._guard.refusal(message, connection)
+
+    def _crowded(self, message: RawRequestMessage) -> Prepared | None:
+        """The refusal of a request that would have to wait while as many as may wait do."""
+        cap = self._listen.max_in_flight
+        # Whatever needs no waiting has come and gone between two looks, so all others in flight wait.
+        if not cap or self.stats.in_flight <= cap or message.path.partition("?")[0] in HEALTH:
+            return None
+        self.stats.requests_refused += 1
+        return CROWDED_HEAD if message.method == "HEAD" else CROWDED
 
     async def _answer(self, request: WireRequest, now: float) -> Prepared:
         message = request.message
         slot = self._answers.find(message, now)
         if slot is not None:
             return slot.prepared
+        crowded = self._crowded(message)
+        if crowded is not None:
+            return crowded
         prepared = await self._service.respond(request_of(fields_of(message)))
         seconds = time.monotonic() - now
         # 503 is a state that was logged when it began, and is counted: no line for each who asks meanwhile.

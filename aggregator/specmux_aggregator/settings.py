@@ -40,6 +40,14 @@ class Listen:
     tls_cert_file: Path | None = _setting(None, "PEM certificate chain; read again when it changes")
     tls_key_file: Path | None = _setting(None, "PEM private key of the certificate")
     max_connections: int = _setting(4096, "open connections in total; one more is closed at once", at_least=1)
+    max_connections_per_address: int = _setting(
+        2048, "open connections of one IPv4 address or IPv6 /64; 0: no cap of its own", at_least=0
+    )
+    max_in_flight: int = _setting(
+        1024,
+        "requests that wait for a backend or an encoding; one more is answered 429; 0: no cap",
+        at_least=0,
+    )
     keepalive_timeout: float = _setting(75.0, "seconds an idle connection is kept", at_least=TICK)
     header_timeout: float = _setting(
         10.0, "seconds a client may take to send a request's head", at_least=TICK
@@ -99,6 +107,12 @@ class Memory:
     """What is kept in memory."""
 
     documents_bytes: int = _setting(256 * MIB, "bytes of documents kept in all forms together", at_least=0)
+    shed_percent: int = _setting(
+        85,
+        "percent of the cgroup's limit, or of all memory, from which on documents are let go; 0: never",
+        at_least=0,
+        at_most=100,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not HAS_MEMORY_FILES, reason="no memory files on
 def files() -> Iterator[BodyFiles]:
     kept = BodyFiles()
     yield kept
-    kept.close()
+    kept.clear()
 
 
 def test_body_has_a_file_from_its_second_sight_on(files: BodyFiles) -> None:
@@ -61,11 +61,11 @@ def test_body_is_copied_when_descriptors_ran_out(files: BodyFiles, monkeypatch: 
     assert [files.file_of(body) for _ in range(3)] == [None] * 3
 
 
-def test_close_closes_the_files(files: BodyFiles) -> None:
+def test_clear_closes_the_files(files: BodyFiles) -> None:
     body = os.urandom(1000)
     files.file_of(body)
     file = files.file_of(body)
     assert file is not None
-    files.close()
+    files.clear()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(file)

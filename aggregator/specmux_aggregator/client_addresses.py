@@ -1,0 +1,56 @@
+"""How many connections each client address holds. An IPv6 client counts by its /64, which is what one
+customer or host is given; by single addresses it could hold as many connections as it likes.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from typing import Any, Final
+
+MAPPED: Final = bytes(10) + b"\xff\xff"
+"""How an IPv4 address begins that reached a socket of IPv6 (RFC 4291 2.5.5.2)."""
+
+NETWORK: Final = 8
+"""Bytes of an IPv6 address that name the network: /64."""
+
+
+class ClientAddresses:
+    """Connections by address, at most ``limit`` for each; 0: no limit."""
+
+    __slots__ = ("_held", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: Counter[bytes] = Counter()
+
+    def __len__(self) -> int:
+        """Addresses that hold a connection."""
+        return len(self._held)
+
+    def take(self, address: bytes) -> bool:
+        """Count one more connection of ``address``; False when it has as many as it may."""
+        if self._limit and self._held[address] >= self._limit:
+            return False
+        self._held[address] += 1
+        return True
+
+    def give_back(self, address: bytes) -> None:
+        if self._held[address] > 1:
+            self._held[address] -= 1
+        else:
+            del self._held[address]
+
+
+def address_of(peer: Any) -> bytes:
+    """What a connection counts under. ``peer``: as a socket tells it; empty for one that has no address."""
+    if not isinstance(peer, tuple):
+        return b""
+    host = str(peer[0])
+    try:
+        if ":" not in host:
+            return socket.inet_pton(socket.AF_INET, host)
+        packed = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
+    except OSError:
+        return b""
+    return packed[len(MAPPED) :] if packed.startswith(MAPPED) else packed[:NETWORK]
