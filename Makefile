@@ -34,6 +34,7 @@ bench: setup
 
 stress: setup
 	$(BIN)/python tests/stress/stress_service.py
+	$(BIN)/python tests/stress/stress_replicas.py
 
 clean:
 	rm -rf $(VENV) dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Self
@@ -145,13 +146,51 @@ def _of_documents(backend: FaultyBackend, fault: Fault) -> Fault:
     return only_documents
 
 
-class Service:
+class LoggedProcess:
+    """``specmux serve`` as a process that writes into one log, over all its lives."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self.process: asyncio.subprocess.Process | None = None
+        self.port = 0
+
+    async def start_serving(self, *arguments: str, within: Sequence[str] = ()) -> None:
+        """Return once it listens. ``within``: a command that runs it."""
+        already = self.log.count("serving on")
+        command = [*within, sys.executable, "-m", "specmux_aggregator.cli", "serve", *arguments]
+        with self._log.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+        async with asyncio.timeout(DEADLINE):
+            while self.log.count("serving on") == already:
+                if self.process.returncode is not None:
+                    raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log[-3000:]}")
+                await asyncio.sleep(0.02)
+        self.port = int(re.findall(r"serving on \S+ port (\d+)", self.log)[-1])
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    def send(self, number: int) -> None:
+        assert self.process is not None
+        if self.process.returncode is None:
+            self.process.send_signal(number)
+
+    async def end(self, number: int = signal.SIGTERM) -> int:
+        """The exit code."""
+        assert self.process is not None
+        self.send(number)
+        async with asyncio.timeout(DEADLINE):
+            return await self.process.wait()
+
+
+class Service(LoggedProcess):
     """``specmux serve`` as a process. ``full_disk``: its state directory is a tmpfs of 2 MiB."""
 
     def __init__(self, world: World, *, full_disk: bool = False) -> None:
+        super().__init__(world.folder / "log")
         self._state = world.folder / ("full" if full_disk else "state")
         self._state.mkdir(exist_ok=True)
-        self._log = world.folder / "log"
         self._config = world.config
         self._mount = [
             "unshare",
@@ -162,8 +201,6 @@ class Service:
             "sh",
         ]
         self._is_mounted = full_disk and can_mount()
-        self.process: asyncio.subprocess.Process | None = None
-        self.port = 0
 
     @property
     def has_full_disk(self) -> bool:
@@ -171,27 +208,14 @@ class Service:
 
     async def start(self) -> None:
         """Return once it listens."""
-        already = self.log.count("serving on")
-        command = ["-m", "specmux_aggregator.cli", "serve", "--config", str(self._config)]
-        command += ["--state-directory", str(self._state)]
-        with self._log.open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                *(self._mount if self._is_mounted else []), sys.executable, *command, stdout=log, stderr=log
-            )
-        async with asyncio.timeout(DEADLINE):
-            while self.log.count("serving on") == already:
-                if self.process.returncode is not None:
-                    raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log[-3000:]}")
-                await asyncio.sleep(0.02)
-        self.port = int(re.findall(r"serving on \S+ port (\d+)", self.log)[-1])
+        await self.start_serving(
+            *("--config", str(self._config), "--state-directory", str(self._state)),
+            within=self._mount if self._is_mounted else (),
+        )
 
     @property
     def base(self) -> str:
         return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def log(self) -> str:
-        return self._log.read_text() if self._log.exists() else ""
 
     @property
     def rss(self) -> int:
@@ -207,18 +231,6 @@ class Service:
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid
-
-    def send(self, number: int) -> None:
-        assert self.process is not None
-        if self.process.returncode is None:
-            self.process.send_signal(number)
-
-    async def end(self, number: int = signal.SIGTERM) -> int:
-        """The exit code."""
-        assert self.process is not None
-        self.send(number)
-        async with asyncio.timeout(DEADLINE):
-            return await self.process.wait()
 
 
 def can_mount() -> bool:

@@ -1,0 +1,228 @@
+"""Three replicas behind nginx while their backend changes and they are replaced, and shared caches in front.
+
+    python tests/stress/stress_replicas.py [--seconds 30]
+
+Loopback only; ends by itself. Needs nginx, and varnishd for its part (Debian packages nginx-light, varnish).
+Prints a table in Markdown; exits 1 when a promise was broken:
+
+* with a changing backend, at most one document request in a thousand is redirected, and never twice in a row;
+* equal hashes on all replicas; replacing all three under load costs no client an error;
+* behind a cache, 200 requests cost one; a backend that goes back to an earlier document is believed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import aiohttp
+import orjson
+
+from faulty_backend import FaultyBackend, document
+from stress.replicas import (
+    TIMEOUT,
+    Clients,
+    Replica,
+    Seen,
+    fetch,
+    nginx,
+    nginx_in_front,
+    until,
+    varnish,
+    varnish_in_front,
+)
+from stress.service_world import documents
+
+CLIENTS = 8
+CHANGE_PAUSE = 2.0
+"""Seconds between changes of a document."""
+
+FULL = 30.0
+"""Seconds from which on the share of redirects is judged."""
+
+REDIRECTS_MAX = 0.001
+REQUESTS = 200
+CYCLED = "apis/cycled.example.com/v1"
+
+
+class Replicas:
+    """One run. ``table`` is what it found: (what, how much, what came of it)."""
+
+    def __init__(self, folder: Path, *, seconds: float) -> None:
+        self.seconds = seconds
+        self.folder = folder
+        keys = sorted(documents().items())[:12]
+        self.backend = FaultyBackend({**dict(keys), CYCLED: document(CYCLED, "A")})
+        self.replicas: list[Replica] = []
+        self.table: list[tuple[str, str, str]] = []
+        self.wrong: list[str] = []
+        self.changes = 0
+
+    async def run(self) -> None:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.backend)
+            self.replicas = [Replica(self.folder, number, self.backend.url) for number in (1, 2, 3)]
+            for replica in self.replicas:
+                await replica.start()
+                stack.push_async_callback(replica.kill)
+            port = await stack.enter_async_context(nginx_in_front(self.folder, self.replicas))
+            await self._redirects(port)
+            await self._same_hashes()
+            await self._replaced(port)
+            await self._cached("nginx", port)
+            await self._rolled_back("nginx", port)
+            if varnish() is not None:
+                port = await stack.enter_async_context(varnish_in_front(self.folder, self.replicas[0]))
+                await self._cached("Varnish", port)
+                await self._rolled_back("Varnish", port)
+            else:
+                self._row("Varnish", "not installed here", "not tried")
+            for replica in self.replicas:
+                if (code := await replica.end()) != 0 or "Traceback" in replica.log:
+                    self.wrong.append(f"a replica ended with {code}:\n{replica.log[-2000:]}")
+
+    async def _redirects(self, port: int) -> None:
+        before = self.changes
+        seen = await self._under_load(port, asyncio.sleep(self.seconds))
+        share = seen.redirects / max(1, seen.documents)
+        # A change costs about one redirect; their share says something over many requests only.
+        if share > REDIRECTS_MAX and self.seconds >= FULL:
+            self.wrong.append(f"{seen.redirects} redirects in {seen.documents} documents")
+        if seen.longest > 1:
+            self.wrong.append(f"a chain of {seen.longest} redirects")
+        self._row(
+            f"{seen.documents:,} documents through nginx, {CLIENTS} clients, {self.seconds:g} s",
+            f"{self.changes - before} changes of the backend",
+            f"{seen.redirects} redirects ({share:.3%}), longest chain {seen.longest}",
+        )
+
+    async def _same_hashes(self) -> None:
+        """All replicas say the same once the backend stands still."""
+
+        async def is_agreed() -> bool:
+            return len({await fetch(replica.port, "/openapi/v3") for replica in self.replicas}) == 1
+
+        await until(is_agreed, "the replicas agree")
+        self._row("roots of the three replicas", "backend at rest", "equal, byte for byte")
+
+    async def _replaced(self, port: int) -> None:
+        seen = await self._under_load(port, self._replace())
+        documents = f"{seen.documents:,} documents"
+        self._row("replacing all three under load", documents, f"{len(seen.wrong)} errors")
+
+    async def _replace(self) -> None:
+        for replica in self.replicas:
+            await asyncio.sleep(1)
+            if (code := await replica.end()) != 0:
+                self.wrong.append(f"a replica ended with {code}")
+            await replica.start()
+        await asyncio.sleep(1)
+
+    async def _under_load(self, port: int, work: Coroutine[Any, Any, None]) -> Seen:
+        clients = Clients(port)
+        tasks = [asyncio.create_task(clients.read(CLIENTS)), asyncio.create_task(self._change())]
+        try:
+            await work
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        self.wrong += clients.seen.wrong
+        self.wrong += [repr(item) for item in results if isinstance(item, Exception)]
+        return clients.seen
+
+    async def _change(self) -> None:
+        """Change one document after the other, for ever."""
+        for key in sorted(self.backend.documents.keys() - {CYCLED}) * 1000:
+            await asyncio.sleep(CHANGE_PAUSE)
+            self.changes += 1
+            tree = orjson.loads(self.backend.documents[key])
+            tree["info"]["version"] = str(self.changes)
+            self.backend.documents[key] = orjson.dumps(tree)
+
+    async def _cached(self, name: str, port: int) -> None:
+        """Each form costs the origin one request, however many ask for it."""
+        await self._turn_to(f"cached by {name}")
+        url = (await _paths(self.replicas[0].port))[CYCLED]["serverRelativeURL"]
+        before = await self._hits()
+        async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
+            client = Clients(port)
+            bodies = {await client.document(session, CYCLED, url) for _ in range(REQUESTS)}
+        self.wrong += client.seen.wrong
+        cost = await self._hits() - before
+        if cost != 1 or len(bodies) != 1:
+            self.wrong.append(f"{name}: {REQUESTS} requests cost {cost}, {len(bodies)} bodies")
+        self._row(f"{name} as a cache", f"{REQUESTS} requests for one URL", f"{cost} at the origin")
+
+    async def _rolled_back(self, name: str, port: int) -> None:
+        """A, B, A: at each step clients get what the backend has, through the cache."""
+        async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
+            client = Clients(port)
+            for step in ("A", "B", "A", "B", "A"):
+                body = await self._turn_to(f"{step} of {name}")
+                paths = orjson.loads((await client.get(session, "/openapi/v3"))[2])["paths"]
+                if await client.document(session, CYCLED, paths[CYCLED]["serverRelativeURL"]) != body:
+                    self.wrong.append(f"{name} served something else for {step}")
+        self.wrong += client.seen.wrong
+        self._row(f"A → B → A → B → A behind {name}", "5 reads", "each the backend's own document")
+
+    async def _turn_to(self, marker: str) -> bytes:
+        """Change one document, and wait for all replicas to say so."""
+        body = self.backend.documents[CYCLED] = document(CYCLED, marker)
+
+        async def is_seen() -> bool:
+            for replica in self.replicas:
+                url = (await _paths(replica.port))[CYCLED]["serverRelativeURL"]
+                if await fetch(replica.port, url) != body:
+                    return False
+            return True
+
+        await until(is_seen, f"all replicas publish {marker}")
+        return body
+
+    async def _hits(self) -> int:
+        return sum([await replica.hits() for replica in self.replicas])
+
+    def _row(self, *cells: str) -> None:
+        assert len(cells) == 3
+        self.table.append((cells[0], cells[1], cells[2]))
+
+
+async def _paths(port: int) -> dict[str, dict[str, str]]:
+    paths: dict[str, dict[str, str]] = orjson.loads(await fetch(port, "/openapi/v3"))["paths"]
+    return paths
+
+
+def stress(seconds: float) -> Replicas:
+    """Run it all; the run with its table and what was wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Replicas(Path(folder), seconds=seconds)
+        asyncio.run(run.run())
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=30.0)
+    arguments = parser.parse_args()
+    if nginx() is None:
+        sys.exit("nginx is not installed: apt-get install nginx-light")
+    run = stress(arguments.seconds)
+    print("| what | how much | what came of it |\n|---|---|---|")
+    for row in run.table:
+        print(f"| {' | '.join(row)} |")
+    for wrong in run.wrong:
+        print(f"\nBROKEN: {wrong}")
+    sys.exit(1 if run.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
