@@ -89,7 +89,7 @@ def _media_ranges(accept: str) -> tuple[MediaRange, ...]:
         name = name.strip()
         name = ALIASES.get(name, MediaType(name))
         main, slash, sub = name.partition("/")
-        quality = _quality(parameters)
+        quality = quality_of(parameters)
         if slash and main and sub and quality is not None and not (main == "*" and sub != "*"):
             found.append(MediaRange(main, sub, quality))
     return tuple(found)
@@ -100,7 +100,7 @@ def _coding_for(accept_encoding: str) -> Coding:
     for element in accept_encoding.lower().split(","):
         name, *parameters = element.split(";")
         name = name.strip().removeprefix("x-")
-        quality = _quality(parameters)
+        quality = quality_of(parameters)
         if name and quality is not None:
             qualities.setdefault(name, quality)
     # A wildcard speaks for what the client did not name: gzip, which every client can read.
@@ -113,7 +113,7 @@ def _coding_for(accept_encoding: str) -> Coding:
     return best
 
 
-def _quality(parameters: list[str]) -> float | None:
+def quality_of(parameters: list[str]) -> float | None:
     """The weight among an element's parameters, 1 without one; None: there is one that is no weight."""
     for parameter in parameters:
         name, equals, value = parameter.partition("=")

@@ -179,6 +179,16 @@ def cache_control(*, is_immutable: bool, is_private: bool) -> tuple[str, str]:
     return "Cache-Control", "private, no-cache" if is_private else "no-cache"
 
 
+def names(field: str, etag: ETag, *, weak: bool) -> bool:
+    """Whether a list of entity tags names this one (RFC 9110 8.8.3.2: weak comparison ignores the W/
+    mark)."""
+    for element in field.split(","):
+        tag = element.strip(" \t")
+        if tag == "*" or tag == etag or (weak and tag.startswith("W/") and tag[2:] == etag):
+            return True
+    return False
+
+
 def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> Decision:
     if request.method not in ("GET", "HEAD"):
         return _method_not_allowed(ROUTE_ROOT)
@@ -218,9 +228,9 @@ def _represent(
         is_private,
     )
     etag = etag_of(key, media_type, wanted.coding)
-    if request.if_match is not None and not _names(request.if_match, etag, weak=False):
+    if request.if_match is not None and not names(request.if_match, etag, weak=False):
         return status_reply(412, "If-Match names another representation", route=route, request=request)
-    if request.if_none_match is not None and _names(request.if_none_match, etag, weak=True):
+    if request.if_none_match is not None and names(request.if_none_match, etag, weak=True):
         # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
         fields = [field for field in _representation_fields(wanted) if not field[0].startswith("Content-")]
         return prepare(304, fields, is_immutable=_expires(wanted), route=route, format=FORMATS[media_type])
@@ -284,13 +294,3 @@ def _method_not_allowed(route: str) -> Prepared:
     return status_reply(
         405, "only GET and HEAD are allowed here", route=route, request=Request("GET", ""), fields=[ALLOW]
     )
-
-
-def _names(field: str, etag: ETag, *, weak: bool) -> bool:
-    """Whether a list of entity tags names this one (RFC 9110 8.8.3.2: weak comparison ignores the W/
-    mark)."""
-    for element in field.split(","):
-        tag = element.strip(" \t")
-        if tag == "*" or tag == etag or (weak and tag.startswith("W/") and tag[2:] == etag):
-            return True
-    return False

@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 
 from specmux_aggregator.model import (
+    Backend,
     BackendName,
     Conflict,
     DocumentKey,
@@ -62,7 +63,11 @@ def merge(observations: Mapping[BackendName, Observation], *, generation: int) -
 
 def precedence(observation: Observation) -> tuple[bool, bool, int, str]:
     """Sorts the backend that wins a contested group-version first."""
-    backend = observation.backend
+    return rank(observation.backend)
+
+
+def rank(backend: Backend) -> tuple[bool, bool, int, str]:
+    """Where a backend stands among those that contest a group-version; the lowest wins."""
     return (backend.is_fallback, backend.found is not None, -backend.priority, backend.name)
 
 
