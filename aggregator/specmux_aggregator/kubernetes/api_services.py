@@ -1,0 +1,258 @@
+"""APIService objects (apiregistration.k8s.io/v1), and the backends that a cluster has because of them. Pure.
+
+An object that cannot be understood is a problem that names it, and costs no other. None of our own
+credentials goes to an extension apiserver unless the settings say so: whoever runs one could use them as
+ours.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Found, Kind
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
+
+APISERVER: Final = BackendName("kubernetes")
+CUSTOM_RESOURCES: Final = BackendName("kubernetes-crds")
+"""The names of APIServices have a dot, so that these two are never theirs."""
+
+CRD_PRIORITIES: Final = (1000, 100)
+"""What an apiserver registers CustomResourceDefinitions with (crdregistration_controller.go)."""
+
+PORT: Final = 443
+"""Of a service that names none."""
+
+AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+"""Label of the APIServices that an apiserver makes itself: "onstart" for its own, "true" for those of
+CustomResourceDefinitions."""
+
+_LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(
+    r"(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``Available``, as the aggregator of the cluster sees it."""
+
+    is_true: bool
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where an extension apiserver is found."""
+
+    name: str
+    namespace: str
+    port: int
+    ca_data: bytes | None
+    insecure_skip_verify: bool
+
+
+@dataclass(frozen=True, slots=True)
+class APIService:
+    """One that was understood. ``service``: None where the apiserver answers itself."""
+
+    name: str
+    group_version: GroupVersion
+    priorities: tuple[int, int]
+    service: Service | None
+    is_builtin: bool
+    """One of the apiserver's own, not of a CustomResourceDefinition."""
+    available: Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How extension apiservers are reached, which the settings say and no object of the cluster."""
+
+    url: str = "https://{name}.{namespace}.svc:{port}"
+    token_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    remote_user: str | None = None
+
+
+def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APIService, ...], tuple[str, ...]]:
+    """All that can be understood, by name, and what is wrong with the others."""
+    services: list[APIService] = []
+    problems: list[str] = []
+    for item in objects:
+        try:
+            services.append(_api_service(item))
+        except _Malformed as fault:
+            problems.append(f"APIService {_shown_name(item)}: {fault}")
+    return tuple(sorted(services, key=lambda service: service.name)), tuple(sorted(problems))
+
+
+def cluster_backends(
+    apiserver: Backend, services: Iterable[APIService], *, reach: Reach, has_custom_resources: bool
+) -> tuple[Backend, ...]:
+    """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions."""
+    known = tuple(services)
+    local = {item.group_version: item.priorities for item in known if item.service is None}
+    fallback = Found(is_fallback=True, priorities=MappingProxyType(local))
+    extensions = [_backend(item, item.service, reach) for item in known if item.service is not None]
+    custom = [_custom_resources(apiserver, known)] if has_custom_resources else []
+    return (replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback), *custom, *extensions)
+
+
+def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
+    """The group-versions that an apiserver serves from elsewhere, whatever CustomResourceDefinitions say."""
+    return frozenset(item.group_version for item in services if item.is_builtin or item.service is not None)
+
+
+def _custom_resources(apiserver: Backend, services: Iterable[APIService]) -> Backend:
+    group_priority, version_priority = CRD_PRIORITIES
+    return Backend(
+        name=CUSTOM_RESOURCES,
+        kind=Kind.CRDS,
+        # Nothing is asked of it here; it says whose they are when they are restored after a restart.
+        url=apiserver.url,
+        group_priority=group_priority,
+        version_priority=version_priority,
+        found=Found(excluded=shadowed(services)),
+    )
+
+
+def _backend(item: APIService, service: Service, reach: Reach) -> Backend:
+    group_priority, version_priority = item.priorities
+    url = (
+        reach.url.replace("{name}", service.name)
+        .replace("{namespace}", service.namespace)
+        .replace("{port}", str(service.port))
+    )
+    return Backend(
+        name=BackendName(item.name),
+        url=url,
+        group_versions=frozenset({item.group_version}),
+        group_priority=group_priority,
+        version_priority=version_priority,
+        tls=_tls(service, reach) if url.startswith("https:") else BackendTLS(),
+        credentials=Credentials(token_file=reach.token_file, remote_user=reach.remote_user),
+        found=Found(),
+    )
+
+
+def _tls(service: Service, reach: Reach) -> BackendTLS:
+    """The name is the one that the aggregator itself verifies, however the address is written."""
+    return BackendTLS(
+        ca_data=service.ca_data,
+        cert_file=reach.cert_file,
+        key_file=reach.key_file,
+        server_name=f"{service.name}.{service.namespace}.svc",
+        insecure_skip_verify=service.insecure_skip_verify,
+    )
+
+
+class _Malformed(ValueError):
+    """An object says something that no APIService may; the message says where."""
+
+
+def _api_service(item: Mapping[str, Any]) -> APIService:
+    metadata, spec = _object(item, "metadata"), _object(item, "spec")
+    name = _text(metadata, "name", "metadata.name")
+    group, version = spec.get("group") or "", spec.get("version")
+    if not isinstance(version, str) or not _LABEL.fullmatch(version):
+        raise _Malformed("spec.version is no version")
+    if not isinstance(group, str) or (group and not _SUBDOMAIN.fullmatch(group)):
+        raise _Malformed("spec.group is no API group")
+    if name != f"{version}.{group}":
+        raise _Malformed(f'is not called "{version}.{cut(group)}", after its version and group')
+    service = spec.get("service")
+    if service is not None and not group:
+        raise _Malformed("gives the core group to a service")
+    labels = metadata.get("labels")
+    return APIService(
+        name=name,
+        group_version=GroupVersion(f"apis/{group}/{version}" if group else f"api/{version}"),
+        priorities=(_number(spec, "groupPriorityMinimum"), _number(spec, "versionPriority")),
+        service=None if service is None else _service(_object(spec, "service"), spec),
+        is_builtin=service is None and isinstance(labels, dict) and labels.get(AUTOMANAGED) == "onstart",
+        available=_available(item.get("status")),
+    )
+
+
+def _service(service: Mapping[str, Any], spec: Mapping[str, Any]) -> Service:
+    insecure = spec.get("insecureSkipTLSVerify") or False
+    if not isinstance(insecure, bool):
+        raise _Malformed("spec.insecureSkipTLSVerify is neither true nor false")
+    bundle = spec.get("caBundle")
+    if insecure and bundle:
+        raise _Malformed("has spec.caBundle and spec.insecureSkipTLSVerify; it can be only one of them")
+    port = service.get("port")
+    port = PORT if port is None else port
+    if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= 65535:
+        raise _Malformed("spec.service.port is no port")
+    return Service(
+        name=_label(service, "name"),
+        namespace=_label(service, "namespace"),
+        port=port,
+        ca_data=_pem(bundle) if bundle else None,
+        insecure_skip_verify=insecure,
+    )
+
+
+def _pem(bundle: object) -> bytes:
+    try:
+        # A TypeError is as malformed as the rest: JSON may hold anything here.
+        return base64.b64decode(bundle, validate=True)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise _Malformed("spec.caBundle is not base64") from None
+
+
+def _label(service: Mapping[str, Any], key: str) -> str:
+    """Becomes part of a URL: nothing but a DNS label."""
+    value = service.get(key)
+    if not isinstance(value, str) or not _LABEL.fullmatch(value):
+        raise _Malformed(f"spec.service.{key} is no DNS label")
+    return value
+
+
+def _available(status: object) -> Condition:
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict) and condition.get("type") == "Available":
+            return Condition(
+                condition.get("status") == "True",
+                cut(str(condition.get("reason") or "")),
+                cut(str(condition.get("message") or "")),
+            )
+    return Condition(False, "", "its cluster has not said whether it is available")
+
+
+def _object(item: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = item.get(key)
+    if not isinstance(value, dict):
+        raise _Malformed(f"its {key} is no object")
+    return value
+
+
+def _text(item: Mapping[str, Any], key: str, where: str) -> str:
+    value = item.get(key)
+    if not isinstance(value, str) or not value:
+        raise _Malformed(f"has no {where}")
+    return value
+
+
+def _number(spec: Mapping[str, Any], key: str) -> int:
+    value = spec.get(key) or 0
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _Malformed(f"spec.{key} is no number")
+    return value
+
+
+def _shown_name(item: Mapping[str, Any]) -> str:
+    metadata = item.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return cut(name) if isinstance(name, str) and name else "without a name"

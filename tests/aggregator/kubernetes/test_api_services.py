@@ -1,0 +1,182 @@
+"""APIService objects: which backends they make, and what becomes of those that say nonsense."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specmux_aggregator.kubernetes.api_services import (
+    APISERVER,
+    CUSTOM_RESOURCES,
+    APIService,
+    Condition,
+    Reach,
+    cluster_backends,
+    read_api_services,
+    shadowed,
+)
+from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Kind
+
+CA = b"-----BEGIN CERTIFICATE-----\n"
+KUBERNETES = Backend(
+    name=BackendName("from-kubeconfig"),
+    url="https://10.0.0.1:6443",
+    credentials=Credentials(token_file=Path("/token")),
+)
+
+
+def api_service(name: str, *, service: Any = None, labels: Any = None, **spec: Any) -> dict[str, Any]:
+    version, _, group = name.partition(".")
+    fields = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 10}
+    if service is not None:
+        fields["service"] = service
+    return {
+        "kind": "APIService",
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {**fields, **spec},
+        "status": {"conditions": [{"type": "Available", "status": "True", "reason": "Passed"}]},
+    }
+
+
+def served_by(name: str, namespace: str = "default", **more: Any) -> dict[str, Any]:
+    return {"name": name, "namespace": namespace, **more}
+
+
+METRICS = api_service(
+    "v1beta1.metrics.k8s.io",
+    service=served_by("metrics-server", "kube-system"),
+    caBundle=base64.b64encode(CA).decode(),
+)
+APPS = api_service(
+    "v1.apps",
+    labels={"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+    groupPriorityMinimum=17800,
+    versionPriority=15,
+)
+CORE = api_service("v1.", labels={"kube-aggregator.kubernetes.io/automanaged": "onstart"})
+OF_A_CRD = api_service("v1.example.com", labels={"kube-aggregator.kubernetes.io/automanaged": "true"})
+
+
+def read(*objects: Any) -> tuple[APIService, ...]:
+    services, problems = read_api_services(objects)
+    assert problems == ()
+    return services
+
+
+def backends(*objects: Any, reach: Reach | None = None) -> dict[str, Backend]:
+    made = cluster_backends(KUBERNETES, read(*objects), reach=reach or Reach(), has_custom_resources=True)
+    return {backend.name: backend for backend in made}
+
+
+def test_service_becomes_a_backend_that_publishes_its_group_version_alone() -> None:
+    backend = backends(METRICS)["v1beta1.metrics.k8s.io"]
+    assert backend.kind is Kind.AUTO
+    assert backend.url == "https://metrics-server.kube-system.svc:443"
+    assert backend.group_versions == {"apis/metrics.k8s.io/v1beta1"}
+    assert backend.tls == BackendTLS(ca_data=CA, server_name="metrics-server.kube-system.svc")
+    assert backend.priorities_of(next(iter(backend.group_versions))) == (100, 10)
+    assert not backend.is_fallback
+
+
+def test_extension_apiserver_gets_no_credential_that_the_settings_do_not_name() -> None:
+    assert backends(METRICS)["v1beta1.metrics.k8s.io"].credentials == Credentials()
+    reach = Reach(cert_file=Path("/c"), key_file=Path("/k"), remote_user="system:aggregator")
+    backend = backends(METRICS, reach=reach)["v1beta1.metrics.k8s.io"]
+    assert (backend.tls.cert_file, backend.tls.key_file) == (Path("/c"), Path("/k"))
+    assert backend.credentials == Credentials(remote_user="system:aggregator")
+
+
+def test_address_follows_the_template_and_the_port_of_the_service() -> None:
+    item = api_service("v1.x.io", service=served_by("s", port=8443), insecureSkipTLSVerify=True)
+    reach = Reach(url="https://127.0.0.1:{port}/{namespace}/{name}")
+    backend = backends(item, reach=reach)["v1.x.io"]
+    assert backend.url == "https://127.0.0.1:8443/default/s"
+    assert backend.tls == BackendTLS(server_name="s.default.svc", insecure_skip_verify=True)
+    plain = backends(item, reach=Reach(url="http://127.0.0.1:{port}"))["v1.x.io"]
+    assert (plain.url, plain.tls) == ("http://127.0.0.1:8443", BackendTLS())
+
+
+def test_apiserver_itself_stands_in_for_the_rest_with_the_priorities_of_its_own() -> None:
+    backend = backends(APPS, CORE, METRICS)[APISERVER]
+    assert backend.is_fallback
+    assert (backend.url, backend.credentials) == (KUBERNETES.url, KUBERNETES.credentials)
+    assert backend.priorities_of("apis/apps/v1") == (17800, 15)  # type: ignore[arg-type]
+    assert backend.priorities_of("api/v1") == (100, 10)  # type: ignore[arg-type]
+    assert backend.priorities_of("apis/metrics.k8s.io/v1beta1") == (None, None)  # type: ignore[arg-type]
+
+
+def test_definitions_publish_nothing_that_the_apiserver_serves_from_elsewhere() -> None:
+    backend = backends(APPS, CORE, METRICS, OF_A_CRD)[CUSTOM_RESOURCES]
+    assert backend.kind is Kind.CRDS
+    assert backend.owns("apis/example.com/v1")  # type: ignore[arg-type]
+    for key in ("apis/apps/v1", "api/v1", "apis/metrics.k8s.io/v1beta1"):
+        assert not backend.owns(key)  # type: ignore[arg-type]
+    assert backend.priorities_of("apis/example.com/v1") == (1000, 100)  # type: ignore[arg-type]
+    assert shadowed(read(OF_A_CRD)) == frozenset()
+
+
+def test_without_custom_resources_the_apiserver_has_them() -> None:
+    made = cluster_backends(KUBERNETES, (), reach=Reach(), has_custom_resources=False)
+    assert [backend.name for backend in made] == [APISERVER]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([{"type": "Available", "status": "True", "reason": "Passed"}], Condition(True, "Passed")),
+        (
+            [{"type": "Other"}, {"type": "Available", "status": "False", "reason": "R", "message": "a\nb"}],
+            Condition(False, "R", "a\\nb"),
+        ),
+        ([{"type": "Available", "status": "Unknown"}], Condition(False)),
+    ],
+)
+def test_available_condition_is_kept(conditions: Any, expected: Condition) -> None:
+    (service,) = read({**METRICS, "status": {"conditions": conditions}})
+    assert service.available == expected
+
+
+@pytest.mark.parametrize("status", [None, {}, {"conditions": None}, {"conditions": ["x"]}, "x"])
+def test_service_of_which_nothing_is_said_is_not_available(status: Any) -> None:
+    (service,) = read({**METRICS, "status": status})
+    assert not service.available.is_true
+
+
+@pytest.mark.parametrize(
+    ("item", "fault"),
+    [
+        ({}, "APIService without a name: its metadata is no object"),
+        ({**METRICS, "spec": None}, "APIService v1beta1.metrics.k8s.io: its spec is no object"),
+        (api_service("v1.x.io", version=["v1"]), "spec.version is no version"),
+        (api_service("v1.x.io", group="../x"), "spec.group is no API group"),
+        (api_service("v1.x.io", group="y.io"), 'is not called "v1.y.io"'),
+        (api_service("v1.", service=served_by("s")), "gives the core group to a service"),
+        (api_service("v1.x.io", service="s"), "its service is no object"),
+        (api_service("v1.x.io", service=served_by("evil/..")), "spec.service.name is no DNS label"),
+        (api_service("v1.x.io", service=served_by("s", "a.b")), "spec.service.namespace is no DNS label"),
+        (api_service("v1.x.io", service=served_by("s", port=0)), "spec.service.port is no port"),
+        (api_service("v1.x.io", service=served_by("s", port=True)), "spec.service.port is no port"),
+        (api_service("v1.x.io", service=served_by("s"), caBundle="!"), "spec.caBundle is not base64"),
+        (api_service("v1.x.io", service=served_by("s"), caBundle=[1]), "spec.caBundle is not base64"),
+        (
+            api_service("v1.x.io", service=served_by("s"), insecureSkipTLSVerify="no"),
+            "neither true nor false",
+        ),
+        (
+            api_service("v1.x.io", service=served_by("s"), insecureSkipTLSVerify=True, caBundle="QQ=="),
+            "it can be only one of them",
+        ),
+        (api_service("v1.x.io", versionPriority="high"), "spec.versionPriority is no number"),
+        (api_service("v1.x.io", groupPriorityMinimum=-1), "spec.groupPriorityMinimum is no number"),
+    ],
+)
+def test_malformed_object_is_a_problem_that_names_it_and_the_rest_stands(item: Any, fault: str) -> None:
+    services, problems = read_api_services([item, METRICS])
+    assert [service.name for service in services] == ["v1beta1.metrics.k8s.io"]
+    (problem,) = problems
+    assert fault in problem
+    assert problem.startswith("APIService ")
