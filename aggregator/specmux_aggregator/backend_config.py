@@ -18,7 +18,6 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
-_JWT: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.")
 
 
 def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path) -> Backend | None:
@@ -152,12 +151,6 @@ def _proxy_url(text: str) -> str:
     return proxy_url(text)
 
 
-def _token_path(text: str) -> object:
-    if _JWT.match(text):
-        raise BadValue("holds a token where the path of a file with one is wanted")
-    return scalar(text, Path)
-
-
 def _path(text: str) -> object:
     return scalar(text, Path)
 
@@ -184,7 +177,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[type, Callable[[str], object]]]]]
         "server_name": (str, _text),
         "insecure_skip_verify": (bool, lambda text: scalar(text, bool)),
     },
-    "credentials": {"token_file": (Path, _token_path), "remote_user": (str, _text)},
+    "credentials": {"token_file": (Path, _path), "remote_user": (str, _text)},
 }
 """By group, the keys of BackendTLS and Credentials that a file may hold: all but inline data and what only a
 kubeconfig says (a test compares them)."""

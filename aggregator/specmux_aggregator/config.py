@@ -15,13 +15,23 @@ from specmux_aggregator.config_file import ConfigFile, parse_config_file
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model import Backend
 from specmux_aggregator.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
-from specmux_aggregator.settings import Settings
+from specmux_aggregator.settings import Auth, Settings
 
 FILE_MAX: Final = 1024 * 1024
 """Bytes of a configuration file; a ConfigMap holds no more either."""
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 """Names the file where no flag does."""
+
+_MODES: Final = {
+    "token_file": "token-file",
+    "audiences": "kubernetes",
+    "client_ca_file": "mtls",
+    "client_names": "mtls",
+    "requestheader_ca_file": "kubernetes",
+    "requestheader_names": "kubernetes",
+}
+"""Keys of ``auth`` by the mode that reads them."""
 
 # What Kubernetes sets in every pod of a namespace with a Service named specmux or specmux-*.
 _SERVICE_VARIABLE: Final = re.compile(
@@ -129,3 +139,21 @@ def _check(settings: Settings) -> None:
         raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
     if settings.polling.backoff_min > settings.polling.backoff_max:
         raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
+    _check_auth(settings.auth, is_tls=settings.listen.tls_cert_file is not None)
+
+
+def _check_auth(auth: Auth, *, is_tls: bool) -> None:
+    """A key without its mode is refused: whoever wrote it believes that it protects something."""
+    for name, mode in _MODES.items():
+        if getattr(auth, name) is not None and auth.mode != mode:
+            raise InvalidConfig(f"has no effect: auth.mode is {auth.mode}, not {mode}", where=f"auth.{name}")
+    if auth.mode == "token-file" and auth.token_file is None:
+        raise InvalidConfig("is token-file, which wants auth.token_file", where="auth.mode")
+    if auth.mode == "mtls" and auth.client_ca_file is None:
+        raise InvalidConfig("is mtls, which wants auth.client_ca_file", where="auth.mode")
+    if auth.requestheader_names is not None and auth.requestheader_ca_file is None:
+        raise InvalidConfig("wants auth.requestheader_ca_file beside it", where="auth.requestheader_names")
+    if auth.ca_file is not None and not is_tls:
+        raise InvalidConfig(
+            "client certificates want TLS: listen.tls_cert_file and tls_key_file", where="auth.mode"
+        )

@@ -12,7 +12,7 @@ import yaml
 
 from specmux_aggregator.backend_config import read_backend
 from specmux_aggregator.model import Backend
-from specmux_aggregator.setting_fields import SettingField, setting_fields
+from specmux_aggregator.setting_fields import SettingField, scalar, setting_fields
 from specmux_aggregator.yaml_reader import YAMLReader
 
 BACKENDS: Final = "backends"
@@ -42,12 +42,25 @@ def parse_config_file(text: str, path: Path) -> ConfigFile:
     for group, settings in groups.items():
         inner = reader.members(members.get(group), group, [setting.name for setting in settings])
         for setting in settings:
-            if setting.name in inner:
+            if setting.name in inner and setting.is_list:
+                values[setting.key] = _texts(reader, inner[setting.name], setting.key)
+            elif setting.name in inner:
                 value = reader.scalar(inner[setting.name], setting.key, setting.type, setting.read)
                 values[setting.key] = folder / value if setting.type is Path and value is not None else value
     backends = _backends(reader, members.get(BACKENDS), folder)
     reader.finish()
     return ConfigFile(MappingProxyType(values), backends)
+
+
+def _texts(reader: YAMLReader, node: yaml.Node, key: str) -> tuple[str, ...]:
+    nodes = reader.items(node, key)
+    if isinstance(node, yaml.SequenceNode) and not nodes:
+        reader.fault(node, key, "lists nothing; leave the key out for the default")
+    read = [
+        reader.scalar(item, f"{key}[{index}]", str, lambda text: scalar(text, str))
+        for index, item in enumerate(nodes)
+    ]
+    return tuple(text for text in read if text is not None)
 
 
 def _backends(reader: YAMLReader, node: yaml.Node | None, folder: Path) -> tuple[Backend, ...]:

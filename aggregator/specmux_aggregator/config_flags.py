@@ -17,7 +17,7 @@ from specmux_aggregator.setting_fields import BadValue, SettingField, plain, set
 
 T = TypeVar("T")
 
-_METAVARS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
+_METAVARS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH", tuple: "TEXT,..."}
 
 
 def config_flags(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from specmux_aggregator.settings import Settings
 from specmux_converters.errors import cut
@@ -33,6 +33,7 @@ _UNITS: Final = {
     "Mi": 2**20,
     "Gi": 2**30,
 }
+_TOKEN: Final = re.compile(r"(?i:bearer )|eyJ[\w-]+\.[\w-]+\.")  # a JWT, as those of service accounts are
 _BYTES: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([A-Za-z]{0,3})")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
 _TRUTHS: Final = {
@@ -58,7 +59,7 @@ class SettingField:
     group: str
     name: str
     type: type
-    """str, int, float, bool or Path."""
+    """str, int, float, bool, Path, or tuple: a list of texts."""
     default: object
     doc: str
     at_least: float | None = None
@@ -85,8 +86,15 @@ class SettingField:
         """A count of bytes, which may be written with a unit."""
         return self.type is int and self.name.endswith("bytes")
 
+    @property
+    def is_list(self) -> bool:
+        """Several texts: a list in the file, separated by commas elsewhere."""
+        return self.type is tuple
+
     def read(self, text: str) -> object:
         """The value that ``text`` means. Raises BadValue."""
+        if self.is_list:
+            return tuple(scalar(item.strip(" "), str) for item in text.split(","))
         value = scalar(text, self.type, is_bytes=self.is_bytes)
         if self.choices and value not in self.choices:
             raise BadValue(f'"{cut(text)}" is none of {", ".join(self.choices)}')
@@ -115,9 +123,11 @@ def scalar(text: str, wanted: type, *, is_bytes: bool = False) -> object:
     if not text or not text.isprintable():
         raise BadValue("empty, or not printable")
     if wanted is Path:
-        # A key or certificate pasted in place of its path would be repeated by every later error.
+        # A key, certificate or token pasted in place of its path would be repeated by every later error.
         if "-----BEGIN" in text:
             raise BadValue("holds PEM text where the path of a file is wanted")
+        if _TOKEN.match(text):
+            raise BadValue("holds a token where the path of a file with one is wanted")
         return Path(text)
     return text
 
@@ -126,6 +136,8 @@ def plain(value: object) -> str:
     """A value as it would be written in the file."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(value)
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
@@ -141,7 +153,7 @@ def _setting_fields() -> Iterator[SettingField]:
 def _setting_field(group: str, item: Field[Any], annotation: Any) -> SettingField:
     if isinstance(annotation, UnionType):  # X | None
         (annotation,) = (member for member in get_args(annotation) if member is not NoneType)
-    return SettingField(group, item.name, annotation, item.default, **item.metadata)
+    return SettingField(group, item.name, get_origin(annotation) or annotation, item.default, **item.metadata)
 
 
 def _truth(text: str) -> bool:

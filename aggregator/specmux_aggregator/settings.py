@@ -65,6 +65,48 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Auth:
+    """Who may ask (docs/authentication.md)."""
+
+    mode: str = _setting(
+        "none",
+        "none, kubernetes (the cluster reviews tokens and access), token-file or mtls",
+        choices=("none", "kubernetes", "token-file", "mtls"),
+    )
+    token_file: Path | None = _setting(
+        None, "mode token-file: lines of token,name; read again when they change"
+    )
+    audiences: tuple[str, ...] | None = _setting(
+        None, "mode kubernetes: audiences of which a token must have one; none: the apiserver's own"
+    )
+    cache_seconds: float = _setting(
+        10.0, "mode kubernetes: seconds for which a review is remembered", at_least=0, at_most=300
+    )
+    client_ca_file: Path | None = _setting(
+        None, "mode mtls: PEM certificates that a client's is verified against; read again when they change"
+    )
+    client_names: tuple[str, ...] | None = _setting(
+        None, "mode mtls: common or alternative names of which a certificate must have one; none: any"
+    )
+    requestheader_ca_file: Path | None = _setting(
+        None, "mode kubernetes: PEM certificates of front proxies, whose X-Remote-User is believed"
+    )
+    requestheader_names: tuple[str, ...] | None = _setting(
+        None, "mode kubernetes: common names of which a front proxy's certificate must have one; none: any"
+    )
+
+    @property
+    def is_private(self) -> bool:
+        """Not everybody may ask, so no shared cache may keep an answer."""
+        return self.mode != "none"
+
+    @property
+    def ca_file(self) -> Path | None:
+        """The one CA bundle that the mode verifies client certificates against."""
+        return {"mtls": self.client_ca_file, "kubernetes": self.requestheader_ca_file}.get(self.mode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Polling:
     """How backends are watched."""
 
@@ -139,6 +181,7 @@ class Settings:
     """The whole configuration."""
 
     listen: Listen = field(default_factory=Listen)
+    auth: Auth = field(default_factory=Auth)
     polling: Polling = field(default_factory=Polling)
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)

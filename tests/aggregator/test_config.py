@@ -150,6 +150,19 @@ backends:
         ("polling: {backoff_min: 5, backoff_max: 1}", "polling.backoff_min: is more than backoff_max"),
         ("state: {max_bytes: 1000}", "1: state.max_bytes: 1000 is less than 1048576"),
         ("memory: {documents_bytes: 1 x}", '1: memory.documents_bytes: "1 x" is not a number of bytes'),
+        ("auth: {mode: token-file}", "auth.mode: is token-file, which wants auth.token_file"),
+        ("auth: {mode: mtls}", "auth.mode: is mtls, which wants auth.client_ca_file"),
+        ("auth: {mode: mtls, client_ca_file: c}", "auth.mode: client certificates want TLS"),
+        ("auth: {token_file: t}", "auth.token_file: has no effect: auth.mode is none, not token-file"),
+        ("auth: {client_ca_file: c, mode: kubernetes}", "auth.client_ca_file: has no effect: auth.mode is k"),
+        ("auth: {requestheader_names: [a], mode: kubernetes}", "auth.requestheader_names: wants auth"),
+        ("auth: {requestheader_ca_file: c, mode: kubernetes}", "auth.mode: client certificates want TLS"),
+        ("auth: {mode: jwt}", '1: auth.mode: "jwt" is none of none, kubernetes, token-file, mtls'),
+        ("auth: {client_names: a}", "1: auth.client_names: wants a list"),
+        ("auth: {client_names: []}", "1: auth.client_names: lists nothing"),
+        ("auth: {client_names: [1]}", "1: auth.client_names[0]: wants a text, and YAML reads this as int"),
+        ("auth: {token_file: eyJhbGciOi.eyJzdWIi.sig}", "1: auth.token_file: holds a token where the path"),
+        ("auth: {token: abc}", "1: auth.token: unknown key; a secret is never written here"),
         ("log: {level: loud}", '1: log.level: "loud" is none of debug, info, warning, error'),
         ("log: {<<: {level: info}}", "1: log.<<: unknown key"),
         ("log: {? [a] : b}", "1: log.: unknown key"),
@@ -351,6 +364,24 @@ def test_backend_keys_are_the_fields_of_the_backend() -> None:
     inline = {"ca_data", "cert_data", "key_data", "token", "basic", "exec_plugin", "impersonation"}
     assert set(_GROUPS["tls"]) == {item.name for item in fields(BackendTLS)} - inline
     assert set(_GROUPS["credentials"]) == {item.name for item in fields(Credentials)} - inline
+
+
+NAMES = """
+auth: {mode: mtls, client_ca_file: ca.crt, client_names: ["front, proxy", b]}
+listen: {tls_cert_file: c, tls_key_file: k}
+"""
+
+
+def test_lists_are_written_as_their_source_writes_them(tmp_path: Path) -> None:
+    names = ("front, proxy", "b")
+    assert configured(tmp_path, NAMES).auth.client_names == names
+    field = field_of("auth.audiences")
+    assert field.read("https://a, b") == ("https://a", "b")
+    for text in ("", "a,", ",a", "a\n"):
+        with pytest.raises(BadValue):
+            field.read(text)
+    environment = {"SPECMUX_AUTH_AUDIENCES": "a,b", "SPECMUX_AUTH_MODE": "kubernetes"}
+    assert ConfigSource(environment=environment).read().auth.audiences == ("a", "b")
 
 
 def test_flags_win_over_environment_over_file_over_default(tmp_path: Path) -> None:

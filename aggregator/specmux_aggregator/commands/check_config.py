@@ -52,8 +52,14 @@ def described(settings: Settings) -> Iterator[str]:
 
 def unreadable(settings: Settings) -> Iterator[str]:
     """Files and directories that the configuration names and this process cannot read now."""
-    listen = settings.listen
-    named = [("listen.tls_cert_file", listen.tls_cert_file), ("listen.tls_key_file", listen.tls_key_file)]
+    listen, auth = settings.listen, settings.auth
+    named = [
+        ("listen.tls_cert_file", listen.tls_cert_file),
+        ("listen.tls_key_file", listen.tls_key_file),
+        ("auth.token_file", auth.token_file),
+        ("auth.client_ca_file", auth.client_ca_file),
+        ("auth.requestheader_ca_file", auth.requestheader_ca_file),
+    ]
     for backend in settings.backends:
         tls, credentials = backend.tls, backend.credentials
         named += [
