@@ -62,8 +62,13 @@ class YAMLReader:
     def _where(self, mark: Any) -> str:
         return f"{self._path}:{mark.line + 1}" if mark else str(self._path)
 
-    def members(self, node: yaml.Node | None, key: str, known: Collection[str]) -> dict[str, yaml.Node]:
-        """The members of a mapping by name, without the unknown, the repeated and the empty ones."""
+    def members(
+        self, node: yaml.Node | None, key: str, known: Collection[str], *, is_open: bool = False
+    ) -> dict[str, yaml.Node]:
+        """The members of a mapping by name, without the unknown, the repeated and the empty ones.
+
+        ``is_open``: unknown members are no fault; others than we have a use for them.
+        """
         if node is None or is_null(node):
             return {}
         if not isinstance(node, yaml.MappingNode):
@@ -75,6 +80,8 @@ class YAMLReader:
             name = name_node.value if isinstance(name_node, yaml.ScalarNode) else ""
             full = f"{key}.{cut(name)}" if key else cut(name)
             if name not in known:
+                if is_open:
+                    continue
                 self.fault(name_node, full, _unknown(name, known))
             elif name in seen:
                 self.fault(name_node, full, "given twice")

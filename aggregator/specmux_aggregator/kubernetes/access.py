@@ -1,0 +1,81 @@
+"""How a cluster is reached: its apiserver as a Backend, and the proxy that the environment names. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from specmux_aggregator.backend_url import proxy_url
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.model import Backend
+from specmux_aggregator.setting_fields import BadValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One way into one cluster."""
+
+    server: Backend
+    context: str
+    """The kubeconfig's name for it; "in-cluster" for a pod's own."""
+    namespace: str = "default"
+
+
+def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL, read as Go programs read them.
+
+    Raises InvalidConfig for one that is none.
+    """
+    parts = urlsplit(url)
+    variable = f"{parts.scheme.upper()}_PROXY"
+    proxy = environ.get(variable) or environ.get(variable.lower())
+    no_proxy = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    host = (parts.hostname or "").rstrip(".")
+    if not proxy or _is_direct(host, parts.port or (443 if parts.scheme == "https" else 80), no_proxy):
+        return None
+    try:
+        return proxy_url(proxy if "://" in proxy else f"http://{proxy}")
+    except BadValue as bad:
+        raise InvalidConfig(str(bad), where=variable) from bad
+
+
+def _is_direct(host: str, port: int, no_proxy: str) -> bool:
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    return any(_covers(entry.strip().lower(), host, port, address) for entry in no_proxy.split(","))
+
+
+def _covers(
+    entry: str, host: str, port: int, address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
+) -> bool:
+    """Whether one entry of NO_PROXY means this host (golang.org/x/net/http/httpproxy)."""
+    if entry == "*":
+        return True
+    if "/" in entry:
+        try:
+            return address is not None and address in ipaddress.ip_network(entry, strict=False)
+        except ValueError:
+            return False
+    name = entry
+    if _address(entry) is None:
+        name, _, wanted = entry.rpartition(":")
+        if not name:
+            name = entry
+        elif wanted != str(port):
+            return False
+    name = name.strip("[]")
+    if address is not None:
+        return _address(name) == address
+    if name.startswith((".", "*.")):
+        return host.endswith(name.removeprefix("*"))
+    return bool(name) and (host == name or host.endswith(f".{name}"))
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None

@@ -1,0 +1,170 @@
+"""A kubeconfig, read as client-go reads it: files merged, one context chosen, one apiserver made of it.
+
+No complaint repeats a value: half of them are secret. Entries that the context does not name are not looked
+at, and unknown keys are not ours to judge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from specmux_aggregator.backend_url import backend_url, proxy_url
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.kubernetes.access import Access, environment_proxy
+from specmux_aggregator.kubernetes.kubeconfig_members import Entry, Members
+from specmux_aggregator.kubernetes.kubeconfig_user import USER, credentials_of, pair_of
+from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.yaml_reader import YAMLReader
+from specmux_converters.errors import cut
+
+FILE_MAX: Final = 16 * 1024 * 1024
+
+_FILE: Final = ("current-context", "clusters", "contexts", "users")
+_CLUSTER: Final = (
+    "server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority",
+    "certificate-authority-data", "proxy-url", "extensions",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Merged:
+    """What all files say together; of equal names the first wins."""
+
+    contexts: dict[str, Entry]
+    clusters: dict[str, Entry]
+    users: dict[str, Entry]
+    current: str | None = None
+
+
+def read(
+    path: Path | None, *, context: str | None = None, environ: Mapping[str, str], name: BackendName
+) -> Access:
+    """The apiserver that a context names, as a Backend of this ``name``. Raises InvalidConfig.
+
+    Without a path $KUBECONFIG lists the files, else ~/.kube/config is it.
+    """
+    merged = _Merged({}, {}, {})
+    for file in _files(path, environ):
+        _merge(merged, file)
+    wanted = context or merged.current
+    if wanted is None:
+        raise InvalidConfig(
+            f"no context was named, and there is no current-context; {_known(merged.contexts)}"
+        )
+    chosen = _named(merged.contexts, "context", wanted).members(("cluster", "user", "namespace"))
+    cluster_name, user_name = chosen.text("cluster"), chosen.text("user")
+    namespace = chosen.text("namespace")
+    chosen.entry.reader.finish()
+    if cluster_name is None:
+        raise InvalidConfig(f'the context "{cut(wanted)}" names no cluster')
+    cluster = _named(merged.clusters, "cluster", cluster_name).members(_CLUSTER)
+    user = None if user_name is None else _named(merged.users, "user", user_name).members(USER)
+    server = _server(cluster, user, name, environ)
+    return Access(server=server, context=wanted, namespace=namespace or "default")
+
+
+def _files(path: Path | None, environ: Mapping[str, str]) -> list[Path]:
+    if path is not None:
+        return [path]
+    listed = [Path(item) for item in environ.get("KUBECONFIG", "").split(os.pathsep) if item]
+    if not listed:
+        return [Path(environ.get("HOME", "/")) / ".kube" / "config"]
+    found = [item for item in listed if item.exists()]
+    if not found:
+        raise InvalidConfig("not one of the files it lists exists", where="KUBECONFIG")
+    return found
+
+
+def _merge(merged: _Merged, path: Path) -> None:
+    reader = YAMLReader(path)
+    top = Entry(reader, reader.compose(_text(path)), "", path.absolute().parent).members(_FILE)
+    current = top.text("current-context")
+    for plural, held in (
+        ("contexts", merged.contexts),
+        ("clusters", merged.clusters),
+        ("users", merged.users),
+    ):
+        seen: set[str] = set()
+        for item in top.items(plural):
+            singular = plural.removesuffix("s")
+            pair = item.members(("name", singular))
+            name = pair.text("name")
+            if name is None:
+                continue  # nothing can name it
+            if name in seen:
+                pair.fault("name", "given twice")
+            seen.add(name)
+            inner = pair.nodes.get(singular)
+            held.setdefault(name, Entry(reader, inner, f"{plural}[{cut(name)}].{singular}", item.folder))
+    reader.finish()
+    merged.current = merged.current or current
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_MAX + 1)
+        if len(data) > FILE_MAX:
+            raise InvalidConfig(f"larger than {FILE_MAX} bytes", where=str(path))
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise InvalidConfig(error.strerror or "cannot be read", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise InvalidConfig("not UTF-8", where=str(path)) from error
+
+
+def _named(entries: Mapping[str, Entry], kind: str, name: str) -> Entry:
+    if name not in entries:
+        raise InvalidConfig(f'there is no {kind} "{cut(name)}"; {_known(entries)}')
+    return entries[name]
+
+
+def _known(entries: Mapping[str, Entry]) -> str:
+    return f"known: {cut(', '.join(sorted(entries)))}" if entries else "there is none at all"
+
+
+def _server(cluster: Members, user: Members | None, name: BackendName, environ: Mapping[str, str]) -> Backend:
+    tls = _tls(cluster, user)
+    credentials = Credentials() if user is None else credentials_of(user, cluster)
+    is_tls_meant = tls != BackendTLS()
+    url = cluster.checked("server", lambda text: backend_url(_with_scheme(text, is_tls_meant=is_tls_meant)))
+    proxy = cluster.checked("proxy-url", proxy_url)
+    if "server" not in cluster.nodes:
+        cluster.fault("", "names no server")
+    for members in (cluster, user):
+        if members is not None:
+            members.entry.reader.finish()
+    if not url:
+        raise InvalidConfig(f"{cluster.entry.key}: names no server")
+    return Backend(
+        name=name,
+        url=url,
+        tls=tls,
+        credentials=credentials,
+        proxy_url=proxy or environment_proxy(url, environ),
+    )
+
+
+def _with_scheme(text: str, *, is_tls_meant: bool) -> str:
+    # client-go takes host:port as well, and TLS for meant where any of its settings is there.
+    return text if "://" in text else f"{'https' if is_tls_meant else 'http'}://{text}"
+
+
+def _tls(cluster: Members, user: Members | None) -> BackendTLS:
+    ca_data, ca_file = cluster.data("certificate-authority-data"), cluster.file("certificate-authority")
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    if insecure and (ca_data or ca_file):
+        cluster.fault("insecure-skip-tls-verify", "is set beside a certificate-authority; it can be only one")
+    pair: dict[str, Any] = {} if user is None else pair_of(user)
+    return BackendTLS(
+        # Data goes before a file, here and below, as in client-go.
+        ca_data=ca_data,
+        ca_file=None if ca_data else ca_file,
+        server_name=cluster.text("tls-server-name"),
+        insecure_skip_verify=insecure,
+        **pair,
+    )

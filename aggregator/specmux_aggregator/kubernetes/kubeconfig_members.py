@@ -1,0 +1,89 @@
+"""One mapping of a kubeconfig and its members, read with the key and the file that a complaint names."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from specmux_aggregator.setting_fields import BadValue
+from specmux_aggregator.yaml_reader import YAMLReader
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A mapping of one file, and what it takes to read it."""
+
+    reader: YAMLReader
+    node: yaml.Node | None
+    key: str
+    folder: Path
+
+    def members(self, known: tuple[str, ...]) -> Members:
+        return Members(self, self.reader.members(self.node, self.key, known, is_open=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    entry: Entry
+    nodes: Mapping[str, yaml.Node]
+
+    def inner(self, name: str, known: tuple[str, ...]) -> Members:
+        return self._at(name, self.nodes.get(name)).members(known)
+
+    def items(self, name: str) -> list[Entry]:
+        nodes = self.entry.reader.items(self.nodes.get(name), self._key(name))
+        return [self._at(f"{name}[{index}]", node) for index, node in enumerate(nodes)]
+
+    def text(self, name: str) -> str | None:
+        """None where it is absent or empty, and where it is a fault."""
+        return self._read(name, str, str) or None
+
+    def flag(self, name: str) -> bool:
+        return self._read(name, bool, lambda text: text.lower() in ("true", "yes", "on")) or False
+
+    def file(self, name: str) -> Path | None:
+        text = self.text(name)
+        return None if text is None else self.entry.folder / text
+
+    def data(self, name: str) -> bytes | None:
+        return self._read(name, str, _base64) or None
+
+    def checked(self, name: str, read: Any) -> Any:
+        """What ``read`` makes of a text; it raises BadValue."""
+        return self._read(name, str, lambda text: read(text) if text else None)
+
+    def texts(self, name: str) -> list[str]:
+        found = [
+            item.reader.scalar(item.node, item.key, str, str)
+            for item in self.items(name)
+            if item.node is not None
+        ]
+        return [item for item in found if item is not None]
+
+    def fault(self, name: str, reason: str) -> None:
+        node = self.nodes.get(name, self.entry.node)
+        if node is not None:
+            self.entry.reader.fault(node, self._key(name) if name else self.entry.key, reason)
+
+    def _read(self, name: str, wanted: type, read: Any) -> Any:
+        node = self.nodes.get(name)
+        return None if node is None else self.entry.reader.scalar(node, self._key(name), wanted, read)
+
+    def _at(self, name: str, node: yaml.Node | None) -> Entry:
+        return Entry(self.entry.reader, node, self._key(name), self.entry.folder)
+
+    def _key(self, name: str) -> str:
+        return f"{self.entry.key}.{name}" if self.entry.key else name
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadValue("is not base64") from None
