@@ -50,6 +50,33 @@ def test_pinned_form_outlives_any_pressure() -> None:
     assert kept.usage().pinned_bytes == 50
 
 
+def test_shedding_lets_go_of_half_identity_forms_that_can_come_back_first() -> None:
+    kept, evicted = store(1000)
+    kept.put(key("pinned"), JSON, Coding.GZIP, b"x" * 100, pin=True)
+    kept.put(key("a"), JSON, Coding.GZIP, b"x" * 10)
+    kept.put(key("a"), JSON, Coding.IDENTITY, b"x" * 60)
+    kept.put(key("b"), CBOR, Coding.IDENTITY, b"x" * 30)
+    assert kept.shed() == 1
+    assert kept.get(key("a"), JSON, Coding.IDENTITY) is None
+    assert kept.get(key("a"), JSON, Coding.GZIP)
+    assert kept.get(key("b"), CBOR, Coding.IDENTITY)
+    assert len(evicted) == 1
+    assert (kept.usage().sheddings, kept.usage().evictions) == (1, 0)
+
+
+def test_shedding_goes_on_until_only_pinned_forms_are_left() -> None:
+    kept, evicted = store(1000)
+    kept.put(key("pinned"), JSON, Coding.GZIP, b"x" * 100, pin=True)
+    for name in "abcdefgh":
+        kept.put(key(name), JSON, Coding.GZIP, b"x" * 10)
+    assert [kept.shed() for _ in range(6)] == [4, 2, 1, 1, 0, 0]
+    assert kept.usage().bytes == kept.usage().pinned_bytes == 100
+    assert kept.get(key("pinned"), JSON, Coding.GZIP)
+    assert len(evicted) == 4
+    kept.put(key("a"), JSON, Coding.GZIP, b"x" * 10)
+    assert kept.get(key("a"), JSON, Coding.GZIP)
+
+
 def test_superseded_documents_go_with_all_their_forms() -> None:
     kept, _ = store(1000)
     for name in "ab":
