@@ -39,10 +39,14 @@ class Backends:
 
     async def apply(self, backends: Iterable[Backend]) -> None:
         """Start, stop and exchange refreshers until exactly ``backends`` run. Those that did not change go
-        on."""
+        on, and so do those of which only their standing among the others changed.
+
+        One call at a time."""
         wanted = {backend.name: backend for backend in backends}
         gone = {
-            name: running for name, running in self._running.items() if wanted.get(name) != _backend(running)
+            name: running
+            for name, running in self._running.items()
+            if name not in wanted or _asked(wanted[name]) != _asked(_backend(running))
         }
         for name in gone:
             del self._running[name]
@@ -53,6 +57,8 @@ class Backends:
             for name, backend in wanted.items()
             if name not in self._running
         }
+        for name in wanted.keys() & self._running.keys():
+            self._running[name].refresher.stand(wanted[name])
         # Offers of a check that ended meanwhile: the running ones are asked last.
         current = {
             name: self._running[name].refresher.observation for name in wanted if name in self._running
@@ -99,6 +105,11 @@ class Backends:
 
 def _backend(running: _Running) -> Backend:
     return running.refresher.observation.backend
+
+
+def _asked(backend: Backend) -> Backend:
+    """What makes a difference to who asks the backend; the rest concerns the merging of what it offers."""
+    return replace(backend, priority=0, group_priority=None, version_priority=None, found=None)
 
 
 def _address(backend: Backend) -> tuple[object, ...]:

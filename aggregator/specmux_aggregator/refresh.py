@@ -11,8 +11,9 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
-from specmux_aggregator.model import Cause, Failure, Observation
+from specmux_aggregator.model import Backend, Cause, Failure, Observation
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.settings import Polling
 from specmux_aggregator.sightings import Check, Seen, Sighting, after, delay
@@ -70,6 +71,15 @@ class Refresher:
         finally:
             self._release()
             await self.origin.close()
+
+    def poke(self) -> None:
+        """Check at once: there is news of the backend. Calls that come close together are one."""
+        self._poke.set()
+
+    def stand(self, backend: Backend) -> None:
+        """Go on with another priority, or with what a cluster says of it now; it is asked as before."""
+        if backend != self.observation.backend:
+            self.observation = replace(self.observation, backend=backend)
 
     async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> None:
         """Return when the backend has been checked once more, or after ``timeout`` seconds.

@@ -14,6 +14,7 @@ from specmux_aggregator.model import (
     Dialect,
     DocumentKey,
     Failure,
+    Found,
     Hash,
     Observation,
     Offer,
@@ -115,6 +116,29 @@ def test_what_a_backend_offered_stands_when_its_address_did_not_change() -> None
         await bench.backends.apply([])
         assert not bench.publisher.current.observations
         assert bench.backends.refresher("a") is None  # type: ignore[arg-type]
+        await bench.backends.close()
+
+    asyncio.run(scenario())
+
+
+def test_backend_goes_on_running_when_only_its_standing_changed() -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b")])
+        while bench.publisher.current.entries.get(APPS) is None:
+            await asyncio.sleep(0.001)
+        running = bench.backends.refresher("b")  # type: ignore[arg-type]
+        assert running is not None
+        await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", priority=5)])
+        assert bench.publisher.current.entries[APPS].owner == "b"
+        found = Found(excluded=frozenset({APPS}))
+        await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", found=found)])
+        assert bench.publisher.current.entries[APPS].owner == "a"
+        await asyncio.sleep(0.05)  # checks go on, and do not bring back what stood before
+        assert bench.publisher.current.observations[running.observation.backend.name].backend.found == found
+        assert bench.backends.refresher("b") is running  # type: ignore[arg-type]
+        await bench.backends.apply([backend("b", "http://b", found=found, proxy_url="http://proxy")])
+        assert bench.backends.refresher("b") is not running  # type: ignore[arg-type]
         await bench.backends.close()
 
     asyncio.run(scenario())
