@@ -23,10 +23,11 @@ DEADLINE = 30.0
 class Process:
     """One running ``specmux``. Its output is read all the time, so that it never blocks on us."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, under: tuple[str, ...] = (), **environment: str) -> None:
+        """``under``: a command that replaces itself with the one it is given."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SPECMUX_")}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "specmux_aggregator.cli", *arguments],
+            [*under, sys.executable, "-m", "specmux_aggregator.cli", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -113,8 +114,8 @@ class Process:
 
 
 @contextmanager
-def specmux(*arguments: str, **environment: str) -> Iterator[Process]:
-    process = Process(*arguments, **environment)
+def specmux(*arguments: str, under: tuple[str, ...] = (), **environment: str) -> Iterator[Process]:
+    process = Process(*arguments, under=under, **environment)
     try:
         yield process
     finally:
