@@ -1,8 +1,12 @@
-"""The certificate of the TLS listener, read again when its files change.
+"""The certificate of the TLS listener, and whom it lets prove themselves; read again when its files change.
 
 Reloading a context that is in use breaks running handshakes, so each reading makes a fresh one, and the
 listener's own context only hands new handshakes over to it (``sni_callback``). Files that do not load, half
 written ones among them, leave the certificate as it was.
+
+With a CA for clients, a client may show a certificate; one that the CA did not sign ends the handshake. None
+is demanded here: health probes have none. Then no session tickets are given: a resumed session skips the
+verification, and would outlive a change of the CA.
 """
 
 from __future__ import annotations
@@ -27,17 +31,20 @@ change.
 class Certificates:
     """A certificate chain and its key, current as of the last ``refresh``."""
 
-    def __init__(self, cert_file: Path, key_file: Path | None) -> None:
+    def __init__(self, cert_file: Path, key_file: Path | None, *, client_ca_file: Path | None = None) -> None:
         """Raises InvalidConfig when the files cannot be used."""
-        self._files = (cert_file,) if key_file is None else (cert_file, key_file)
+        self._cert_file = cert_file
+        self._key_file = key_file
+        self._client_ca_file = client_ca_file
+        files = (cert_file, key_file, client_ca_file)
+        self._files = tuple(path for path in files if path is not None)
         try:
             self._stamp = self._stamps()
             self._current = self._load()
             self.context = self._load()
         except (OSError, ssl.SSLError) as error:
-            raise InvalidConfig(
-                f"cannot use the certificate: {error}", where="listen.tls_cert_file"
-            ) from error
+            used = "the certificate" if client_ca_file is None else "the certificate or the clients' CA"
+            raise InvalidConfig(f"cannot use {used}: {error}", where="listen.tls_cert_file") from error
         self.context.sni_callback = self._hand_over
 
     def refresh(self) -> bool | None:
@@ -66,7 +73,12 @@ class Certificates:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
-        context.load_cert_chain(*self._files)
+        context.load_cert_chain(self._cert_file, self._key_file)
+        if self._client_ca_file is not None:
+            context.load_verify_locations(self._client_ca_file)
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.options |= ssl.OP_NO_TICKET
+            context.num_tickets = 0
         return context
 
     def _stamps(self) -> Stamp:

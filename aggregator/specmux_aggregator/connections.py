@@ -99,6 +99,7 @@ class Connection(RequestHandler):
         "_wire",
         "begun",
         "connections",
+        "relayed",
     )
 
     def __init__(self, connections: Connections, **settings: Any) -> None:
@@ -115,6 +116,13 @@ class Connection(RequestHandler):
         """Tells a full buffer that moves from one that does not."""
         self.begun: Begun | None = None
         """What the accelerator left unfinished of the next message's answer."""
+        self.relayed: WireRequest | None = None
+        """The request that a backend is answering: then a client that closes its side has left."""
+
+    @property
+    def is_half_closed(self) -> bool:
+        """The client will send nothing more."""
+        return self._is_half_closed
 
     @property
     def is_drained(self) -> bool:
@@ -134,6 +142,19 @@ class Connection(RequestHandler):
         self._pushes += 1
         file = None if self.ssl_context is not None else self.connections.files.file_of(body)
         return push(transport, body, sent, file)
+
+    def send(self, data: bytes) -> None:
+        """Write a part of an answer that streams in. Raises ConnectionResetError without a client."""
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        self._pushes += 1
+        transport.write(data)
+
+    def end_relaying(self) -> None:
+        """The backend's answer is written. Its body may have taken long to come: the next head has time."""
+        self.relayed = None
+        self._partial_since = 0.0
 
     def take_begun(self) -> Begun | None:
         begun, self.begun = self.begun, None
@@ -166,10 +187,17 @@ class Connection(RequestHandler):
             # A body, or the start of another head. After a request with a body, then, the next head is due
             # within the header timeout.
             self._partial_since = time.monotonic()
+        relayed = self.relayed
+        if relayed is not None and self._request_count != count and not relayed.payload.is_eof():
+            # The parser gave up within the body, and says so only to who takes the next message.
+            relayed.payload.set_exception(web.RequestPayloadError("the framing of the body is broken"))
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # asyncio's signature, narrowed there
         """Keep the connection until all is answered: a client may close its side first (RFC 9112 9.6)."""
         if self.is_idle or self.ssl_context is not None:  # TLS has no half-closed state in asyncio
+            return None
+        if self.relayed is not None:
+            # A watch may be silent for minutes: its backend would be held for a client that is gone.
             return None
         self._is_half_closed = True
         return True
@@ -291,10 +319,14 @@ class Connections(web.Server):
                     self.stats.write_stalls += 1
             connection.cut_off()
 
-    async def drain(self, seconds: float) -> None:
-        """Close what is idle, let running answers finish for ``seconds``, then cut what is left."""
+    def close_when_answered(self) -> None:
+        """End every connection: the idle now, the others after the running answer."""
         for connection in tuple(self._open):
             connection.close_when_answered()
+
+    async def drain(self, seconds: float) -> None:
+        """Close what is idle, let running answers finish for ``seconds``, then cut what is left."""
+        self.close_when_answered()
         try:
             await asyncio.wait_for(self._is_empty.wait(), seconds)
         except TimeoutError:

@@ -48,21 +48,26 @@ def refused(message: RawRequestMessage) -> Prepared | None:
 
 
 def fields_of(message: RawRequestMessage) -> Fields:
-    """The fields as on the wire: repeated ones joined (RFC 9110 5.3), an absolute target without origin."""
-    target = message.path
-    if not target.startswith("/"):
-        # RFC 9112 3.2.2: the absolute form must be understood. "*" and an authority have no path of ours.
-        url = message.url
-        target = f"{url.raw_path}?{url.raw_query_string}" if url.absolute and url.scheme else target
+    """The fields as on the wire, repeated ones joined (RFC 9110 5.3)."""
     getall = message.headers.getall
     return (
         message.method,
-        target,
+        target_of(message),
         _joined(getall(ACCEPT, None)),
         _joined(getall(ACCEPT_ENCODING, None)),
         _joined(getall(IF_NONE_MATCH, None)),
         _joined(getall(IF_MATCH, None)),
     )
+
+
+def target_of(message: RawRequestMessage) -> str:
+    """Path and query as on the wire, without the origin that an absolute target begins with."""
+    target = message.path
+    if target.startswith("/"):
+        return target
+    # RFC 9112 3.2.2: the absolute form must be understood. "*" and an authority have no path of ours.
+    url = message.url
+    return f"{url.raw_path}?{url.raw_query_string}" if url.absolute and url.scheme else target
 
 
 def request_of(fields: Fields) -> Request:

@@ -29,6 +29,7 @@ from specmux_aggregator.wire import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from aiohttp.http import RawRequestMessage
 
@@ -40,7 +41,7 @@ log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
 SWEEP_MAX: Final = 1.0  # seconds between looks at the connections, at most
-CERTIFICATE_INTERVAL: Final = 5.0  # seconds between looks at the certificate's files
+CERTIFICATE_INTERVAL: Final = 1.0  # seconds between looks at the certificate's files
 BODY_MAX: Final = 64 * 1024  # bytes of a request body after which the connection is not used again
 
 HEALTH: Final = frozenset({"/livez", "/readyz"})
@@ -64,16 +65,19 @@ class HTTPServer:
         slow_request: float = 1.0,
         use_memo: bool = True,
         guard: Guard | None = None,
+        client_ca_file: Path | None = None,
         relay: Relay | None = None,
     ) -> None:
         """``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests of the
         tiers below. Without ``guard`` everybody may ask; without ``relay`` no request goes to a backend.
+        ``client_ca_file``: whom clients may have their certificates from, for the guard to look at.
         """
         self._service = service
         self._listen = listen
         self.stats = RequestStats() if stats is None else stats
         self._slow_request = slow_request
         self._guard = guard
+        self._client_ca_file = client_ca_file
         self._relay = relay
         # With a guard, the same bytes may be answered today and refused tomorrow.
         self._answers = Answers(service, self.stats, use_memo=use_memo and guard is None)
@@ -92,7 +96,9 @@ class HTTPServer:
         require_c_parser()
         listen = self._listen
         if listen.tls_cert_file is not None:
-            self._certificates = Certificates(listen.tls_cert_file, listen.tls_key_file)
+            self._certificates = Certificates(
+                listen.tls_cert_file, listen.tls_key_file, client_ca_file=self._client_ca_file
+            )
         self._connections = Connections(
             self._handle, listen, stats=self.stats, make_connection=await self._connection_maker()
         )
@@ -221,7 +227,10 @@ class HTTPServer:
             connections.sweep(now)
             if self._certificates is not None and now >= look_at:
                 look_at = now + CERTIFICATE_INTERVAL
-                await asyncio.to_thread(self._certificates.refresh)
+                is_renewed = await asyncio.to_thread(self._certificates.refresh)
+                if is_renewed and self._client_ca_file is not None:
+                    # What a client proved before the change has to be proved again.
+                    connections.close_when_answered()
 
 
 def require_c_parser() -> None:
