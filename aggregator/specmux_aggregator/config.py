@@ -11,11 +11,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from specmux_aggregator.backend_config import directory_backends
+from specmux_aggregator.backend_url import backend_url
 from specmux_aggregator.config_file import ConfigFile, parse_config_file
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model import Backend
 from specmux_aggregator.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
-from specmux_aggregator.settings import Auth, Settings
+from specmux_aggregator.settings import Auth, Kubernetes, Settings
 
 FILE_MAX: Final = 1024 * 1024
 """Bytes of a configuration file; a ConfigMap holds no more either."""
@@ -139,7 +140,30 @@ def _check(settings: Settings) -> None:
         raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
     if settings.polling.backoff_min > settings.polling.backoff_max:
         raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
+    _check_kubernetes(settings.kubernetes)
     _check_auth(settings.auth, is_tls=settings.listen.tls_cert_file is not None)
+
+
+def _check_kubernetes(kubernetes: Kubernetes) -> None:
+    if kubernetes.in_cluster and (kubernetes.kubeconfig is not None or kubernetes.context is not None):
+        raise InvalidConfig(
+            "stands beside a kubeconfig or context; it can be only one of them", where="kubernetes.in_cluster"
+        )
+    if kubernetes.service_key_file is not None and kubernetes.service_cert_file is None:
+        raise InvalidConfig("wants kubernetes.service_cert_file", where="kubernetes.service_key_file")
+    filled = kubernetes.service_url
+    for name, value in (("{name}", "name"), ("{namespace}", "namespace"), ("{port}", "443")):
+        filled = filled.replace(name, value)
+    try:
+        backend_url(filled)
+    except BadValue as bad:
+        raise InvalidConfig(
+            f"with {{name}}, {{namespace}} and {{port}} filled in: {bad}", where="kubernetes.service_url"
+        ) from bad
+    if kubernetes.is_meant and not (kubernetes.api_services or kubernetes.crds or kubernetes.apiserver):
+        raise InvalidConfig(
+            "has api_services, crds and apiserver switched off: nothing is left", where="kubernetes"
+        )
 
 
 def _check_auth(auth: Auth, *, is_tls: bool) -> None:

@@ -82,10 +82,12 @@ def _parameter(setting: SettingField) -> str:
 def _option(setting: SettingField) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     shown = "" if setting.default is None else f"  [default: {plain(setting.default)}]"
     text = f"{setting.doc[0].upper()}{setting.doc[1:]}.{shown}"
+    others = [] if setting.short is None else [setting.short]
     if setting.type is bool:
         negative = f"--no-{setting.flag.removeprefix('--')}"
-        return click.option(f"{setting.flag}/{negative}", _parameter(setting), default=None, help=text)
-    names = [setting.flag, _parameter(setting)]
+        names = [f"{setting.flag}/{negative}", *others, _parameter(setting)]
+        return click.option(*names, default=None, help=text)
+    names = [setting.flag, *others, _parameter(setting)]
     if setting.flag.endswith("-directory"):
         names.insert(1, setting.flag.removesuffix("ectory"))
     return click.option(

@@ -65,6 +65,8 @@ class SettingField:
     at_least: float | None = None
     at_most: float | None = None
     choices: tuple[str, ...] = ()
+    short: str | None = None
+    """Another flag, where people know the setting by that name."""
 
     @property
     def key(self) -> str:

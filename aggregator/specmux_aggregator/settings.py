@@ -25,9 +25,13 @@ def _setting(
     at_least: float | None = None,
     at_most: float | None = None,
     choices: tuple[str, ...] = (),
+    short: str | None = None,
 ) -> Any:
-    """A field. Values outside the bounds (inclusive, in its own unit) or the choices are refused."""
-    limits = {"at_least": at_least, "at_most": at_most, "choices": choices}
+    """A field. Values outside the bounds (inclusive, in its own unit) or the choices are refused.
+
+    ``short``: another flag for it, where people know the setting by that name.
+    """
+    limits = {"at_least": at_least, "at_most": at_most, "choices": choices, "short": short}
     return field(default=default, metadata={"doc": doc, **limits})
 
 
@@ -107,6 +111,42 @@ class Auth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kubernetes:
+    """A cluster to stand in front of (docs/kubernetes.md)."""
+
+    in_cluster: bool = _setting(
+        False, "take the cluster that this pod runs in, with its service account", short="--in-cluster"
+    )
+    kubeconfig: Path | None = _setting(
+        None, "kubeconfig of the cluster; its current context, unless context names one", short="--kubeconfig"
+    )
+    context: str | None = _setting(
+        None, "context of the kubeconfig; without one, of the files that kubectl reads", short="--context"
+    )
+    api_services: bool = _setting(True, "watch APIServices, and take each with a service as a backend")
+    crds: bool = _setting(True, "watch CustomResourceDefinitions, and build their documents")
+    apiserver: bool = _setting(True, "take the apiserver itself as the backend for the rest")
+    service_url: str = _setting(
+        "https://{name}.{namespace}.svc:{port}", "where the service of an APIService is reached"
+    )
+    service_token_file: Path | None = _setting(
+        None, "bearer token that is shown to every service of an APIService; none: none"
+    )
+    service_cert_file: Path | None = _setting(
+        None, "PEM client certificate that is shown to every service of an APIService; none: none"
+    )
+    service_key_file: Path | None = _setting(None, "PEM private key of that certificate, unless it holds it")
+    service_remote_user: str | None = _setting(
+        None, "user name for services of APIServices that trust that certificate as a front proxy's"
+    )
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether there is a cluster at all."""
+        return self.in_cluster or self.kubeconfig is not None or self.context is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Polling:
     """How backends are watched."""
 
@@ -182,6 +222,7 @@ class Settings:
 
     listen: Listen = field(default_factory=Listen)
     auth: Auth = field(default_factory=Auth)
+    kubernetes: Kubernetes = field(default_factory=Kubernetes)
     polling: Polling = field(default_factory=Polling)
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)

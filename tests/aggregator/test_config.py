@@ -150,6 +150,17 @@ backends:
         ("polling: {backoff_min: 5, backoff_max: 1}", "polling.backoff_min: is more than backoff_max"),
         ("state: {max_bytes: 1000}", "1: state.max_bytes: 1000 is less than 1048576"),
         ("memory: {documents_bytes: 1 x}", '1: memory.documents_bytes: "1 x" is not a number of bytes'),
+        (
+            "kubernetes: {in_cluster: true, context: c}",
+            "kubernetes.in_cluster: stands beside a kubeconfig or context",
+        ),
+        ("kubernetes: {service_key_file: k}", "kubernetes.service_key_file: wants kubernetes.service_cert"),
+        ("kubernetes: {service_url: 'ftp://{name}'}", "kubernetes.service_url: with {name}, {namespace} and"),
+        ("kubernetes: {service_url: 'https://{pod}'}", "kubernetes.service_url: with {name}, {namespace} and"),
+        (
+            "kubernetes: {in_cluster: true, api_services: false, crds: false, apiserver: false}",
+            "kubernetes: has api_services, crds and apiserver switched off",
+        ),
         ("auth: {mode: token-file}", "auth.mode: is token-file, which wants auth.token_file"),
         ("auth: {mode: mtls}", "auth.mode: is mtls, which wants auth.client_ca_file"),
         ("auth: {mode: mtls, client_ca_file: c}", "auth.mode: client certificates want TLS"),
@@ -446,6 +457,17 @@ def test_flags_become_a_source(tmp_path: Path) -> None:
         ("a", "http://a/base"),
         ("b", "https://b"),
     ]
+
+
+def test_cluster_is_named_by_short_flags_as_by_long_ones() -> None:
+    _, (short,) = invoked("--kubeconfig", "k", "--context", "c")
+    _, (long,) = invoked("--kubernetes-kubeconfig", "k", "--kubernetes-context", "c")
+    expected = {"kubernetes.kubeconfig": Path("k"), "kubernetes.context": "c"}
+    assert dict(short.flags) == dict(long.flags) == expected
+    _, (inside,) = invoked("--in-cluster")
+    assert inside.read().kubernetes.is_meant
+    _, (without,) = invoked("--no-kubernetes-in-cluster")
+    assert not without.read().kubernetes.is_meant
 
 
 def test_directory_backends_have_names_of_their_own(tmp_path: Path) -> None:

@@ -22,13 +22,22 @@ def serve(source: ConfigSource) -> None:
 
     Every setting is a flag, an environment variable and a key of the file, in this order of precedence.
     """
-    if source.file is None and not source.backends and not source.directories:
-        raise click.UsageError("nothing to serve: give --config, --backend or --directory")
     with reported_errors():
         settings = source.read()
+        has_source = source.file is not None or settings.backends or settings.kubernetes.is_meant
+        if not has_source:
+            raise click.UsageError(
+                "nothing to serve: give --config, --backend, --directory, --kubeconfig or --in-cluster"
+            )
         configure_logging(settings.log)
         with asyncio.Runner(loop_factory=loop_factory(settings.listen.event_loop)) as runner:
-            runner.run(run(settings, changes=lambda reread: watch_config(source, settings, reread=reread)))
+            runner.run(
+                run(
+                    settings,
+                    changes=lambda reread: watch_config(source, settings, reread=reread),
+                    is_whole_process=True,
+                )
+            )
 
 
 def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
