@@ -63,6 +63,10 @@ class Process:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    @property
     def port(self) -> int:
         return int(self.until_printed(r"serving on \S+ port (\d+)")[1])
 

@@ -23,12 +23,18 @@ Changes = Callable[[asyncio.Event], AsyncIterator[Settings | InvalidConfig]]
 
 
 async def run(
-    settings: Settings, *, changes: Changes | None = None, started: Callable[[str, int], None] | None = None
+    settings: Settings,
+    *,
+    changes: Changes | None = None,
+    started: Callable[[str, int], None] | None = None,
+    is_whole_process: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. ``started`` is told the address and port that were bound."""
+    """Serve until SIGTERM or SIGINT. ``started`` is told the address and port that were bound.
+    ``is_whole_process``: nothing comes after it, so signals that come while the process ends mean nothing.
+    """
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more per counter, which nobody reads
     stop, reread = asyncio.Event(), asyncio.Event()
-    with handled_signals(stop, reread):
+    with handled_signals(stop, reread, is_last=is_whole_process):
         app = App(settings, await open_state(settings))
         try:
             host, port = await app.start()
@@ -42,9 +48,10 @@ async def run(
 
 
 @contextmanager
-def handled_signals(stop: asyncio.Event, reread: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``; their former handling comes back
-    afterwards."""
+def handled_signals(stop: asyncio.Event, reread: asyncio.Event, *, is_last: bool = False) -> Iterator[None]:
+    """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``. Afterwards their former handling comes back,
+    or with ``is_last`` they are ignored: the interpreter has its own end before it, and a signal there would
+    make a failure of a good one."""
     loop = asyncio.get_running_loop()
     events = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reread}
     for number, event in events.items():
@@ -54,6 +61,8 @@ def handled_signals(stop: asyncio.Event, reread: asyncio.Event) -> Iterator[None
     finally:
         for number in events:
             loop.remove_signal_handler(number)
+            if is_last:
+                signal.signal(number, signal.SIG_IGN)
 
 
 def configure_logging(log: Log) -> None:
