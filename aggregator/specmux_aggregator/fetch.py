@@ -1,7 +1,6 @@
 """One backend over HTTP. Its errors end here, as Failures; redirects are never followed.
 
-What a request carries comes from the configuration of this one backend: no client's header and no other
-backend's credential can get into it.
+What a request carries comes from the configuration of this one backend: no client's header can get into it.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
-from yarl import URL
 
 from specmux_aggregator.answer_fields import UnaskedCoding, coding, entity_tag, media_type, retry_after
 from specmux_aggregator.backend_root import Root, parse_root
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.credentials import Identity, Unusable
+from specmux_aggregator.credentials import Unusable
 from specmux_aggregator.document_url import (
     ROOT_PATH,
     SWAGGER_PATH,
@@ -31,8 +29,8 @@ from specmux_aggregator.document_url import (
     hash_in,
 )
 from specmux_aggregator.model import Backend, Cause, Coding, ETag, Failure, Hash
-from specmux_aggregator.resolver import DaemonResolver
 from specmux_aggregator.settings import Limits, Polling
+from specmux_aggregator.transport import CLOSED, Transport
 from specmux_aggregator.transport_failures import TRANSPORT_ERRORS, failure_of
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -45,9 +43,6 @@ SWAGGER_ACCEPT: Final = f"{JSON}, application/com.github.proto-openapi.spec.v2@v
 
 CONCURRENT_DOCUMENTS: Final = 8
 """Documents fetched from one backend at a time. Roots have no share in this: a poll waits for no document."""
-
-CONNECTIONS: Final = 16
-"""Open connections to one backend."""
 
 INLINE_MAX: Final = 64 * 1024
 """Bytes that are parsed on the event loop; more, or compressed ones, go to a thread."""
@@ -84,8 +79,6 @@ class _Redirect:
     location: str
 
 
-_CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
-
 _Answer: TypeAlias = Payload | NotModified | _Redirect | Failure
 
 
@@ -97,10 +90,8 @@ class BackendClient:
         self._polling = polling
         self._limits = limits
         self._base_path = base_path(backend)
-        self._identity = Identity(backend)
+        self._transport = Transport(backend, polling=polling)
         self._slots = asyncio.Semaphore(CONCURRENT_DOCUMENTS)
-        self._session: aiohttp.ClientSession | None = None
-        self._is_closed = False
 
     async def root(self, *, etag: str | None = None) -> Root | NotModified | Failure:
         """What the backend offers at ``/openapi/v3``."""
@@ -143,11 +134,28 @@ class BackendClient:
             return _moved(answer, group_version, asked=hash, base_path=self._base_path)
         return answer
 
+    async def review(self, path: str, review: bytes, *, max_bytes: int) -> bytes | Failure:
+        """What the backend makes of a review (authentication.k8s.io, authorization.k8s.io): an object that is
+        created to be answered and not kept, so that it can be sent again."""
+        answer = await self._get(path, JSON, max_bytes=max_bytes, etag=None, accept_gzip=False, review=review)
+        match answer:
+            case Failure(cause=Cause.RESET):  # an idle connection that was closed as it was taken up
+                answer = await self._get(
+                    path, JSON, max_bytes=max_bytes, etag=None, accept_gzip=False, review=review
+                )
+        match answer:
+            case Payload(coding=Coding.IDENTITY):
+                return answer.body
+            case _Redirect():
+                return _redirected(answer)
+            case Failure():
+                return answer
+            case _:
+                return Failure(Cause.BAD_BODY, "the review's answer is in a coding that was not asked for")
+
     async def close(self) -> None:
         """Close every connection. What is still being asked for fails; so does everything asked later."""
-        self._is_closed = True
-        if self._session is not None:
-            await self._session.close()
+        await self._transport.close()
 
     async def _get(
         self,
@@ -158,44 +166,21 @@ class BackendClient:
         etag: str | None,
         accept_gzip: bool = True,
         slots: asyncio.Semaphore | None = None,
+        review: bytes | None = None,
     ) -> _Answer:
         fields = {"Accept": accept, "Accept-Encoding": "gzip" if accept_gzip else "identity"}
         if etag is not None:
             fields["If-None-Match"] = etag
+        if review is not None:
+            fields["Content-Type"] = JSON
         try:
             async with asyncio.timeout(self._polling.total_timeout), slots or contextlib.nullcontext():
-                shown = self._identity.shown
-                identity = await asyncio.to_thread(shown) if self._identity.needs_files else shown()
-                async with self._opened().get(
-                    URL(self._backend.url + target, encoded=True),
-                    headers={**fields, **identity.fields},
-                    ssl=identity.context if identity.context is not None else True,
-                    server_hostname=self._backend.tls.server_name,
-                    allow_redirects=False,
-                ) as response:
+                async with self._transport.request("GET", target, fields=fields) as response:
                     return await _answer(response, max_bytes=max_bytes, is_conditional=etag is not None)
         except Unusable as unusable:
             return unusable.failure
         except TRANSPORT_ERRORS as error:
-            return _CLOSED if self._is_closed else failure_of(error, self._polling)
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._is_closed:
-            raise Unusable(_CLOSED)
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=CONNECTIONS, resolver=DaemonResolver(), ttl_dns_cache=30
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": "specmux"},
-                # The total is asyncio.timeout's in _get, where it also covers the wait for a slot.
-                timeout=aiohttp.ClientTimeout(
-                    total=None, connect=self._polling.connect_timeout, sock_read=self._polling.idle_timeout
-                ),
-                auto_decompress=False,
-            )
-        return self._session
+            return CLOSED if self._transport.is_closed else failure_of(error, self._polling)
 
     def _parsed(self, payload: Payload) -> Root | Failure:
         try:
@@ -215,7 +200,7 @@ async def _answer(response: aiohttp.ClientResponse, *, max_bytes: int, is_condit
         return NotModified()
     if status in (301, 302, 307, 308):
         return _Redirect(status, response.headers.get("Location", ""))
-    if status != 200:
+    if status != 200 and (status != 201 or response.method != "POST"):
         return _status_failure(status, retry_after(response.headers.get("Retry-After"), now=time.time()))
     try:
         applied = coding(", ".join(response.headers.getall("Content-Encoding", ())))

@@ -67,6 +67,13 @@ def document_of(client: BackendClient, asked: str | None = "AB") -> Awaitable[An
     return client.document(APPS, hash=None if asked is None else Hash(asked), accept_gzip=True)
 
 
+QUESTIONS: tuple[Callable[[BackendClient], Awaitable[Any]], ...] = (
+    lambda client: client.root(),
+    lambda client: client.swagger(),
+    lambda client: client.review("/apis/authentication.k8s.io/v1/tokenreviews", b"{}", max_bytes=1000),
+)
+
+
 def test_root_gives_offers_and_etag_then_not_modified() -> None:
     body = document("apis/apps/v1")
 
@@ -443,7 +450,7 @@ def test_aiohttp_is_not_leaked_outside(kind: type[Exception], monkeypatch: pytes
     def broken(*_: object, **__: object) -> None:
         raise kind.__new__(kind)
 
-    monkeypatch.setattr(aiohttp.ClientSession, "get", broken)
+    monkeypatch.setattr(aiohttp.ClientSession, "request", broken)
     for question in (lambda client: client.root(), lambda client: client.swagger(), document_of):
         answer = ask(FaultyBackend(), question)
         assert isinstance(answer, Failure)
