@@ -46,6 +46,14 @@ def checked(path: Path, text: str, *arguments: str, env: dict[str, str] | None =
     return CliRunner().invoke(check_config, [str(path), *arguments], env=env)
 
 
+KUBECONFIG = """
+current-context: main
+contexts: [{name: main, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: 'https://10.1.2.3:6443', insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: secret-token}}]
+"""
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "specmux.yaml"
@@ -196,3 +204,32 @@ def test_exit_4_when_no_backend_is_reachable(backends: str, path: Path) -> None:
     result = checked(path, f"backends: {backends}", "--probe")
     assert result.exit_code == 4
     assert result.stderr.splitlines()[-1] == "Error: no backend reachable"
+
+
+def test_cluster_is_read_and_told_without_its_secrets(path: Path) -> None:
+    (path.parent / "kubeconfig").write_text(KUBECONFIG)
+    text = "kubernetes: {kubeconfig: kubeconfig, service_token_file: nowhere}"
+    result = checked(path, text)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == (
+        "cluster main: https://10.1.2.3:6443; kind auto; certificate NOT verified; token inline"
+    )
+    assert result.stderr.startswith("warning: kubernetes.service_token_file: ")
+    assert "secret-token" not in result.output
+
+
+def test_cluster_that_cannot_be_read_is_an_invalid_configuration(path: Path) -> None:
+    result = checked(path, "kubernetes: {kubeconfig: nowhere}")
+    assert result.exit_code == 3
+    assert "nowhere" in result.stderr
+    result = checked(path, "kubernetes: {in_cluster: true}", env={"KUBERNETES_SERVICE_HOST": ""})
+    assert result.exit_code == 3
+    assert "not inside a cluster" in result.stderr
+
+
+def test_apiserver_of_the_cluster_is_probed(path: Path) -> None:
+    server = FaultyBackend()
+    with serving(server):
+        (path.parent / "kubeconfig").write_text(KUBECONFIG.replace("https://10.1.2.3:6443", server.url))
+        result = checked(path, "kubernetes: {kubeconfig: kubeconfig}", "--probe")
+    assert "probe kubernetes: v3, 0 group-versions" in result.stdout

@@ -155,8 +155,8 @@ backends:
             "kubernetes.in_cluster: stands beside a kubeconfig or context",
         ),
         ("kubernetes: {service_key_file: k}", "kubernetes.service_key_file: wants kubernetes.service_cert"),
-        ("kubernetes: {service_url: 'ftp://{name}'}", "kubernetes.service_url: with {name}, {namespace} and"),
-        ("kubernetes: {service_url: 'https://{pod}'}", "kubernetes.service_url: with {name}, {namespace} and"),
+        ("kubernetes: {service_url: 'ftp://{name}'}", "kubernetes.service_url: with {name}"),
+        ("kubernetes: {service_url: 'https://{pod}'}", "kubernetes.service_url: with {name}"),
         (
             "kubernetes: {in_cluster: true, api_services: false, crds: false, apiserver: false}",
             "kubernetes: has api_services, crds and apiserver switched off",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.config import ConfigSource, environment
 from specmux_aggregator.errors import NoBackendReachable
 from specmux_aggregator.fetch import BackendClient, NotModified, Payload, Root
+from specmux_aggregator.kubernetes.choice import chosen
 from specmux_aggregator.model import Backend, Cause, Failure, Kind
 from specmux_aggregator.setting_fields import setting_fields
 from specmux_aggregator.settings import Settings
@@ -30,12 +32,16 @@ def check_config(file: Path, probe: bool) -> None:
     """
     with reported_errors():
         settings = ConfigSource(file=file, environment=environment()).read()
+        access = chosen(settings.kubernetes, os.environ)
         for line in described(settings):
             click.echo(line)
-        for line in unreadable(settings):
+        if access is not None:
+            click.echo(f"cluster {access.context}: {'; '.join(_facts(access.server))}")
+        backends = settings.backends if access is None else (*settings.backends, access.server)
+        for line in unreadable(settings, backends):
             click.echo(f"warning: {line}", err=True)
         if probe:
-            asyncio.run(_probe(settings))
+            asyncio.run(_probe(settings, backends))
 
 
 def described(settings: Settings) -> Iterator[str]:
@@ -46,21 +52,24 @@ def described(settings: Settings) -> Iterator[str]:
             yield f"{setting.key}: {value}"
     for backend in settings.backends:
         yield f"backend {backend.name}: {'; '.join(_facts(backend))}"
-    if not settings.backends:
+    if not settings.backends and not settings.kubernetes.is_meant:
         yield "no backends"
 
 
-def unreadable(settings: Settings) -> Iterator[str]:
+def unreadable(settings: Settings, backends: tuple[Backend, ...]) -> Iterator[str]:
     """Files and directories that the configuration names and this process cannot read now."""
-    listen, auth = settings.listen, settings.auth
+    listen, auth, kubernetes = settings.listen, settings.auth, settings.kubernetes
     named = [
         ("listen.tls_cert_file", listen.tls_cert_file),
         ("listen.tls_key_file", listen.tls_key_file),
         ("auth.token_file", auth.token_file),
         ("auth.client_ca_file", auth.client_ca_file),
         ("auth.requestheader_ca_file", auth.requestheader_ca_file),
+        ("kubernetes.service_token_file", kubernetes.service_token_file),
+        ("kubernetes.service_cert_file", kubernetes.service_cert_file),
+        ("kubernetes.service_key_file", kubernetes.service_key_file),
     ]
-    for backend in settings.backends:
+    for backend in backends:
         tls, credentials = backend.tls, backend.credentials
         named += [
             (f"backend {backend.name}: tls.ca_file", tls.ca_file),
@@ -85,9 +94,9 @@ async def probed(backend: Backend, settings: Settings) -> tuple[bool, str]:
         await client.close()
 
 
-async def _probe(settings: Settings) -> None:
-    results = await asyncio.gather(*(probed(backend, settings) for backend in settings.backends))
-    for backend, (_, text) in zip(settings.backends, results, strict=True):
+async def _probe(settings: Settings, backends: tuple[Backend, ...]) -> None:
+    results = await asyncio.gather(*(probed(backend, settings) for backend in backends))
+    for backend, (_, text) in zip(backends, results, strict=True):
         click.echo(f"probe {backend.name}: {text}")
     if not any(is_reachable for is_reachable, _ in results):
         raise NoBackendReachable("no backend reachable")
@@ -131,10 +140,14 @@ def _facts(backend: Backend) -> Iterator[str]:
         yield f"CA {backend.tls.ca_file}"
     if backend.tls.insecure_skip_verify:
         yield "certificate NOT verified"
-    if backend.tls.cert_file is not None:
-        yield f"client certificate {backend.tls.cert_file}"
+    if backend.tls.cert_file is not None or backend.tls.cert_data is not None:
+        yield f"client certificate {backend.tls.cert_file or 'inline'}"
     if backend.credentials.token_file is not None:
         yield f"token {backend.credentials.token_file}"
+    if backend.credentials.token is not None:
+        yield "token inline"
+    if backend.credentials.exec_plugin is not None:
+        yield f"credentials of {backend.credentials.exec_plugin.command}"
     if backend.credentials.remote_user is not None:
         yield f"as user {backend.credentials.remote_user}"
 
