@@ -33,7 +33,7 @@ bench: setup
 	$(BIN)/python tests/benchmarks/run_all.py
 
 stress: setup
-	$(BIN)/python tests/stress/stress_service.py
+	$(BIN)/python tests/stress/stress_service.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_replicas.py
 
 clean:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Self
@@ -34,8 +35,11 @@ backends:
 
 
 def documents() -> dict[str, bytes]:
-    """Those of a Kubernetes release, or as many of our own where the reference data is not at hand."""
-    real = {key: shared_data.read(path) for key, path in shared_data.documents("1.35").items()}
+    """Those of a Kubernetes release and of operators, or our own where the reference data is not at hand."""
+    paths = shared_data.documents("1.35")
+    for path in sorted((shared_data.GOLDEN / "crd-openapi-v3").glob("*/apis/*/*.json.gz")):
+        paths.setdefault(f"apis/{path.parent.name}/{path.name.removesuffix('.json.gz')}", path)
+    real = {key: shared_data.read(path) for key, path in paths.items()}
     return real or {f"apis/g{number}.example.com/v1": own(number) for number in range(36)}
 
 
@@ -154,12 +158,16 @@ class LoggedProcess:
         self.process: asyncio.subprocess.Process | None = None
         self.port = 0
 
-    async def start_serving(self, *arguments: str, within: Sequence[str] = ()) -> None:
-        """Return once it listens. ``within``: a command that runs it."""
+    async def start_serving(
+        self, *arguments: str, within: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Return once it listens. ``within``: a command that runs it. ``environment``: added to our own."""
         already = self.log.count("serving on")
         command = [*within, sys.executable, "-m", "specmux_aggregator.cli", "serve", *arguments]
         with self._log.open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+            self.process = await asyncio.create_subprocess_exec(
+                *command, stdout=log, stderr=log, env={**os.environ, **(environment or {})}
+            )
         async with asyncio.timeout(DEADLINE):
             while self.log.count("serving on") == already:
                 if self.process.returncode is not None:

@@ -1,9 +1,9 @@
 """The service under load while everything around it goes wrong. Loopback only; ends by itself.
 
-    python tests/stress/stress_service.py [--seconds 60]
+    python tests/stress/stress_service.py [--form short|middle|long] [--write docs/reliability.md]
 
-``--seconds`` is the time under load and faults. What follows is bounded by counts, full ones from 60 seconds
-on: bad requests, unknown hashes, kills. Prints a table in Markdown; exits 1 when a promise was broken:
+Each form is bounded by its counts (``FORMS``): some 20 s, 3 and 15 minutes. Prints a table in Markdown, and
+writes it into a page where one is named; exits 1 when a promise was broken:
 
 * every body of a 200 is what the hash in its URL says, in every form;
 * a backend that is well sees every answer of its documents good, whatever happens beside it;
@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +29,56 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conformance.test_http_malformed import MALFORMED
 from stress.service_load import Findings, Readers, bad_requests, bent_requests, drip, random_hashes, stall
 from stress.service_world import Service, World
+from stress.upheavals import libfaketime, rotate, set_clock
 
 Work = Coroutine[Any, Any, None]
 
 MIB = 1024 * 1024
 RSS_MAX = 300 * MIB
 GROWTH_MAX = 5 * MIB
-CLIENTS, STALLED, DRIPPING = 16, 200, 500
-FULL = 60.0
-"""Seconds from which on all counts are the full ones."""
+BEGIN, END = "<!-- made by stress_service.py: begin -->\n", "<!-- end -->\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How much of everything."""
+
+    seconds: float
+    """Under load and faults."""
+    clients: int
+    slow: int
+    """Clients that stall, and as many that drip."""
+    bad_requests: int
+    unknown_hashes: int
+    kills: int
+    rotations: int
+
+
+FORMS = {
+    "short": Form(
+        seconds=3, clients=16, slow=200, bad_requests=500, unknown_hashes=5_000, kills=2, rotations=2
+    ),
+    "middle": Form(
+        seconds=60, clients=16, slow=500, bad_requests=50_000, unknown_hashes=200_000, kills=20, rotations=10
+    ),
+    "long": Form(
+        seconds=300,
+        clients=64,
+        slow=500,
+        bad_requests=50_000,
+        unknown_hashes=200_000,
+        kills=200,
+        rotations=100,
+    ),
+}
 
 
 class Stress:
     """One run. ``table`` is what it found: (what, how much, what came of it)."""
 
-    def __init__(self, folder: Path, *, seconds: float) -> None:
-        self.seconds = seconds
-        self.is_full = seconds >= FULL
+    def __init__(self, folder: Path, form: Form) -> None:
+        self.form = form
+        self.folder = folder
         self.world = World(folder)
         self.findings = Findings()
         self.steady = frozenset(self.world.steady.documents)
@@ -63,13 +97,17 @@ class Stress:
             finally:
                 await service.end(signal.SIGKILL)
             await self._kills()
+        await self._upheavals()
 
     async def _until_steady(self, service: Service) -> None:
+        """What goes wrong until then is a start's own; what went wrong before stays."""
         async with asyncio.timeout(30):
-            while await self._readers(service).once() < len(self.steady) + 2:
-                self.findings.wrong.clear()
+            while True:
+                findings = Findings()
+                found = await Readers(service, findings, steady=self.steady).once()
+                if found >= len(self.steady) + 2 and not findings.wrong:
+                    return
                 await asyncio.sleep(0.1)
-        self.findings.wrong.clear()
 
     def _readers(self, service: Service) -> Readers:
         return Readers(service, self.findings, steady=self.steady)
@@ -80,15 +118,15 @@ class Stress:
         rounds = asyncio.create_task(self._slow_clients(service))
         peak, descriptors = await self._while(
             service,
-            self.seconds,
-            self._readers(service).read(CLIENTS),
+            self.form.seconds,
+            self._readers(service).read(self.form.clients),
             self.world.change(0.2),
-            self.world.misbehave(self.seconds / 60),
-            self.world.reload(service, self.seconds / 30),
+            self.world.misbehave(self.form.seconds / 60),
+            self.world.reload(service, self.form.seconds / 30),
         )
         await rounds
         answers = ", ".join(f"{count:,} × {code}" for code, count in sorted(self.findings.answers.items()))
-        self._row("load", f"{CLIENTS} keep-alive clients, {self.seconds:g} s", answers)
+        self._row("load", f"{self.form.clients} keep-alive clients, {self.form.seconds:g} s", answers)
         self._row(
             "of these, for the backend that is well", f"{self.findings.steady:,} answers", self._verdict()
         )
@@ -98,11 +136,13 @@ class Stress:
         self._row("reloads, one in three of a broken file", f"{self.world.reloads}", self._verdict())
         self._row("changed documents", f"{self.world.changes}", f"{len(self.findings.forms)} forms checked")
         warnings = service.log.count("state directory:")
-        if service.has_full_disk and not 1 <= warnings <= self.seconds:
+        if service.has_full_disk and not 1 <= warnings <= self.form.seconds:
             self.findings.note(f"{warnings} warnings of a full disk")
         disk = f"{warnings} warnings" if service.has_full_disk else "not tried: no mount namespace here"
         self._row("state directory on a full disk", "tmpfs of 2 MiB", disk)
-        self._row("stalled and dripping clients at once", f"{STALLED} and {DRIPPING}", "all cut off")
+        self._row(
+            "stalled and dripping clients at once", f"{self.form.slow} and {self.form.slow}", "all cut off"
+        )
         self._row("memory (RSS), descriptors", f"{peak // MIB} MiB, {descriptors}", f"≤ {RSS_MAX // MIB} MiB")
 
     async def _while(
@@ -128,20 +168,22 @@ class Stress:
 
     async def _slow_clients(self, service: Service) -> None:
         largest = max(self.steady, key=lambda key: len(self.world.steady.documents[key]))
-        await asyncio.gather(stall(service, f"/openapi/v3/{largest}", STALLED), drip(service, DRIPPING))
+        await asyncio.gather(
+            stall(service, f"/openapi/v3/{largest}", self.form.slow), drip(service, self.form.slow)
+        )
         async with asyncio.timeout(20):
             while service.descriptors > 150:
                 await asyncio.sleep(0.2)
 
     async def _bad_requests(self, service: Service) -> None:
-        bent = bent_requests(min(self.steady), 50_000 if self.is_full else 500)
+        bent = bent_requests(min(self.steady), self.form.bad_requests)
         for name, requests in (("written", MALFORMED), ("generated", bent)):
             statuses = await bad_requests(service, requests, self.findings)
             told = ", ".join(f"{count:,} × {code or 'closed'}" for code, count in sorted(statuses.items()))
             self._row(f"bad requests, {name}", f"{len(requests):,}", told)
 
     async def _unknown_hashes(self, service: Service) -> None:
-        key, count = min(self.steady), 200_000 if self.is_full else 5_000
+        key, count = min(self.steady), self.form.unknown_hashes
         await random_hashes(service, key, 5_000)
         before = service.rss
         statuses = await random_hashes(service, key, count)
@@ -151,7 +193,7 @@ class Stress:
         self._row("unknown hashes", f"{count:,}", f"all 301, memory {growth / MIB:+.1f} MiB")
 
     async def _kills(self) -> None:
-        choice, count = random.Random(3), 20 if self.is_full else 2
+        choice, count = random.Random(3), self.form.kills
         service = Service(self.world)
         for number in range(count):
             await service.start()
@@ -179,6 +221,24 @@ class Stress:
             "kill -9 with a state directory", f"{count}", "nothing torn, the last good documents served"
         )
 
+    async def _upheavals(self) -> None:
+        folder = self.folder / "rotations"
+        folder.mkdir()
+        seen, wrong = await rotate(folder, self.form.rotations)
+        self.findings.wrong += wrong
+        self._row(
+            "certificate and configuration exchanged under load", f"{self.form.rotations} times each", seen
+        )
+        library = libfaketime()
+        if library is None:
+            self._row("clock a year ahead and a year back", "not tried: no libfaketime here", "")
+            return
+        folder = self.folder / "clock"
+        folder.mkdir()
+        seen, wrong = await set_clock(folder, library)
+        self.findings.wrong += wrong
+        self._row("clock a year ahead, a year back, and home", "under load", seen)
+
     async def _end(self, service: Service, what: str) -> None:
         code = await service.end()
         log = service.log
@@ -203,23 +263,28 @@ async def _then_wait(work: Coroutine[Any, Any, Any]) -> None:
     await asyncio.Event().wait()
 
 
-def stress(seconds: float) -> Stress:
+def stress(form: Form) -> Stress:
     """Run it all; the run with its table and findings."""
     with tempfile.TemporaryDirectory() as folder:
-        run = Stress(Path(folder), seconds=seconds)
+        run = Stress(Path(folder), form)
         asyncio.run(run.run())
     return run
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=60.0)
-    run = stress(parser.parse_args().seconds)
-    print("| what | how much | what came of it |\n|---|---|---|")
-    for row in run.table:
-        print(f"| {' | '.join(row)} |")
+    parser.add_argument("--form", choices=sorted(FORMS), default="long")
+    parser.add_argument("--write", type=Path, help="the page that holds the table")
+    arguments = parser.parse_args()
+    run = stress(FORMS[arguments.form])
+    rows = "".join(f"| {' | '.join(row)} |\n" for row in run.table)
+    table = f"| what | how much | what came of it |\n|---|---|---|\n{rows}"
+    print(table)
     for wrong in run.findings.wrong:
-        print(f"\nBROKEN: {wrong}")
+        print(f"BROKEN: {wrong}")
+    if arguments.write is not None:
+        before, _, rest = arguments.write.read_text().partition(BEGIN)
+        arguments.write.write_text(f"{before}{BEGIN}{table}{END}{rest.partition(END)[2]}")
     sys.exit(1 if run.findings.wrong else 0)
 
 

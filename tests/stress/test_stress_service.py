@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stress.stress_service import stress
+from stress.stress_service import FORMS, stress
 
 
 def test_service_keeps_its_promises_while_everything_goes_wrong() -> None:
-    run = stress(3.0)
+    run = stress(FORMS["short"])
     assert not run.findings.wrong, "\n".join(run.findings.wrong)
     assert run.findings.steady > 50
