@@ -1,21 +1,28 @@
-"""What one backend is shown of us, and how we check it: the files behind both, read again when they change.
+"""What one backend is shown of us, and how we check it: files are read again when they change, programs asked
+again when what they gave runs out.
 
 A file that is unusable while it is being replaced costs no connection: what was read before stays in use.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import contextlib
 import hashlib
 import ipaddress
 import logging
+import os
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from specmux_aggregator.model import Backend, BackendTLS, Cause, Failure
+from specmux_aggregator.exec_plugin import ExecCredentials, Issued, NoCredentials
+from specmux_aggregator.model import Backend, BackendTLS, Cause, Credentials, Failure
 
 FILE_MAX: Final = 1024 * 1024
 """Bytes of a certificate, key or token file; a longer one is not what it should be."""
@@ -35,36 +42,76 @@ class Unusable(Exception):
 class Shown:
     """What goes into one request."""
 
-    fields: Mapping[str, str]
+    fields: tuple[tuple[str, str], ...] = field(repr=False)
+    """Header fields; a name may repeat."""
     context: ssl.SSLContext | None
     """None for a backend without TLS."""
+    issued: Issued | None = None
+    """What an exec plugin gave, where one was asked."""
 
 
 class Identity:
-    """Ours towards one backend. Says once, at the start, where the configuration gives security away."""
+    """Ours towards one backend, on one event loop. Says once, at the start, where the configuration gives
+    security away."""
 
     def __init__(self, backend: Backend) -> None:
-        url = urlsplit(backend.url)
-        user, token_file = backend.credentials.remote_user, backend.credentials.token_file
-        self._fields = {} if user is None else {"X-Remote-User": user}
-        self._token = None if token_file is None else TokenFile(token_file)
+        url, credentials = urlsplit(backend.url), backend.credentials
+        self._token = None if credentials.token_file is None else TokenFile(credentials.token_file)
+        is_static = credentials.token is not None or credentials.basic is not None
+        plugin = None if self._token is not None or is_static else credentials.exec_plugin
+        self._plugin = None if plugin is None else ExecCredentials(plugin, backend)
+        self._fields = tuple(_fixed_fields(credentials))
         self._trust = TrustStore(backend.tls) if url.scheme == "https" else None
         if backend.tls.insecure_skip_verify:
             logger.warning("backend %s: its certificate is not verified (insecure_skip_verify)", backend.name)
-        if self._token is not None and self._trust is None and not _is_loopback(url.hostname):
+        has_secret = self._token is not None or is_static or plugin is not None
+        if has_secret and self._trust is None and not _is_loopback(url.hostname):
             logger.warning("backend %s: its token is sent without TLS", backend.name)
 
-    @property
-    def needs_files(self) -> bool:
-        """Then ``shown`` blocks, and belongs off the event loop."""
-        return self._token is not None or self._trust is not None
+    async def shown(self) -> Shown:
+        """What files and programs say now. Raises Unusable."""
+        issued = None
+        if self._plugin is not None:
+            try:
+                issued = await self._plugin.current()
+            except NoCredentials as error:
+                raise Unusable(error.failure) from error
+        if self._token is None and self._trust is None:
+            return self._read(issued)
+        return await asyncio.to_thread(self._read, issued)
 
-    def shown(self) -> Shown:
-        """What the files say now. Raises Unusable."""
+    def refused(self, shown: Shown) -> bool:
+        """Told that the backend answered 401. Whether there may be something better to show at once."""
+        if self._plugin is None or shown.issued is None:
+            return False  # files are read for each request anyway
+        return self._plugin.refused(shown.issued)
+
+    async def close(self) -> None:
+        """End what runs for it."""
+        if self._plugin is not None:
+            await self._plugin.close()
+
+    def _read(self, issued: Issued | None) -> Shown:
+        token = self._token.read() if self._token is not None else None
+        pair = None
+        if issued is not None:
+            token, pair = issued.token, issued.pair
         fields = self._fields
-        if self._token is not None:
-            fields = {**fields, "Authorization": f"Bearer {self._token.read()}"}
-        return Shown(fields, None if self._trust is None else self._trust.context())
+        if token is not None:
+            fields = (*fields, ("Authorization", f"Bearer {token}"))
+        return Shown(fields, None if self._trust is None else self._trust.context(pair), issued)
+
+
+def _fixed_fields(credentials: Credentials) -> Iterator[tuple[str, str]]:
+    """The header fields that no file and no program changes."""
+    if credentials.remote_user is not None:
+        yield "X-Remote-User", credentials.remote_user
+    if credentials.token_file is None and credentials.token is not None:
+        yield "Authorization", f"Bearer {credentials.token}"
+    elif credentials.token_file is None and credentials.basic is not None:
+        pair = ":".join(credentials.basic)
+        yield "Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"
+    yield from credentials.impersonation
 
 
 class TokenFile:
@@ -87,7 +134,7 @@ class TokenFile:
 
 
 class TrustStore:
-    """The TLS context made of one backend's files."""
+    """The TLS context made of one backend's files and data."""
 
     def __init__(self, tls: BackendTLS) -> None:
         self._tls = tls
@@ -95,13 +142,18 @@ class TrustStore:
         self._held: tuple[bytes, ssl.SSLContext] | None = None
         self._complaint: str | None = None
 
-    def context(self) -> ssl.SSLContext:
-        """A context of the files as they are now, else of the last good ones. Raises Unusable for neither."""
-        held = self._held
+    def context(self, pair: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
+        """A context of the files as they are now, else of the last good ones. Raises Unusable for neither.
+
+        ``pair``: certificate and key to present instead of the configured ones.
+        """
+        held, tls = self._held, self._tls
+        if pair is not None:
+            tls = replace(tls, cert_file=None, cert_data=pair[0], key_file=None, key_data=pair[1])
         try:
-            digest = _digest(self._tls)
+            digest = _digest(tls)
             if held is None or held[0] != digest:
-                held = self._held = digest, _context(self._tls)
+                held = self._held = digest, _context(tls)
             self._complaint = None
         except Unusable as unusable:
             if held is None:
@@ -147,8 +199,13 @@ def _token(data: bytes, path: Path) -> str:
 def _digest(tls: BackendTLS) -> bytes:
     # By content: a mounted Secret is swapped by symbolic link, and times may stay the same.
     digest = hashlib.sha256()
-    for path in (tls.ca_file, tls.cert_file, tls.key_file):
-        digest.update(hashlib.sha256(_read(path) if path is not None else b"").digest())
+    for data, path in (
+        (tls.ca_data, tls.ca_file),
+        (tls.cert_data, tls.cert_file),
+        (tls.key_data, tls.key_file),
+    ):
+        content = data if data is not None else _read(path) if path is not None else b""
+        digest.update(hashlib.sha256(content).digest())
     return digest.digest()
 
 
@@ -161,33 +218,66 @@ def _context(tls: BackendTLS) -> ssl.SSLContext:
     if tls.insecure_skip_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    elif tls.ca_file is None:
-        context.load_default_certs()
+    elif tls.ca_data is not None:
+        _load_ca(context, "the CA certificates given inline", data=tls.ca_data)
+    elif tls.ca_file is not None:
+        _load_ca(context, str(tls.ca_file), path=tls.ca_file)
     else:
-        _load_ca(context, tls.ca_file)
-    if tls.cert_file is not None:
-        _load_pair(context, tls.cert_file, tls.key_file)
+        context.load_default_certs()
+    if tls.cert_data is not None or tls.key_data is not None:
+        _load_pair_data(context, tls)
+    elif tls.cert_file is not None:
+        _load_pair(context, tls.cert_file, tls.key_file, str(tls.cert_file))
     return context
 
 
-def _load_ca(context: ssl.SSLContext, path: Path) -> None:
+def _load_ca(
+    context: ssl.SSLContext, where: str, *, path: Path | None = None, data: bytes | None = None
+) -> None:
     try:
-        context.load_verify_locations(cafile=path)
-    except (ssl.SSLError, OSError) as error:
-        raise _not_pem(path, "no CA certificates in PEM form") from error
+        context.load_verify_locations(cafile=path, cadata=None if data is None else data.decode("ascii"))
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise _not_pem(where, "no CA certificates in PEM form") from error
 
 
-def _load_pair(context: ssl.SSLContext, cert_file: Path, key_file: Path | None) -> None:
+def _load_pair(
+    context: ssl.SSLContext, cert_file: Path | str, key_file: Path | str | None, where: str
+) -> None:
     try:
         # The empty password keeps OpenSSL from asking the terminal for one.
         context.load_cert_chain(cert_file, key_file, password="")
     except (ssl.SSLError, OSError) as error:
-        raise _not_pem(cert_file, "no certificate with its private key in PEM form") from error
+        raise _not_pem(where, "no certificate with its private key in PEM form") from error
+
+
+def _load_pair_data(context: ssl.SSLContext, tls: BackendTLS) -> None:
+    """Present a pair of which at least one half is no file. OpenSSL reads files only."""
+    halves = (
+        data if data is not None else _read(path) if path is not None else b""
+        for data, path in ((tls.cert_data, tls.cert_file), (tls.key_data, tls.key_file))
+    )
+    with _passing_file(b"\n".join(halves)) as name:
+        _load_pair(context, name, None, "the client certificate given inline")
+
+
+@contextlib.contextmanager
+def _passing_file(content: bytes) -> Iterator[str]:
+    """A path under which the content can be read for a moment; in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("pair"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile() as file:  # mode 0600
+            file.write(content)
+            file.flush()
+            yield file.name
 
 
 def _unreadable(path: Path, reason: str) -> Unusable:
     return Unusable(Failure(Cause.UNREADABLE, f"{path}: {reason}"))
 
 
-def _not_pem(path: Path, reason: str) -> Unusable:
-    return Unusable(Failure(Cause.BAD_TLS, f"{path}: {reason}"))
+def _not_pem(where: str, reason: str) -> Unusable:
+    return Unusable(Failure(Cause.BAD_TLS, f"{where}: {reason}"))

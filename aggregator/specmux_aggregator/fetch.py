@@ -174,9 +174,14 @@ class BackendClient:
         if review is not None:
             fields["Content-Type"] = JSON
         try:
-            async with asyncio.timeout(self._polling.total_timeout), slots or contextlib.nullcontext():
-                async with self._transport.request("GET", target, fields=fields) as response:
-                    return await _answer(response, max_bytes=max_bytes, is_conditional=etag is not None)
+            async with (
+                asyncio.timeout(self._polling.total_timeout),
+                slots or contextlib.nullcontext(),
+                self._transport.request(
+                    "GET" if review is None else "POST", target, fields=fields, body=review
+                ) as response,
+            ):
+                return await _answer(response, max_bytes=max_bytes, is_conditional=etag is not None)
         except Unusable as unusable:
             return unusable.failure
         except TRANSPORT_ERRORS as error:

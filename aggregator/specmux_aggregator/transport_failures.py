@@ -48,10 +48,16 @@ def failure_of(error: Exception, polling: Polling) -> Failure:
             return Failure(Cause.BAD_TLS, _tls_fault(error))
         case aiohttp.ServerDisconnectedError():
             return Failure(Cause.RESET, "closed the connection before it answered")
+        case aiohttp.ClientHttpProxyError(status=status):
+            cause = Cause.CREDENTIALS if status == 407 else Cause.REFUSED
+            return Failure(cause, f"the proxy answered {status}")
         case aiohttp.ClientPayloadError():
             return Failure(Cause.TRUNCATED, "the body stops before its end")
         case aiohttp.ClientResponseError():
             return Failure(Cause.BAD_BODY, "the answer is not HTTP")
+        case aiohttp.ClientProxyConnectionError():
+            failure = _system_failure(error)
+            return Failure(failure.cause, f"no connection to the proxy: {failure.detail}")
         case OSError():
             return _system_failure(error)
         case aiohttp.ClientConnectionError():

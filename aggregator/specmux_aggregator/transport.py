@@ -1,0 +1,118 @@
+"""Connections to one backend: its TLS, its proxy, our credentials towards it.
+
+What a request carries comes from the configuration of this one backend and from its caller: no other
+backend's credential can get into it. Redirects are never followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from specmux_aggregator.credentials import Identity, Unusable
+from specmux_aggregator.model import Backend, Cause, Failure
+from specmux_aggregator.resolver import DaemonResolver
+from specmux_aggregator.settings import Polling
+
+CONNECTIONS: Final = 16
+"""Open connections to one backend."""
+
+CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
+
+_KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+"""Seconds and tries: a peer that is gone is noticed within a minute, also by who only listens."""
+
+
+class Transport:
+    """Sends requests to one backend. Lives on one event loop, which owns it until ``close``."""
+
+    def __init__(self, backend: Backend, *, polling: Polling, connections: int = CONNECTIONS) -> None:
+        self._backend = backend
+        self._polling = polling
+        self._connections = connections
+        self._identity = Identity(backend)
+        self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
+        self._session: aiohttp.ClientSession | None = None
+        self.is_closed = False
+
+    @contextlib.asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        fields: Mapping[str, str],
+        body: bytes | None = None,
+        idle_timeout: float | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer, its body unread. Raises credentials.Unusable and transport_failures.TRANSPORT_ERRORS.
+
+        A 401 is told only once there are no newer credentials to try. ``target`` is sent as it is;
+        ``idle_timeout``: seconds without a byte, where it is not the backend's own.
+        """
+        shown = await self._identity.shown()
+        timeout = aiohttp.ClientTimeout(
+            # A total is the caller's affair.
+            total=None,
+            connect=self._polling.connect_timeout,
+            sock_read=self._polling.idle_timeout if idle_timeout is None else idle_timeout,
+        )
+        async with contextlib.AsyncExitStack() as stack:
+            for may_renew in (True, False):
+                response = await stack.enter_async_context(
+                    self._opened().request(
+                        method,
+                        URL(self._backend.url + target, encoded=True),
+                        headers=[*fields.items(), *shown.fields],
+                        data=body,
+                        ssl=shown.context if shown.context is not None else True,
+                        server_hostname=self._backend.tls.server_name,
+                        proxy=self._proxy,
+                        timeout=timeout,
+                        allow_redirects=False,
+                    )
+                )
+                if response.status != 401 or not may_renew or not self._identity.refused(shown):
+                    break
+                await stack.aclose()
+                shown = await self._identity.shown()
+            yield response
+
+    async def close(self) -> None:
+        """Close every connection. What is still being asked for fails; so does everything asked later."""
+        self.is_closed = True
+        await self._identity.close()
+        if self._session is not None:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self.is_closed:
+            raise Unusable(CLOSED)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=self._connections,
+                    resolver=DaemonResolver(),
+                    ttl_dns_cache=30,
+                    socket_factory=_socket,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "specmux"},
+                auto_decompress=False,
+            )
+        return self._session
+
+
+def _socket(info: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, _ = info
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
