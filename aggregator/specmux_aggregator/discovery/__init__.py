@@ -1,0 +1,1 @@
+"""Discovery of APIs (``/api``, ``/apis``, ``/version``): asked of every backend, merged, and answered."""

@@ -1,0 +1,110 @@
+"""Which form of discovery a request gets, by its Accept field. Pure.
+
+The aggregated forms are told from the legacy one by parameters of the media type (KEP-3352), which clients
+send in any order. A range without them, a wildcard and no field at all mean the legacy form, as ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from specmux_aggregator.discovery.render import DISCOVERY_GROUP
+from specmux_aggregator.negotiation import HEADER_MAX, REMEMBERED, quality_of
+from specmux_converters.media_types import CBOR, JSON, MediaType
+
+LIST_KIND: Final = "APIGroupDiscoveryList"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One representation of one path."""
+
+    media_type: MediaType
+    version: str | None = None
+    """Of the aggregated form: "v2" or "v2beta1"; None: the legacy form."""
+
+    @property
+    def content_type(self) -> str:
+        if self.version is None:
+            return self.media_type
+        return f"{self.media_type};g={DISCOVERY_GROUP};v={self.version};as={LIST_KIND}"
+
+
+LEGACY: Final = (Form(JSON), Form(CBOR))
+AGGREGATED: Final = (Form(JSON, "v2"), Form(CBOR, "v2"), Form(JSON, "v2beta1"), Form(CBOR, "v2beta1"))
+ALL: Final = (*LEGACY, *AGGREGATED)
+"""What ``/api`` and ``/apis`` have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    type: str
+    subtype: str
+    asked: tuple[str, str, str] | None
+    """Group, version and kind that it asks to be answered as."""
+    quality: float
+
+    def specificity(self, form: Form) -> int | None:
+        """2 for what is named outright, 1 by its type, 0 by ``*/*``; None: not at all."""
+        if self.asked is not None or form.version is not None:
+            named = form.version and (DISCOVERY_GROUP, form.version, LIST_KIND.lower())
+            if self.asked != named:
+                return None
+        if f"{self.type}/{self.subtype}" == form.media_type:
+            return 2
+        if self.subtype != "*":
+            return None
+        if self.type == "*":
+            return 0
+        return 1 if form.media_type.startswith(self.type + "/") else None
+
+
+def form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
+    """The offered form that the client likes best; None: it takes none of them."""
+    if accept is not None and len(accept) > HEADER_MAX:
+        return _form_for(accept, offered)
+    return _remembered_form(accept, offered)
+
+
+def _form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
+    if accept is None or not accept.strip(" \t,"):
+        return offered[0]
+    ranges = _ranges(accept)
+    ranked: list[tuple[float, int, int, int]] = []
+    for preference, form in enumerate(offered):
+        matches = [
+            (specificity, -position, item.quality)
+            for position, item in enumerate(ranges)
+            if (specificity := item.specificity(form)) is not None
+        ]
+        if not matches:
+            continue
+        specificity, order, quality = max(matches)
+        if quality > 0:
+            # As for documents (negotiation.py): weight, then named before wildcard, then the client's order.
+            ranked.append((quality, specificity, order, -preference))
+    return offered[-max(ranked)[3]] if ranked else None
+
+
+def _ranges(accept: str) -> tuple[_Range, ...]:
+    found = []
+    for element in accept.lower().split(","):
+        name, *parameters = element.split(";")
+        main, slash, sub = name.strip().partition("/")
+        quality = quality_of(parameters)
+        if slash and main and sub and quality is not None and not (main == "*" and sub != "*"):
+            found.append(_Range(main, sub, _asked(parameters), quality))
+    return tuple(found)
+
+
+def _asked(parameters: list[str]) -> tuple[str, str, str] | None:
+    """Others are passed over: ``profile=nopeer`` asks for what we always do, a charset changes nothing."""
+    pairs = [parameter.partition("=") for parameter in parameters]
+    values = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
+    asked = (values.get("g", ""), values.get("v", ""), values.get("as", ""))
+    return asked if any(asked) else None
+
+
+_remembered_form = lru_cache(maxsize=REMEMBERED)(_form_for)

@@ -1,0 +1,55 @@
+"""Discovery of all backends at one moment. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmux_aggregator.api_resources import Resources
+from specmux_aggregator.discovery.knowledge import Freshness, Lapse
+from specmux_aggregator.model import BackendName, Conflict
+from specmux_converters.group_versions import GroupVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One group-version as clients are told of it."""
+
+    group_version: GroupVersion
+    name: str
+    """Without its group: "v1"."""
+    owner: BackendName
+    resources: Resources
+    freshness: Freshness
+    lapse: Lapse | None = None
+    is_known: bool = True
+    """False where the resources never could be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Its versions, the preferred one first; the name "" is the core group."""
+
+    name: str
+    versions: tuple[Version, ...]
+
+    @property
+    def preferred(self) -> Version:
+        """What clients take: the first that is not stale."""
+        return next((item for item in self.versions if item.freshness is Freshness.CURRENT), self.versions[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directory:
+    """All groups, the preferred first. The core group has a path of its own, so it stands apart."""
+
+    core: Group | None = None
+    groups: tuple[Group, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    version: bytes | None = None
+    """The JSON object at ``/version``, of the backend that goes first."""
+    changes_at: float | None = None
+    """Monotonic seconds at which time alone makes something stale."""
+
+    def versions(self) -> tuple[Version, ...]:
+        groups = self.groups if self.core is None else (self.core, *self.groups)
+        return tuple(version for group in groups for version in group.versions)

@@ -1,0 +1,103 @@
+"""What is known of every backend's discovery, merged into one Directory. Pure.
+
+The owner of a group-version follows from the same rule as that of its document (snapshot.py): precedence
+among those that may and do offer it. Who cannot tell its resources wins only where nobody can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from specmux_aggregator.api_resources import split
+from specmux_aggregator.discovery.directory import Directory, Group, Version
+from specmux_aggregator.discovery.knowledge import Knowledge, Listing
+from specmux_aggregator.discovery.order import group_priority, version_priority, version_rank
+from specmux_aggregator.model import Backend, BackendName, Conflict
+from specmux_aggregator.snapshot import rank
+from specmux_converters.group_versions import GroupVersion
+
+
+@dataclass(slots=True)
+class _Offered:
+    """Who offers one group-version, in order of precedence."""
+
+    by: list[tuple[Backend, Listing]] = field(default_factory=list)
+
+    def chosen(self) -> tuple[Backend, Listing]:
+        return next((item for item in self.by if item[1].is_known), self.by[0])
+
+
+def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
+    """The Directory at ``now`` (monotonic seconds). ``grace``: how long a list that cannot be confirmed is
+    current."""
+    ordered = sorted(known, key=lambda item: rank(item.backend))
+    chosen: list[tuple[Backend, Version]] = []
+    conflicts: list[Conflict] = []
+    ends: list[float] = []
+    for group_version, offered in _offers(ordered).items():
+        backend, listing = offered.chosen()
+        chosen.append((backend, _version(group_version, backend.name, listing, now, grace)))
+        until = listing.current_until(grace)
+        if until is not None and until > now:
+            ends.append(until)
+        losers = tuple(
+            other.name for other, _ in offered.by if other.name != backend.name and not other.is_fallback
+        )
+        if losers:
+            conflicts.append(Conflict(group_version, backend.name, losers))
+    groups = _groups(chosen)
+    core = [group for group in groups if not group.name]
+    return Directory(
+        core=core[0] if core else None,
+        groups=tuple(group for group in groups if group.name),
+        conflicts=tuple(sorted(conflicts, key=lambda conflict: conflict.group_version)),
+        version=next((item.version for item in ordered if item.version is not None), None),
+        changes_at=min(ends, default=None),
+    )
+
+
+def _offers(known: Iterable[Knowledge]) -> dict[GroupVersion, _Offered]:
+    offers: dict[GroupVersion, _Offered] = {}
+    for item in known:
+        for group_version, listing in item.listings.items():
+            if item.backend.owns(group_version) and split(group_version) is not None:
+                offers.setdefault(group_version, _Offered()).by.append((item.backend, listing))
+    return offers
+
+
+def _version(
+    group_version: GroupVersion, owner: BackendName, listing: Listing, now: float, grace: float
+) -> Version:
+    parts = split(group_version)
+    assert parts is not None
+    return Version(
+        group_version=group_version,
+        name=parts[1],
+        owner=owner,
+        resources=listing.resources,
+        freshness=listing.freshness(now, grace),
+        lapse=listing.lapse,
+        is_known=listing.is_known,
+    )
+
+
+def _groups(chosen: Iterable[tuple[Backend, Version]]) -> list[Group]:
+    members: dict[str, list[tuple[Backend, Version]]] = {}
+    for backend, version in chosen:
+        parts = split(version.group_version)
+        assert parts is not None
+        members.setdefault(parts[0], []).append((backend, version))
+    priorities = {
+        name: max(group_priority(backend, version.group_version) for backend, version in items)
+        for name, items in members.items()
+    }
+    return [
+        Group(name, tuple(version for _, version in sorted(members[name], key=_version_order)))
+        for name in sorted(members, key=lambda name: (-priorities[name], name))
+    ]
+
+
+def _version_order(member: tuple[Backend, Version]) -> tuple[object, ...]:
+    backend, version = member
+    return (-version_priority(backend, version.group_version), version_rank(version.name))

@@ -1,0 +1,158 @@
+"""A Directory in the forms that clients ask for: aggregated and legacy, as plain JSON trees. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from specmux_aggregator.api_resources import (
+    GroupVersionKind,
+    Resource,
+    Resources,
+    Subresource,
+    api_version,
+    split,
+)
+from specmux_aggregator.discovery.directory import Directory, Group, Version
+
+DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
+
+Tree = dict[str, Any]
+
+
+def aggregated_list(groups: tuple[Group, ...], *, version: str) -> Tree:
+    """An APIGroupDiscoveryList; v2 and v2beta1 are of one shape (KEP-3352)."""
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"{DISCOVERY_GROUP}/{version}",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": group.name} if group.name else {},
+                "versions": [_aggregated_version(item) for item in group.versions],
+            }
+            for group in groups
+        ],
+    }
+
+
+def core_versions(directory: Directory) -> Tree:
+    """The APIVersions at ``/api``."""
+    core = directory.core
+    return {
+        "kind": "APIVersions",
+        "versions": [] if core is None else [version.name for version in core.versions],
+        # Which of our addresses a client should prefer is not ours to know: the one it used.
+        "serverAddressByClientCIDRs": [],
+    }
+
+
+def group_list(directory: Directory) -> Tree:
+    """The APIGroupList at ``/apis``."""
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [_group_fields(group) for group in directory.groups],
+    }
+
+
+def group_tree(group: Group) -> Tree:
+    """The APIGroup at ``/apis/<group>``."""
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group_fields(group)}
+
+
+def resource_list(version: Version) -> Tree:
+    """The APIResourceList at ``/apis/<group>/<version>``."""
+    parts = split(version.group_version)
+    assert parts is not None
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": api_version(*parts),
+        "resources": _legacy_resources(version.resources, parts),
+    }
+
+
+def _aggregated_version(version: Version) -> Tree:
+    return {
+        "version": version.name,
+        "resources": [_aggregated_resource(resource) for resource in version.resources],
+        "freshness": version.freshness.value,
+    }
+
+
+def _aggregated_resource(resource: Resource) -> Tree:
+    tree: Tree = {
+        "resource": resource.name,
+        "responseKind": _kind(resource.kind),
+        "scope": "Namespaced" if resource.is_namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": resource.verbs,
+    }
+    if resource.short_names:
+        tree["shortNames"] = resource.short_names
+    if resource.categories:
+        tree["categories"] = resource.categories
+    if resource.subresources:
+        tree["subresources"] = [_aggregated_subresource(item) for item in resource.subresources]
+    return tree
+
+
+def _aggregated_subresource(subresource: Subresource) -> Tree:
+    tree: Tree = {
+        "subresource": subresource.name,
+        "responseKind": _kind(subresource.kind),
+        "verbs": subresource.verbs,
+    }
+    if subresource.accepted:
+        tree["acceptedTypes"] = [_kind(kind) for kind in subresource.accepted]
+    return tree
+
+
+def _kind(kind: GroupVersionKind) -> Tree:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _group_fields(group: Group) -> Tree:
+    return {
+        "name": group.name,
+        "versions": [_version_fields(group, version) for version in group.versions],
+        "preferredVersion": _version_fields(group, group.preferred),
+    }
+
+
+def _version_fields(group: Group, version: Version) -> Tree:
+    return {"groupVersion": api_version(group.name, version.name), "version": version.name}
+
+
+def _legacy_resources(resources: Resources, parts: tuple[str, str]) -> list[Tree]:
+    found = []
+    for resource in resources:
+        if resource.kind.kind:
+            tree = _legacy(resource.name, resource.kind, resource.verbs, resource, parts)
+            tree["singularName"] = resource.singular
+            if resource.short_names:
+                tree["shortNames"] = resource.short_names
+            if resource.categories:
+                tree["categories"] = resource.categories
+            found.append(tree)
+        found += [
+            _legacy(f"{resource.name}/{item.name}", item.kind, item.verbs, resource, parts)
+            for item in resource.subresources
+        ]
+    return found
+
+
+def _legacy(
+    name: str, kind: GroupVersionKind, verbs: tuple[str, ...], of: Resource, parts: tuple[str, str]
+) -> Tree:
+    tree: Tree = {
+        "name": name,
+        "singularName": "",
+        "namespaced": of.is_namespaced,
+        "kind": kind.kind,
+        "verbs": verbs,
+    }
+    if kind.kind and (kind.group, kind.version) != parts:
+        # Written only where they are not those of the list; an empty group would mean the list's.
+        tree["group"], tree["version"] = kind.group, kind.version
+    return tree

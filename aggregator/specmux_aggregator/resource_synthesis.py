@@ -1,0 +1,232 @@
+"""The resources that an OpenAPI v3 document of Kubernetes tells of: discovery for backends without one. Pure.
+
+A resource is what the paths say: its plural and scope by their segments, its verbs by the operations
+(``x-kubernetes-action``), its kind by ``x-kubernetes-group-version-kind``. Short names and categories are in
+no document; manifests of CustomResourceDefinitions add them (``named``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, Resource, Resources, Subresource
+from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.model import Cause, Coding, Failure
+from specmux_converters.document import Document, Limits, parse
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+
+_VERBS: Final = {
+    "list": "list",
+    "get": "get",
+    "post": "create",
+    "put": "update",
+    "patch": "patch",
+    "delete": "delete",
+    "deletecollection": "deletecollection",
+    "watch": "watch",
+    "watchlist": "watch",
+}
+"""By ``x-kubernetes-action``."""
+
+_METHODS: Final = {"get": "get", "post": "create", "put": "update", "patch": "patch", "delete": "delete"}
+"""Verbs of single objects, and of what is connected to (``pods/exec``)."""
+
+_COLLECTION_METHODS: Final = {"get": "list", "post": "create", "delete": "deletecollection"}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a CustomResourceDefinition calls its objects, beside plural and kind."""
+
+    singular: str
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a path below a group-version leads to."""
+
+    resource: str
+    subresource: str
+    is_namespaced: bool
+    is_collection: bool
+    is_watch: bool
+    """The older form of watching, by path."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A resource or subresource while its paths are read."""
+
+    verbs: set[str] = field(default_factory=set)
+    kind: GroupVersionKind = NO_KIND
+    is_namespaced: bool = False
+    takes_watch: bool = False
+    """Its list has the parameter."""
+
+
+def resources_in(
+    body: bytes, coding: Coding, group_version: GroupVersion, *, limits: Limits
+) -> Resources | Failure:
+    """The resources of one document, from its JSON; runs in a worker process."""
+    try:
+        document = parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits)
+    except (BadCoding, TooLarge, ConverterError) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+    return synthesise(document, group_version)
+
+
+def synthesise(document: Document, group_version: GroupVersion) -> Resources:
+    """The resources of a parsed document, by name. What has no kind is none."""
+    drafts: dict[str, dict[str, _Draft]] = {}
+    has_watch_paths = False
+    for path, item in _objects(document.get("paths")):
+        place = _place(path, f"/{group_version}/")
+        if place is None:
+            continue
+        has_watch_paths |= place.is_watch
+        draft = drafts.setdefault(place.resource, {}).setdefault(place.subresource, _Draft())
+        draft.is_namespaced |= place.is_namespaced
+        for method, operation in _objects(item):
+            if method in _METHODS:
+                _add(draft, place, method, operation, _parameter_names(document, item, operation))
+    return tuple(
+        Resource(
+            name=name,
+            kind=parts[""].kind,
+            is_namespaced=any(draft.is_namespaced for draft in parts.values()),
+            verbs=_verbs(parts[""], has_watch_paths),
+            singular=parts[""].kind.kind.lower(),
+            subresources=_subresources(parts),
+        )
+        for name, parts in sorted(drafts.items())
+        if "" in parts and parts[""].kind is not NO_KIND
+    )
+
+
+def named(resources: Resources, names: Mapping[str, Names]) -> Resources:
+    """The resources with what their definitions call them; ``names`` by plural."""
+    return tuple(
+        replace(
+            resource,
+            singular=names[resource.name].singular or resource.singular,
+            short_names=names[resource.name].short_names,
+            categories=names[resource.name].categories,
+        )
+        if resource.name in names
+        else resource
+        for resource in resources
+    )
+
+
+def names_of(manifest: Document) -> tuple[str, Names] | None:
+    """The plural and the names in the manifest of a CustomResourceDefinition; None where it has no plural."""
+    spec = manifest.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    plural = names.get("plural") if isinstance(names, dict) else None
+    if not isinstance(names, dict) or not isinstance(plural, str):
+        return None
+    singular = names.get("singular")
+    return plural, Names(
+        singular if isinstance(singular, str) else "",
+        _strings(names.get("shortNames")),
+        _strings(names.get("categories")),
+    )
+
+
+def _place(path: str, prefix: str) -> _Place | None:
+    """None for a path that leads to no resource."""
+    if not path.startswith(prefix):
+        return None
+    segments = path[len(prefix) :].rstrip("/").split("/")
+    is_watch = len(segments) > 1 and segments[0] == "watch"
+    segments = segments[is_watch:]
+    # "/api/v1/namespaces/{name}" is a namespace, ".../{namespace}/pods" what lies in one.
+    is_namespaced = len(segments) > 2 and segments[:2] == ["namespaces", "{namespace}"]
+    match segments[2:] if is_namespaced else segments:
+        case [resource] if _is_literal(resource):
+            return _Place(resource, "", is_namespaced, is_collection=True, is_watch=is_watch)
+        case [resource, parameter] if _is_literal(resource) and not _is_literal(parameter):
+            return _Place(resource, "", is_namespaced, is_collection=False, is_watch=is_watch)
+        case [resource, parameter, subresource, *_] if (
+            _is_literal(resource) and not _is_literal(parameter) and _is_literal(subresource)
+        ):
+            return _Place(resource, subresource, is_namespaced, is_collection=False, is_watch=is_watch)
+    return None
+
+
+def _is_literal(segment: str) -> bool:
+    return bool(segment) and "{" not in segment
+
+
+def _add(draft: _Draft, place: _Place, method: str, operation: Document, parameters: Iterable[str]) -> None:
+    action = operation.get("x-kubernetes-action")
+    by_method = _COLLECTION_METHODS if place.is_collection else _METHODS
+    verb = _VERBS.get(action) if isinstance(action, str) else None
+    verb = "watch" if place.is_watch else verb or by_method.get(method)
+    if verb is None:
+        return
+    draft.verbs.add(verb)
+    if verb == "list" and "watch" in parameters:
+        draft.takes_watch = True
+    kind = _kind(operation.get("x-kubernetes-group-version-kind"))
+    # Deleting answers with a Status in some documents; what is read or written says what it is.
+    if kind is not NO_KIND and (draft.kind is NO_KIND or verb in ("get", "list")):
+        draft.kind = kind
+
+
+def _verbs(draft: _Draft, has_watch_paths: bool) -> tuple[str, ...]:
+    # Documents of built-in kinds have the old paths for watching; those of custom ones only the parameter,
+    # which built-in kinds have even where they cannot be watched (componentstatuses).
+    if draft.takes_watch and not has_watch_paths:
+        return tuple(sorted({*draft.verbs, "watch"}))
+    return tuple(sorted(draft.verbs))
+
+
+def _subresources(parts: Mapping[str, _Draft]) -> tuple[Subresource, ...]:
+    return tuple(
+        Subresource(name=name, kind=draft.kind, verbs=tuple(sorted(draft.verbs)))
+        for name, draft in sorted(parts.items())
+        if name
+    )
+
+
+def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
+    for holder in holders:
+        parameters = holder.get("parameters")
+        for parameter in parameters if isinstance(parameters, list) else ():
+            if not isinstance(parameter, dict):
+                continue
+            reference = parameter.get("$ref")
+            if isinstance(reference, str):
+                parameter = _component(document, reference)
+            name = parameter.get("name")
+            if isinstance(name, str):
+                yield name
+
+
+def _component(document: Document, reference: str) -> Document:
+    components = document.get("components")
+    parameters = components.get("parameters") if isinstance(components, dict) else None
+    found = parameters.get(reference.rpartition("/")[2]) if isinstance(parameters, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _kind(value: Any) -> GroupVersionKind:
+    match value:
+        case {"group": str(group), "version": str(version), "kind": str(kind)} if kind:
+            return GroupVersionKind(group, version, kind)
+    return NO_KIND
+
+
+def _objects(value: Any) -> Iterator[tuple[str, Document]]:
+    if isinstance(value, dict):
+        yield from ((key, item) for key, item in value.items() if isinstance(item, dict))
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

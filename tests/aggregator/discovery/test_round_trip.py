@@ -1,0 +1,47 @@
+"""What we write, read by what we read: a specmux behind a specmux loses nothing."""
+
+from __future__ import annotations
+
+import orjson
+
+from shared_data import documents, load, shared
+from specmux_aggregator.discovery import render
+from specmux_aggregator.discovery.aggregated import parse_aggregated
+from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, after
+from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
+from specmux_aggregator.discovery.merge import merge
+from specmux_aggregator.model import Backend, BackendName
+from specmux_aggregator.resource_synthesis import synthesise
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+
+LIMITS = Limits()
+
+
+@shared
+def test_resources_of_a_whole_release_survive_both_forms() -> None:
+    listings = {
+        GroupVersion(key): synthesise(load(path), GroupVersion(key))
+        for key, path in documents("1.35").items()
+        if key.count("/") == (1 if key.startswith("api/") else 2)
+    }
+    assert sum(map(len, listings.values())) > 60
+    backend = Backend(name=BackendName("a"))
+    directory = merge(
+        [after(Knowledge(backend=backend), Told(Form.AGGREGATED, listings), now=0.0)], now=0, grace=1
+    )
+    read = {}
+    for groups in ((directory.core,) if directory.core else (), directory.groups):
+        body = orjson.dumps(render.aggregated_list(groups, version="v2"))
+        lists = parse_aggregated(body, limits=LIMITS, max_group_versions=100)
+        assert (lists.notes, lists.stale) == ((), frozenset())
+        read |= lists.resources
+    assert read == listings
+    core, _ = parse_core_versions(orjson.dumps(render.core_versions(directory)), limits=LIMITS)
+    others, _ = parse_groups(
+        orjson.dumps(render.group_list(directory)), limits=LIMITS, max_group_versions=100
+    )
+    assert {*core, *others} == set(listings)
+    for version in directory.versions():
+        body = orjson.dumps(render.resource_list(version))
+        assert parse_resources(body, version.group_version, limits=LIMITS) == (version.resources, ())

@@ -1,0 +1,194 @@
+"""Resources read off OpenAPI v3 documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from shared_data import GOLDEN, documents, files, load, shared
+from specmux_aggregator.api_resources import GroupVersionKind, Resource, split
+from specmux_aggregator.model import Cause, Coding, Failure
+from specmux_aggregator.resource_synthesis import Names, named, names_of, resources_in, synthesise
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+
+KEY = GroupVersion("apis/g/v1")
+KIND = {"group": "g", "version": "v1", "kind": "Thing"}
+
+
+def operation(action: str | None = None, **fields: Any) -> dict[str, Any]:
+    made = {"x-kubernetes-group-version-kind": KIND, **fields}
+    return made if action is None else {**made, "x-kubernetes-action": action}
+
+
+def found(paths: dict[str, Any], **fields: Any) -> dict[str, Resource]:
+    resources = synthesise({"openapi": "3.0.0", "paths": paths, **fields}, KEY)
+    return {resource.name: resource for resource in resources}
+
+
+def test_resource_of_a_namespace() -> None:
+    collection = "/apis/g/v1/namespaces/{namespace}/things"
+    things = found(
+        {
+            "/apis/g/v1/": {"get": {}},
+            "/apis/g/v1/things": {"get": operation("list")},
+            collection: {
+                "get": operation("list", parameters=[{"name": "watch"}]),
+                "post": operation("post"),
+                "delete": operation("deletecollection"),
+                "parameters": [{"name": "namespace"}],
+            },
+            f"{collection}/{{name}}": {
+                "get": operation("get"),
+                "put": operation("put"),
+                "patch": operation("patch"),
+                "delete": operation("delete"),
+            },
+            f"{collection}/{{name}}/status": {"get": operation("get"), "patch": operation("patch")},
+            f"{collection}/{{name}}/proxy/{{path}}": {"post": operation("connect")},
+            "/apis/other/v1/others": {"get": operation("list")},
+        }
+    )
+    assert list(things) == ["things"]
+    thing = things["things"]
+    assert thing.verbs == (
+        "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"
+    )  # fmt: skip
+    assert (thing.kind, thing.singular) == (GroupVersionKind("g", "v1", "Thing"), "thing")
+    assert thing.is_namespaced
+    assert [(item.name, item.verbs) for item in thing.subresources] == [
+        ("proxy", ("create",)), ("status", ("get", "patch"))
+    ]  # fmt: skip
+
+
+def test_verbs_follow_the_methods_when_actions_are_missing() -> None:
+    things = found(
+        {
+            "/apis/g/v1/things": {"get": operation(), "delete": operation(), "put": operation()},
+            "/apis/g/v1/things/{name}": {"get": operation(), "put": operation(), "options": operation()},
+        }
+    )
+    assert things["things"].verbs == ("deletecollection", "get", "list", "update")
+    assert not things["things"].is_namespaced
+
+
+def test_namespaces_themselves_lie_in_no_namespace() -> None:
+    things = found(
+        {
+            "/apis/g/v1/namespaces": {"get": operation("list")},
+            "/apis/g/v1/namespaces/{name}": {"get": operation("get")},
+            "/apis/g/v1/namespaces/{name}/status": {"get": operation("get")},
+        }
+    )
+    assert [(item.name, item.is_namespaced) for item in things.values()] == [("namespaces", False)]
+    assert [item.name for item in things["namespaces"].subresources] == ["status"]
+
+
+def test_watch_is_told_by_its_paths_where_there_are_any() -> None:
+    watchable = operation("list", parameters=[{"name": "watch"}])
+    paths = {"/apis/g/v1/things": {"get": watchable}, "/apis/g/v1/others": {"get": watchable}}
+    assert [item.verbs for item in found(paths).values()] == [("list", "watch")] * 2
+    paths["/apis/g/v1/watch/things"] = {"get": operation("watchlist")}
+    assert [item.verbs for item in found(paths).values()] == [("list",), ("list", "watch")]
+
+
+def test_watch_is_found_when_its_parameter_is_a_component() -> None:
+    reference = {"$ref": "#/components/parameters/watch-XNNPZGbK"}
+    things = found(
+        {"/apis/g/v1/things": {"parameters": [reference], "get": operation("list")}},
+        components={"parameters": {"watch-XNNPZGbK": {"name": "watch"}}},
+    )
+    assert things["things"].verbs == ("list", "watch")
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        None,
+        [],
+        {"/apis/g/v1/things": None},
+        {"/apis/g/v1/things": {"get": None}},
+        {"/apis/g/v1/things": {"get": {}}},
+        {"/apis/g/v1/things": {"get": {"x-kubernetes-group-version-kind": "Thing"}}},
+        {"/apis/g/v1/things": {"get": {"x-kubernetes-group-version-kind": {"kind": "Thing"}}}},
+        {"/apis/g/v1/{name}": {"get": operation("get")}},
+        {"/apis/g/v1/things/{name}/status": {"get": operation("get")}},
+        {"/apis/g/v1/watch": {"get": {"parameters": [3, {"$ref": 3}, {"$ref": "#/x"}, {"name": 3}]}}},
+    ],
+)
+def test_nothing_when_no_path_leads_to_a_kind(paths: Any) -> None:
+    assert found(paths) == {}
+
+
+def test_document_is_refused_when_it_is_none() -> None:
+    limits = Limits(max_bytes=10)
+    for body, coding, cause in (
+        (b"<html>", Coding.IDENTITY, Cause.BAD_BODY),
+        (b"{}", Coding.GZIP, Cause.BAD_BODY),
+        (b'{"a":"12345"}', Coding.IDENTITY, Cause.BAD_BODY),
+    ):
+        refused = resources_in(body, coding, KEY, limits=limits)
+        assert isinstance(refused, Failure)
+        assert refused.cause is cause
+    assert resources_in(orjson.dumps({}), Coding.IDENTITY, KEY, limits=limits) == ()
+
+
+def test_names_of_a_manifest() -> None:
+    names = {"plural": "things", "singular": "one", "shortNames": ["th", 3], "categories": ["all"]}
+    plural, made = names_of({"spec": {"names": names}}) or ("", None)
+    assert (plural, made) == ("things", Names("one", ("th",), ("all",)))
+    things = tuple(found({"/apis/g/v1/things": {"get": operation("list")}}).values())
+    assert made is not None
+    (thing,) = named(things, {"things": made})
+    assert (thing.singular, thing.short_names, thing.categories) == ("one", ("th",), ("all",))
+    (plain,) = named(things, {"things": Names("", (), ())})
+    assert plain.singular == "thing"
+    assert named(things, {}) == things
+
+
+@pytest.mark.parametrize(
+    "manifest", [{}, {"spec": []}, {"spec": {"names": 3}}, {"spec": {"names": {"plural": 3}}}]
+)
+def test_names_of_nothing(manifest: Any) -> None:
+    assert names_of(manifest) is None
+
+
+@shared
+def test_core_resources_of_a_release_are_those_of_its_apiserver() -> None:
+    resources = synthesise(load(documents("1.35")["api/v1"]), GroupVersion("api/v1"))
+    by_name = {resource.name: resource for resource in resources}
+    assert len(by_name) == 17
+    assert by_name["componentstatuses"].verbs == ("get", "list")
+    assert by_name["bindings"].verbs == ("create",)
+    assert not by_name["nodes"].is_namespaced
+    pods = {item.name: item for item in by_name["pods"].subresources}
+    assert set(pods) == {
+        "attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy",
+        "resize", "status",
+    }  # fmt: skip
+    assert pods["eviction"].kind == GroupVersionKind("policy", "v1", "Eviction")
+
+
+@pytest.mark.parametrize("path", files(GOLDEN / "crd-openapi-v3"))
+def test_every_kind_of_a_crd_document_is_found(path: Any, tally: Any) -> None:
+    key = GroupVersion(
+        str(path.relative_to(GOLDEN / "crd-openapi-v3")).partition("/")[2].partition(".json")[0]
+    )
+    parts = split(key)
+    assert parts is not None
+    document = load(path)
+    schemas = document["components"]["schemas"].values()
+    kinds = {
+        kind["kind"]
+        for schema in schemas
+        for kind in schema.get("x-kubernetes-group-version-kind", ())
+        if (kind["group"], kind["version"]) == parts and "items" not in schema.get("properties", {})
+    }
+    resources = synthesise(document, key)
+    assert {resource.kind.kind for resource in resources} == {
+        kind for kind in kinds if kind != "DeleteOptions"
+    }
+    assert all("watch" in resource.verbs for resource in resources)
+    tally("CRD documents whose resources were synthesised", 1)

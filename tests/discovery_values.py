@@ -1,0 +1,30 @@
+"""Small values of discovery for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specmux_aggregator.api_resources import GroupVersionKind, Resource, Resources
+from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, Unconfirmed, after
+from specmux_aggregator.model import Backend, BackendName, Cause, Failure
+from specmux_converters.group_versions import GroupVersion
+
+DOWN = Failure(Cause.REFUSED, "connection refused")
+
+
+def resource(name: str = "things", kind: str = "Thing", **fields: Any) -> Resource:
+    made = {"is_namespaced": True, "verbs": ("get", "list"), "singular": kind.lower(), **fields}
+    return Resource(name=name, kind=GroupVersionKind("g", "v1", kind), **made)
+
+
+def told(*group_versions: str, form: Form = Form.AGGREGATED, **fields: Any) -> Told:
+    return Told(form, {GroupVersion(key): (resource(),) for key in group_versions}, **fields)
+
+
+def told_but(group_version: str, failure: Failure = DOWN, resources: Resources = ()) -> Told:
+    return Told(Form.AGGREGATED, {GroupVersion(group_version): Unconfirmed(failure, resources)})
+
+
+def knowledge(name: str, *group_versions: str, version: bytes | None = None, **fields: Any) -> Knowledge:
+    backend = Backend(name=BackendName(name), **fields)
+    return after(Knowledge(backend=backend), told(*group_versions, version=version), now=0.0)
