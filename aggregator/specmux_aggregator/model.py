@@ -191,6 +191,8 @@ class Failure:
     detail: str
     retry_after: float | None = None
     """Seconds the backend asked us to wait."""
+    status: int | None = None
+    """What it answered, where that is the failure."""
 
 
 class Provenance(StrEnum):
