@@ -1,0 +1,153 @@
+"""CustomResourceDefinitions of a cluster as manifests: which count, in which order, and what is no change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from specmux_aggregator.kubernetes.custom_resources import WatchedManifests
+from specmux_aggregator.model import Backend, BackendName, Cause, Failure, Kind, Observation
+from specmux_aggregator.origins.crds import CRDsOrigin
+from specmux_aggregator.sightings import Seen, Sighting, Unchanged, after
+from specmux_aggregator.workers import Worker
+from specmux_converters.document import Limits as DocumentLimits
+
+V1 = "apis/example.com/v1"
+
+
+def definition(
+    kind: str, *, version: str = "v1", created: str = "2026-01-01T00:00:00Z", established: str = "True"
+) -> dict[str, Any]:
+    plural = f"{kind.lower()}s"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com", "creationTimestamp": created, "managedFields": [{}]},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+        "status": {"conditions": [{"type": "Established", "status": established}]},
+    }
+
+
+class Cluster:
+    def __init__(self, worker: Worker) -> None:
+        self.manifests = WatchedManifests()
+        backend = Backend(name=BackendName("crds"), kind=Kind.CRDS, url="https://cluster")
+        self.origin = CRDsOrigin(backend, self.manifests, worker, limits=DocumentLimits())
+        self.last = Observation(backend=backend)
+
+    def has(self, *items: dict[str, Any]) -> None:
+        self.manifests.take({item["metadata"]["name"]: item for item in items})
+
+    async def check(self) -> Sighting:
+        sighting = await self.origin.observe(self.last)
+        self.last = after(self.last, sighting, now=0.0)
+        return sighting
+
+    async def kinds(self) -> list[str]:
+        sighting = await self.check()
+        assert isinstance(sighting, Seen)
+        return sorted(sighting.offers)
+
+
+def run(scenario: Callable[[Cluster], Awaitable[None]]) -> None:
+    async def main() -> None:
+        worker = Worker(timeout=30.0)
+        try:
+            await scenario(Cluster(worker))
+        finally:
+            worker.close()
+
+    asyncio.run(main())
+
+
+def test_established_definitions_are_published_and_others_are_not() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        cluster.has(definition("Widget"), definition("Gadget", version="v2", established="False"))
+        assert await cluster.kinds() == [V1]
+        cluster.has(definition("Widget"), definition("Gadget", version="v2"))
+        assert await cluster.kinds() == [V1, "apis/example.com/v2"]
+        cluster.manifests.take(
+            {"a": {"metadata": None, "status": None}, "b": {"status": {"conditions": "no"}}}
+        )
+        assert await cluster.kinds() == []
+
+    run(scenario)
+
+
+def test_heartbeat_of_a_status_builds_nothing() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        cluster.has(definition("Widget"))
+        assert await cluster.kinds() == [V1]
+        beaten = definition("Widget")
+        beaten["metadata"] |= {"resourceVersion": "2", "managedFields": [{"manager": "x"}]}
+        beaten["status"]["conditions"].append({"type": "NamesAccepted", "status": "True"})
+        cluster.has(beaten)
+        assert isinstance(await cluster.check(), Unchanged)
+        beaten = orjson.loads(orjson.dumps(beaten))
+        beaten["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "changed"
+        cluster.has(beaten)
+        assert isinstance(await cluster.check(), Seen)
+
+    run(scenario)
+
+
+def test_of_two_that_collide_the_older_one_stays() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        older = definition("Widget", created="2025-01-01T00:00:00Z")
+        thief = definition("Widget")
+        thief["spec"]["names"]["plural"] = "athieves"
+        thief["metadata"]["name"] = "athieves.example.com"
+        cluster.has(thief, older)
+        sighting = await cluster.check()
+        assert isinstance(sighting, Seen)
+        (note,) = sighting.notes
+        assert note.startswith("athieves.example.com: ")
+
+    run(scenario)
+
+
+def test_definition_that_cannot_be_written_out_is_a_note_and_costs_no_other() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        deep: Any = {}
+        for _ in range(600):
+            deep = {"a": deep}
+        bottomless = definition("Gadget")
+        bottomless["spec"]["more"] = deep
+        cluster.has(definition("Widget"), bottomless)
+        sighting = await cluster.check()
+        assert isinstance(sighting, Seen)
+        assert sighting.notes == ("gadgets.example.com.json: unreadable: nested too deeply",)
+        assert list(sighting.offers) == [V1]
+
+    run(scenario)
+
+
+def test_check_waits_for_the_first_list_and_fails_while_there_is_none() -> None:
+    async def scenario(cluster: Cluster) -> None:
+        waiting = asyncio.create_task(cluster.check())
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        cluster.manifests.fail(Failure(Cause.REFUSED, "nothing there"))
+        assert await waiting == Failure(Cause.REFUSED, "nothing there")
+        cluster.has(definition("Widget"))
+        assert await cluster.kinds() == [V1]
+        cluster.manifests.fail(Failure(Cause.RESET, "gone"))
+        assert isinstance(await cluster.check(), Failure)
+        assert list(cluster.last.offers) == [V1]
+
+    run(scenario)
