@@ -96,15 +96,22 @@ def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APISe
 
 
 def cluster_backends(
-    apiserver: Backend, services: Iterable[APIService], *, reach: Reach, has_custom_resources: bool
+    apiserver: Backend,
+    services: Iterable[APIService],
+    *,
+    reach: Reach,
+    has_apiserver: bool,
+    has_custom_resources: bool,
 ) -> tuple[Backend, ...]:
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions."""
     known = tuple(services)
     local = {item.group_version: item.priorities for item in known if item.service is None}
     fallback = Found(is_fallback=True, priorities=MappingProxyType(local))
-    extensions = [_backend(item, item.service, reach) for item in known if item.service is not None]
-    custom = [_custom_resources(apiserver, known)] if has_custom_resources else []
-    return (replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback), *custom, *extensions)
+    backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
+    if has_custom_resources:
+        backends.append(_custom_resources(apiserver, known))
+    backends += [_backend(item, item.service, reach) for item in known if item.service is not None]
+    return tuple(backends)
 
 
 def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:

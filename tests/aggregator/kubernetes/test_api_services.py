@@ -68,7 +68,13 @@ def read(*objects: Any) -> tuple[APIService, ...]:
 
 
 def backends(*objects: Any, reach: Reach | None = None) -> dict[str, Backend]:
-    made = cluster_backends(KUBERNETES, read(*objects), reach=reach or Reach(), has_custom_resources=True)
+    made = cluster_backends(
+        KUBERNETES,
+        read(*objects),
+        reach=reach or Reach(),
+        has_apiserver=True,
+        has_custom_resources=True,
+    )
     return {backend.name: backend for backend in made}
 
 
@@ -119,9 +125,21 @@ def test_definitions_publish_nothing_that_the_apiserver_serves_from_elsewhere() 
     assert shadowed(read(OF_A_CRD)) == frozenset()
 
 
-def test_without_custom_resources_the_apiserver_has_them() -> None:
-    made = cluster_backends(KUBERNETES, (), reach=Reach(), has_custom_resources=False)
-    assert [backend.name for backend in made] == [APISERVER]
+@pytest.mark.parametrize(
+    ("has_apiserver", "has_custom_resources", "expected"),
+    [(True, False, [APISERVER]), (False, True, [CUSTOM_RESOURCES]), (False, False, [])],
+)
+def test_what_is_switched_off_is_no_backend(
+    has_apiserver: bool, has_custom_resources: bool, expected: list[str]
+) -> None:
+    made = cluster_backends(
+        KUBERNETES,
+        (),
+        reach=Reach(),
+        has_apiserver=has_apiserver,
+        has_custom_resources=has_custom_resources,
+    )
+    assert [backend.name for backend in made] == expected
 
 
 @pytest.mark.parametrize(
