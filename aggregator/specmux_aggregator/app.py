@@ -12,6 +12,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from specmux_aggregator.backend_sets import BackendSets
 from specmux_aggregator.backends import Backends
 from specmux_aggregator.documents import Documents
 from specmux_aggregator.fetch import BackendClient
@@ -64,6 +65,7 @@ class App:
         )
         self.publisher = Publisher(self._representations, timed=self.metrics.timed)
         self.backends = Backends(self.publisher, make=self._refresher, restore=self._restored)
+        self.backend_sets = BackendSets(self._put_in_force)
         self._documents = Documents(
             self._representations,
             self._encoder,
@@ -87,15 +89,12 @@ class App:
         """Listen, then watch the backends; returns the address and port bound. Waits for no backend."""
         bound = await self.server.start()
         self._memory.start()
-        await self.backends.apply(self.settings.backends)
+        await self.backend_sets.configure(self.settings.backends)
         return bound
 
     async def reconfigure(self, settings: Settings) -> None:
-        """Put another set of backends in force. All other settings stay as they were at the start."""
-        before = {observation.backend.name for observation, _ in self.backends.checks()}
-        await self.backends.apply(settings.backends)
-        for name in before - {backend.name for backend in settings.backends}:
-            self.metrics.forget_backend(name)
+        """Put other configured backends in force. All other settings stay as they were at the start."""
+        await self.backend_sets.configure(settings.backends)
         self.note_config(error=None)
         logger.info("configuration reloaded: %d backends", len(settings.backends))
 
@@ -109,12 +108,19 @@ class App:
         """Stop accepting, finish what runs, then let go of everything."""
         await self.server.stop()
         await self._memory.close()
+        await self.backend_sets.close()
         await self.backends.close()
         await self._documents.close()
         self._builder.close()
         self._encoder.close()
         if self._state is not None:
             await self._state.close()
+
+    async def _put_in_force(self, backends: tuple[Backend, ...]) -> None:
+        before = {observation.backend.name for observation, _ in self.backends.checks()}
+        await self.backends.apply(backends)
+        for name in before - {backend.name for backend in backends}:
+            self.metrics.forget_backend(name)
 
     async def _restored(self, backend: Backend) -> Observation | None:
         return None if self._state is None else await self._state.restore(backend)

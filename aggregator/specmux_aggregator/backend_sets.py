@@ -39,10 +39,15 @@ class BackendSets:
             self._found = backends
             self._soon()
 
+    @property
+    def is_settled(self) -> bool:
+        """All that was configured and found is in force."""
+        return self._putting is None or self._putting.done()
+
     async def close(self) -> None:
         """Return when nothing is put in force any more."""
+        self._is_due = False
         if self._putting is not None:
-            self._putting.cancel()
             await asyncio.gather(self._putting, return_exceptions=True)
 
     def _soon(self) -> asyncio.Task[None]:
