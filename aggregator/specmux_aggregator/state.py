@@ -94,6 +94,15 @@ class StateDirectory:
     def save(self, key: DocumentKey, json: Coded) -> None:
         self._thread.submit(self._quietly, self._put, self._key(key), json)
 
+    async def recall(self, backend: Backend, path: str) -> bytes | None:
+        """What was noted of a resource of the backend that is no document."""
+        return await self._in_thread(self._get, _resource_key(backend, path))
+
+    def note(self, backend: Backend, path: str, body: bytes) -> None:
+        self._thread.submit(
+            self._quietly, self._put, _resource_key(backend, path), Coded(Coding.IDENTITY, body)
+        )
+
     async def close(self) -> None:
         """Return when everything is written."""
         await asyncio.to_thread(self._thread.shutdown)
@@ -153,6 +162,10 @@ class StateDirectory:
 
 def _manifest_key(backend: Backend) -> Key:
     return Key(backend.name, identity(backend), "", MANIFEST, JSON)
+
+
+def _resource_key(backend: Backend, path: str) -> Key:
+    return Key(backend.name, identity(backend), path, "", JSON)
 
 
 def identity(backend: Backend) -> str:

@@ -80,6 +80,24 @@ def test_what_was_remembered_is_restored_by_the_next_process(tmp_path: Path) -> 
     run(tmp_path, second)
 
 
+def test_resource_that_is_noted_is_recalled_for_the_same_backend_alone(tmp_path: Path) -> None:
+    path = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+    async def first(state: StateDirectory) -> None:
+        assert await state.recall(ONE, path) is None
+        state.note(ONE, path, b"[1]")
+        state.note(ONE, path, b"[2]")
+        assert await state.recall(ONE, path) == b"[2]"
+
+    async def second(state: StateDirectory) -> None:
+        assert await state.recall(ONE, path) == b"[2]"
+        assert await state.recall(backend("a", "http://other"), path) is None
+        assert await state.restore(ONE) is None
+
+    run(tmp_path, first)
+    run(tmp_path, second)
+
+
 def test_built_document_whose_bytes_are_gone_is_not_offered(tmp_path: Path) -> None:
     async def first(state: StateDirectory) -> None:
         await state.restore(ONE)
