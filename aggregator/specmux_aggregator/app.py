@@ -12,6 +12,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
 from specmux_aggregator.backend_sets import BackendSets
 from specmux_aggregator.backends import Backends
 from specmux_aggregator.documents import Documents
@@ -48,10 +49,17 @@ edit."""
 class App:
     """One running service. Started once and stopped once, on one event loop."""
 
-    def __init__(self, settings: Settings, state: StateDirectory | None) -> None:
-        """Takes ownership of ``state``. Nothing runs before ``start``."""
+    def __init__(
+        self, settings: Settings, state: StateDirectory | None, *, cluster: Backend | None = None
+    ) -> None:
+        """Takes ownership of ``state``. Nothing runs before ``start``.
+
+        ``cluster``: the apiserver that decides who may ask, where the settings want one to. Raises
+        InvalidConfig when what callers are known by cannot be used.
+        """
         self.settings = settings
         self.metrics = Metrics(CollectorRegistry())
+        self._gate = gate_of(settings, self.metrics, cluster=cluster)
         self._state = state
         self._limits = DocumentLimits(
             max_bytes=settings.limits.max_document_bytes, max_depth=settings.limits.max_depth
@@ -80,14 +88,24 @@ class App:
             self._documents,
             refresher_of=self.backends.refresher,
             pages=self._pages().by_path(),
+            is_private=settings.auth.is_private,
         )
-        self.server = HTTPServer(self.service, settings.listen, slow_request=settings.log.slow_request)
+        self.server = HTTPServer(
+            self.service,
+            settings.listen,
+            slow_request=settings.log.slow_request,
+            guard=self._gate,
+            client_ca_file=settings.auth.ca_file,
+        )
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._register_collectors()
 
     async def start(self) -> tuple[str, int]:
         """Listen, then watch the backends; returns the address and port bound. Waits for no backend."""
+        warn_of_exposure(self.settings)
         bound = await self.server.start()
+        if self._gate is not None:
+            self._gate.start()
         self._memory.start()
         await self.backend_sets.configure(self.settings.backends)
         return bound
@@ -107,6 +125,8 @@ class App:
     async def stop(self) -> None:
         """Stop accepting, finish what runs, then let go of everything."""
         await self.server.stop()
+        if self._gate is not None:
+            await self._gate.close()
         await self._memory.close()
         await self.backend_sets.close()
         await self.backends.close()
@@ -203,6 +223,7 @@ class App:
             self.metrics,
             version=version("specmux"),
             config_state=lambda: self._config_state,
+            auth_complaint=lambda: None if self._gate is None else self._gate.complaint(),
         )
 
     def _register_collectors(self) -> None:

@@ -24,6 +24,12 @@ AGGREGATION_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 """Seconds. KEP-2896 names the metric and no buckets; these span one CRD version to a whole slow backend."""
 
 
+AUTH_REASONS: Final = ("malformed", "no_credentials", "bad_credentials", "forbidden", "unavailable")
+AUTH_REVIEWS: Final = ("token", "access")
+AUTH_RESULTS: Final = ("answered", "failed", "crowded")
+"""Labels of authentication, there from the start: an alert can tell none from no such series."""
+
+
 class Metrics:
     """The instruments that code holds. What can be read off the state is collected by ``StateCollector``."""
 
@@ -66,6 +72,37 @@ class Metrics:
             registry=registry,
         )
         self.config_is_current.set(1)
+        self.auth_is_up = Gauge(
+            "specmux_auth_up",
+            "1 when callers that are not known yet can be let in; always without authentication.",
+            registry=registry,
+        )
+        self.auth_is_up.set(1)
+        self.auth_refusals = Counter(
+            "specmux_auth_refusals",
+            "Requests refused by authentication or authorisation.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in AUTH_REASONS:
+            self.auth_refusals.labels(reason)
+        self.auth_reviews = Counter(
+            "specmux_auth_reviews",
+            "TokenReviews and SubjectAccessReviews asked of the cluster.",
+            ["kind", "result"],
+            registry=registry,
+        )
+        self.auth_review_seconds = Histogram(
+            "specmux_auth_review_duration_seconds",
+            "How long a review took.",
+            ["kind"],
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
+        for kind in AUTH_REVIEWS:
+            self.auth_review_seconds.labels(kind)
+            for result in AUTH_RESULTS:
+                self.auth_reviews.labels(kind, result)
 
     def timed(self, phase: str, result: str, seconds: float) -> None:
         self.aggregation.labels(phase, result).observe(seconds)

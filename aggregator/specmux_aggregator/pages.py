@@ -21,7 +21,8 @@ TEXT = "text/plain; charset=utf-8"
 
 
 class Pages:
-    """Each page as a function of a request. ``config_state``: how the configuration was last read."""
+    """Each page as a function of a request. ``config_state``: how the configuration was last read.
+    ``auth_complaint``: why no caller can be let in at present."""
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class Pages:
         *,
         version: str,
         config_state: Callable[[], Mapping[str, Any]],
+        auth_complaint: Callable[[], str | None],
     ) -> None:
         self._publisher = publisher
         self._backends = backends
@@ -39,6 +41,7 @@ class Pages:
         self._metrics = metrics
         self._version = version
         self._config_state = config_state
+        self._auth_complaint = auth_complaint
         self._has_been_ready = False
 
     def by_path(self) -> Mapping[str, Page]:
@@ -56,6 +59,11 @@ class Pages:
         observations = self._publisher.current.observations.values()
         # A backend that is configured later must not take a serving instance out of rotation.
         self._has_been_ready = self._has_been_ready or is_ready(observations)
+        complaint = self._auth_complaint()
+        if complaint is not None:
+            # Unlike a backend that is down, this refuses everybody: another instance may do better.
+            body = f"nobody can be let in: {complaint}\n".encode()
+            return _page(request, 503, TEXT, body, route="readyz")
         if self._has_been_ready:
             return _page(request, 200, TEXT, b"ok\n", route="readyz")
         names = ", ".join(waiting_for(observations))

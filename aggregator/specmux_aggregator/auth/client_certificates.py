@@ -1,0 +1,45 @@
+"""Mode mtls: whoever has a certificate of the clients' CA may ask, or those of some names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+from specmux_aggregator.auth.authority import Asked, Reason, Refused
+from specmux_aggregator.auth.peer import peer_certificate
+
+_MISSING: Final = Refused(Reason.NO_CREDENTIALS, "a client certificate is wanted")
+_OTHER: Final = Refused(Reason.FORBIDDEN, "the client certificate's name is not one that may ask")
+
+
+class ClientCertificates:
+    """``names``: common or alternative names of which a certificate must have one; None: any will do."""
+
+    def __init__(self, names: Collection[str] | None) -> None:
+        self._names = None if names is None else frozenset(names)
+
+    def permits(self, asked: Asked) -> bool:
+        return self._refused(asked) is None
+
+    async def refuse(self, asked: Asked) -> Refused | None:
+        return self._refused(asked)
+
+    def complaint(self) -> str | None:
+        return None
+
+    async def run(self) -> None:
+        # The CA is the listener's to read again.
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _refused(self, asked: Asked) -> Refused | None:
+        certificate = peer_certificate(asked.connection)
+        if certificate is None:
+            return _MISSING
+        if self._names is None:
+            return None
+        shown = {certificate.common_name, *certificate.alternative_names}
+        return _OTHER if self._names.isdisjoint(shown) else None

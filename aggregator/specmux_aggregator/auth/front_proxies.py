@@ -1,0 +1,56 @@
+"""Users that a front proxy vouches for: X-Remote-* from a connection with its certificate, as Kubernetes'
+request header authentication has them. From everybody else these fields mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from specmux_aggregator.auth.authority import Asked, Reason, Refused
+from specmux_aggregator.auth.peer import peer_certificate
+from specmux_aggregator.auth.users import User, proven
+
+if TYPE_CHECKING:
+    from multidict import CIMultiDictProxy
+
+USER: Final = "X-Remote-User"
+UID: Final = "X-Remote-Uid"
+GROUP: Final = "X-Remote-Group"
+EXTRA: Final = "x-remote-extra-"
+
+_MALFORMED: Final = Refused(Reason.MALFORMED, "X-Remote-* fields are repeated, empty or no text")
+
+
+class FrontProxies:
+    """``names``: common names of which a proxy's certificate must have one; None: any will do."""
+
+    def __init__(self, names: Collection[str] | None) -> None:
+        self._names = None if names is None else frozenset(names)
+
+    def user(self, asked: Asked) -> User | Refused | None:
+        """Whom the request is for; None where no proxy that is believed says so."""
+        headers = asked.message.headers
+        if USER not in headers:
+            return None
+        certificate = peer_certificate(asked.connection)
+        if certificate is None or (self._names is not None and certificate.common_name not in self._names):
+            return None
+        return _user(headers)
+
+
+def _user(headers: CIMultiDictProxy[str]) -> User | Refused:
+    names, uids = headers.getall(USER), headers.getall(UID, [])
+    if len(names) != 1 or not names[0] or len(uids) > 1:
+        return _MALFORMED
+    extra: dict[str, tuple[str, ...]] = {}
+    for name, value in headers.items():
+        if name.lower().startswith(EXTRA):
+            key = unquote(name.lower()[len(EXTRA) :])
+            extra[key] = (*extra.get(key, ()), value)
+    groups = tuple(group for group in headers.getall(GROUP, []) if group)
+    try:
+        return proven(names[0], uids[0] if uids else "", groups, extra)
+    except TypeError:  # what is not UTF-8 comes as surrogates, which orjson refuses
+        return _MALFORMED

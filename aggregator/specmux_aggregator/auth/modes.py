@@ -1,0 +1,108 @@
+"""From the settings to the gate: which mode is in force, and what its parts are."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from specmux_aggregator.auth.client_certificates import ClientCertificates
+from specmux_aggregator.auth.cluster import Cluster
+from specmux_aggregator.auth.front_proxies import FrontProxies
+from specmux_aggregator.auth.gate import Gate
+from specmux_aggregator.auth.reviews import Reviews
+from specmux_aggregator.auth.token_file import TokenFile
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.fetch import BackendClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp.http import RawRequestMessage
+
+    from specmux_aggregator.auth.authority import Authority
+    from specmux_aggregator.metrics import Metrics
+    from specmux_aggregator.model import Backend
+    from specmux_aggregator.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+REVIEW_TIMEOUT: Final = 5.0
+"""Seconds for one review, at most: a client waits for it."""
+
+
+def gate_of(
+    settings: Settings,
+    metrics: Metrics,
+    *,
+    cluster: Backend | None,
+    is_authorised_elsewhere: Callable[[RawRequestMessage], bool] = lambda message: False,
+) -> Gate | None:
+    """The guard that the settings want; None where everybody may ask.
+
+    ``cluster``: the apiserver that reviews are asked of. Raises InvalidConfig; blocks on files.
+    """
+    auth = settings.auth
+    authority: Authority
+    match auth.mode:
+        case "kubernetes":
+            if cluster is None:
+                raise InvalidConfig(
+                    "is kubernetes, which wants a cluster: kubernetes.in_cluster or kubernetes.kubeconfig",
+                    where="auth.mode",
+                )
+            front_proxies = None
+            if auth.requestheader_ca_file is not None:
+                front_proxies = FrontProxies(auth.requestheader_names)
+            authority = Cluster(
+                Reviews(_review_client(cluster, settings), metrics, audiences=auth.audiences),
+                cache_seconds=auth.cache_seconds,
+                front_proxies=front_proxies,
+                is_authorised_elsewhere=is_authorised_elsewhere,
+            )
+        case "token-file":
+            assert auth.token_file is not None, "config.py refuses the mode without"
+            authority = TokenFile(auth.token_file, metrics)
+        case "mtls":
+            authority = ClientCertificates(auth.client_names)
+        case _:
+            return None
+    return Gate(authority, metrics, takes_tokens=auth.mode != "mtls")
+
+
+def warn_of_exposure(settings: Settings) -> None:
+    """Say what the settings give away to the network. Not refused: a mesh or a proxy may stand before us."""
+    listen, mode = settings.listen, settings.auth.mode
+    if _is_loopback(listen.address):
+        return
+    if mode == "none":
+        logger.warning(
+            "everybody who reaches %s port %d may read every document: auth.mode is none",
+            listen.address,
+            listen.port,
+        )
+    elif listen.tls_cert_file is None:
+        logger.warning(
+            "bearer tokens cross the network to %s port %d in the clear: listen.tls_cert_file is not set",
+            listen.address,
+            listen.port,
+        )
+
+
+def _review_client(cluster: Backend, settings: Settings) -> BackendClient:
+    polling = settings.polling
+    bounded = replace(
+        polling,
+        connect_timeout=min(polling.connect_timeout, REVIEW_TIMEOUT),
+        idle_timeout=min(polling.idle_timeout, REVIEW_TIMEOUT),
+        total_timeout=min(polling.total_timeout, REVIEW_TIMEOUT),
+    )
+    return BackendClient(cluster, polling=bounded, limits=settings.limits)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

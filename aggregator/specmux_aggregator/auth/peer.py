@@ -1,0 +1,45 @@
+"""The certificate that a client proved itself with during the handshake.
+
+certificates.py gives a listener one CA at most, so whoever shows a certificate here got it from that CA, and
+for clients: OpenSSL checks the chain, the times and the extended key usage.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from specmux_aggregator.connections import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCertificate:
+    common_name: str
+    """The last one of the subject, which is the one that Go takes; "" where there is none."""
+    alternative_names: tuple[str, ...]
+
+
+def peer_certificate(connection: Connection) -> PeerCertificate | None:
+    """None for a client that showed none, and for one whose certificate has expired since."""
+    transport = connection.transport
+    if transport is None:
+        return None
+    shown: dict[str, Any] | None = transport.get_extra_info("peercert")
+    tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+    # A resumed session was verified by another handshake, against a CA that may have been exchanged since.
+    if not shown or tls is None or tls.session_reused or _ends(shown["notAfter"]) < time.time():
+        return None
+    common_names = [value for rdn in shown["subject"] for name, value in rdn if name == "commonName"]
+    return PeerCertificate(
+        common_names[-1] if common_names else "",
+        tuple(value for _, value in shown.get("subjectAltName", ())),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _ends(not_after: str) -> float:
+    return ssl.cert_time_to_seconds(not_after)

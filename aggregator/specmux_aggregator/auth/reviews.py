@@ -1,0 +1,164 @@
+"""The cluster's own opinion: who a token belongs to, and whether a user may read a path.
+
+Nothing is remembered here. Whether reviews work is known at all times: from the start, and again after each
+failure, both kinds are tried with a token and a user that are nobody's until they are answered. Only what the
+cluster does counts as a failure of it: no client can talk us into being out of order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from specmux_aggregator.auth.review_objects import (
+    ACCESS_REVIEWS,
+    TOKEN_REVIEWS,
+    AccessVerdict,
+    TokenVerdict,
+    access_review,
+    access_verdict,
+    token_review,
+    token_verdict,
+)
+from specmux_aggregator.auth.users import ANONYMOUS, UNAUTHENTICATED, User
+from specmux_aggregator.fetch import BackendClient
+from specmux_aggregator.metrics import Metrics
+from specmux_aggregator.model import Cause, Failure
+
+logger = logging.getLogger(__name__)
+
+V = TypeVar("V", TokenVerdict, AccessVerdict)
+
+AT_ONCE: Final = 8
+"""Reviews of one kind under way. Kinds have no share in each other's: a flood of tokens that are nobody's
+does not keep those who are known from being let in."""
+
+WAIT: Final = 5.0
+"""Seconds that a review waits for its turn."""
+
+ANSWER_MAX: Final = 1024 * 1024
+"""Bytes of a review's answer."""
+
+RETRY_MIN: Final = 0.5
+RETRY_MAX: Final = 10.0
+"""Seconds between tries while reviews fail, at first and at most."""
+
+NOBODY: Final = User(ANONYMOUS, groups=(UNAUTHENTICATED,))
+
+
+class Review(StrEnum):
+    """The kinds; also the metric label."""
+
+    TOKEN = "token"  # noqa: S105 - a kind of review
+    ACCESS = "access"
+
+
+class Reviews:
+    """Asks one cluster. Owns ``client``."""
+
+    def __init__(self, client: BackendClient, metrics: Metrics, *, audiences: Sequence[str] | None) -> None:
+        self._client = client
+        self._metrics = metrics
+        self._audiences = tuple(audiences or ())
+        self._turns = {kind: asyncio.Semaphore(AT_ONCE) for kind in Review}
+        self._proven: set[Review] = set()
+        self._failures: dict[Review, Failure] = {}
+        self._failed = asyncio.Event()
+        self._metrics.auth_is_up.set(0)
+
+    async def token(self, token: str) -> TokenVerdict | Failure:
+        return await self._ask(
+            Review.TOKEN,
+            TOKEN_REVIEWS,
+            token_review(token, self._audiences),
+            lambda answer: token_verdict(answer, self._audiences),
+        )
+
+    async def access(self, user: User, path: str) -> AccessVerdict | Failure:
+        return await self._ask(Review.ACCESS, ACCESS_REVIEWS, access_review(user, path), access_verdict)
+
+    def complaint(self) -> str | None:
+        for kind in Review:
+            if kind in self._failures:
+                return f"the cluster's {kind} review fails ({self._failures[kind].cause})"
+            if kind not in self._proven:
+                return f"the cluster's {kind} review was not tried yet"
+        return None
+
+    async def run(self) -> None:
+        """Try both kinds until they work, and again whenever one has failed; for ever."""
+        while True:
+            await self._try_until_proven()
+            self._failed.clear()
+            if self.complaint() is None:
+                await self._failed.wait()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _try_until_proven(self) -> None:
+        pause = RETRY_MIN
+        while True:
+            verdicts = await asyncio.gather(
+                self.token(secrets.token_urlsafe(16)), self.access(NOBODY, "/openapi/v3")
+            )
+            for kind, verdict in zip(Review, verdicts, strict=True):
+                if isinstance(verdict, Failure):
+                    self._note(kind, verdict)
+            if self.complaint() is None:
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, RETRY_MAX)
+
+    async def _ask(
+        self, kind: Review, path: str, review: bytes, read: Callable[[bytes], V | Failure]
+    ) -> V | Failure:
+        turn = self._turns[kind]
+        try:
+            async with asyncio.timeout(WAIT):
+                await turn.acquire()
+        except TimeoutError:
+            self._metrics.auth_reviews.labels(kind.value, "crowded").inc()
+            return Failure(Cause.THROTTLED, f"{AT_ONCE} reviews were under way for {WAIT:g} s")
+        started = time.monotonic()
+        try:
+            verdict = await self._answered(self._client.review(path, review, max_bytes=ANSWER_MAX), read)
+        finally:
+            turn.release()
+        self._metrics.auth_review_seconds.labels(kind.value).observe(time.monotonic() - started)
+        result = "failed" if isinstance(verdict, Failure) else "answered"
+        self._metrics.auth_reviews.labels(kind.value, result).inc()
+        # What a cluster answers to a question that it finds odd (400, 413, 422) says nothing about the next.
+        if not isinstance(verdict, Failure) or verdict.cause is not Cause.UNEXPECTED_STATUS:
+            self._note(kind, verdict if isinstance(verdict, Failure) else None)
+        return verdict
+
+    @staticmethod
+    async def _answered(
+        answer: Awaitable[bytes | Failure], read: Callable[[bytes], V | Failure]
+    ) -> V | Failure:
+        body = await answer
+        return body if isinstance(body, Failure) else read(body)
+
+    def _note(self, kind: Review, failure: Failure | None) -> None:
+        before = self._failures.get(kind)
+        if failure is None:
+            self._proven.add(kind)
+            if self._failures.pop(kind, None) is not None:
+                logger.info("authentication: %s reviews are answered again", kind)
+        else:
+            self._failures[kind] = failure
+            self._failed.set()
+            if before is None or before.cause is not failure.cause:
+                logger.error(
+                    "authentication: %s reviews fail, nobody new is let in: %s: %s",
+                    kind,
+                    failure.cause,
+                    failure.detail,
+                )
+        self._metrics.auth_is_up.set(0 if self.complaint() else 1)

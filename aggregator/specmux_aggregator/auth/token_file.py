@@ -1,0 +1,143 @@
+"""Mode token-file: whoever has one of the tokens of a file may ask.
+
+A line is ``token,name``, and Kubernetes' static token files (``token,user,uid,"groups"``) are read, too: of a
+user only that they exist counts. The file is read again when its content changes. One that is not whole yet,
+or never was right, changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import logging
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from aiohttp.hdrs import AUTHORIZATION
+
+from specmux_aggregator.auth.authority import Asked, Reason, Refused
+from specmux_aggregator.auth.bearer import TOKEN, bearer_token, digest
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+INTERVAL: Final = 1.0
+"""Seconds between looks. New content counts when two looks in a row agree on it."""
+
+FILE_MAX: Final = 1024 * 1024
+
+_BAD_TOKEN: Final = Refused(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
+
+
+class BadTokens(ValueError):
+    """The content is no token file; the message names the line, and never repeats it."""
+
+
+class TokenFile:
+    """Leave by the tokens of one file."""
+
+    def __init__(self, path: Path, metrics: Metrics) -> None:
+        """Raises InvalidConfig when there is nothing to begin with. Blocks on the file."""
+        self._path = path
+        self._metrics = metrics
+        self._key = secrets.token_bytes(32)
+        try:
+            self._content = _content(path)
+            self._digests = self._digested(self._content)
+        except (OSError, BadTokens) as error:
+            raise InvalidConfig(_reason(error), where=f"auth.token_file: {path}") from error
+        self._complaint: str | None = None
+        self._metrics.auth_is_up.set(1)
+
+    def permits(self, asked: Asked) -> bool:
+        return self._refused(asked) is None
+
+    async def refuse(self, asked: Asked) -> Refused | None:
+        return self._refused(asked)
+
+    def complaint(self) -> str | None:
+        return None
+
+    async def run(self) -> None:
+        """Read the file again whenever it changes; for ever."""
+        before = self._content
+        while True:
+            await asyncio.sleep(INTERVAL)
+            try:
+                content = await asyncio.to_thread(_content, self._path)
+                if content == before and content != self._content:
+                    self._digests = self._digested(content)
+                    self._content = content
+                    logger.info("authentication: %d tokens read", len(self._digests))
+                before = content
+            except (OSError, BadTokens) as error:
+                self._complain(_reason(error))
+            else:
+                if content == self._content:
+                    self._complain(None)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _refused(self, asked: Asked) -> Refused | None:
+        token = bearer_token(asked.message.headers.getall(AUTHORIZATION, []))
+        if isinstance(token, Refused):
+            return token
+        return None if digest(self._key, token) in self._digests else _BAD_TOKEN
+
+    def _digested(self, content: bytes) -> frozenset[bytes]:
+        return frozenset(digest(self._key, token) for token in parse_tokens(content))
+
+    def _complain(self, complaint: str | None) -> None:
+        if complaint is not None and complaint != self._complaint:
+            logger.warning(
+                "authentication: %s: %s; the tokens read before stay in use", self._path, complaint
+            )
+        self._complaint = complaint
+        self._metrics.auth_is_up.set(0 if complaint else 1)
+
+
+def parse_tokens(content: bytes) -> frozenset[str]:
+    """The tokens of a file. Raises BadTokens, also for a file without any."""
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise BadTokens("not UTF-8") from None
+    tokens: set[str] = set()
+    for number, token in _rows(lines):
+        if not TOKEN.fullmatch(token):
+            raise BadTokens(f"line {number}: no token that could be sent as a bearer token")
+        if token in tokens:
+            raise BadTokens(f"line {number}: the token of an earlier line")
+        tokens.add(token)
+    if not tokens:
+        raise BadTokens("holds no token")
+    return frozenset(tokens)
+
+
+def _rows(lines: list[str]) -> Iterator[tuple[int, str]]:
+    reader = csv.reader(lines, strict=True, skipinitialspace=True)
+    try:
+        for row in reader:
+            if not row:
+                continue
+            if len(row) < 2 or not row[1].strip():
+                raise BadTokens(f"line {reader.line_num}: wants token,name")
+            yield reader.line_num, row[0].strip()
+    except csv.Error:
+        raise BadTokens(f"line {reader.line_num}: its quotes do not match") from None
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(FILE_MAX + 1)
+    if len(content) > FILE_MAX:
+        raise BadTokens(f"larger than {FILE_MAX} bytes")
+    return content
+
+
+def _reason(error: OSError | BadTokens) -> str:
+    return str(error) if isinstance(error, BadTokens) else error.strerror or "cannot be read"

@@ -1,0 +1,37 @@
+"""A caller as Kubernetes knows one. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+ANONYMOUS: Final = "system:anonymous"
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Names are whatever the cluster's authenticators gave them."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """By key, sorted."""
+    key: bytes = field(init=False, repr=False, compare=False)
+    """Equal for equal users, and short, whatever they are called."""
+
+    def __post_init__(self) -> None:
+        facts = orjson.dumps([self.name, self.uid, self.groups, self.extra])
+        object.__setattr__(self, "key", hashlib.sha256(facts).digest())
+
+
+def proven(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> User:
+    """A user whose identity somebody vouches for: of ``system:authenticated``, as apiservers add it."""
+    if name != ANONYMOUS and AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
+        groups = (*groups, AUTHENTICATED)
+    return User(name, uid, groups, tuple(sorted(extra.items())))
