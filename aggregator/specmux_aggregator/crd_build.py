@@ -10,11 +10,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from specmux_aggregator.api_resources import Resources
 from specmux_aggregator.built import Built, Owned
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.file_names import COMPRESSED
 from specmux_aggregator.model import Coding, Hash, Offer, Provenance
-from specmux_converters.crd import CRDMemo, build
+from specmux_aggregator.resource_synthesis import named, names_of, synthesise
+from specmux_converters.crd import CRDBuild, CRDMemo, build
 from specmux_converters.document import Document, Limits, content_hash
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
@@ -47,6 +49,8 @@ class CRDsBuilt:
     documents: tuple[Built, ...]
     notes: tuple[str, ...]
     seconds: Mapping[GroupVersion, float]
+    resources: Mapping[GroupVersion, Resources]
+    """What discovery lists of each document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class DirectoryMemo:
     groups: dict[str, CRDMemo] = field(default_factory=dict)
     offers: dict[GroupVersion, tuple[str, Offer]] = field(default_factory=dict)
     """The offer that was made of a fingerprint."""
+    resources: dict[GroupVersion, tuple[str, Resources]] = field(default_factory=dict)
+    """What was read off the document of a fingerprint; without the names that only manifests have."""
 
 
 def build_crds(
@@ -99,12 +105,18 @@ def build_crds(
     memo.groups = {group: memo.groups.get(group) or CRDMemo() for group in groups}
     documents: list[Built] = []
     seconds: dict[GroupVersion, float] = {}
+    resources: dict[GroupVersion, Resources] = {}
     for group, manifests in sorted(groups.items()):
-        notes += _build_group(memo, group, manifests, owned, held, limits, documents, seconds)
+        made, problems = _build_group(memo, group, manifests, owned, held, limits, documents, seconds)
+        notes += problems
+        names = dict(filter(None, map(names_of, manifests)))
+        for group_version in made.fingerprints:
+            resources[group_version] = named(_resources(memo, made, group_version), names)
     memo.offers = {item.group_version: memo.offers[item.group_version] for item in documents}
+    memo.resources = {item.group_version: memo.resources[item.group_version] for item in documents}
     more = len(notes) - PROBLEMS_NAMED
     shown = (*notes[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else tuple(notes)
-    return CRDsBuilt(tuple(documents), shown, seconds)
+    return CRDsBuilt(tuple(documents), shown, seconds, resources)
 
 
 def _build_group(
@@ -116,8 +128,8 @@ def _build_group(
     limits: Limits,
     documents: list[Built],
     seconds: dict[GroupVersion, float],
-) -> list[str]:
-    """Adds what the manifests of one group publish; gives what is wrong with them, in words."""
+) -> tuple[CRDBuild, list[str]]:
+    """Adds what the manifests of one group publish; gives it, and what is wrong with them, in words."""
     started = time.perf_counter()
     owns = None if owned is None else owned.__contains__
     made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits)
@@ -134,9 +146,18 @@ def _build_group(
         is_held = held.get(group_version) == offer.hash
         documents.append(Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP)))
         seconds[group_version] = shared + time.perf_counter() - began
-    return [
+    return made, [
         f"{cut(item.crd)}: {item.construct} at {cut(item.pointer)}: {item.reason}" for item in made.problems
     ]
+
+
+def _resources(memo: DirectoryMemo, made: CRDBuild, group_version: GroupVersion) -> Resources:
+    fingerprint = made.fingerprints[group_version]
+    known = memo.resources.get(group_version)
+    if known is None or known[0] != fingerprint:
+        known = (fingerprint, synthesise(made.documents[group_version], group_version))
+        memo.resources[group_version] = known
+    return known[1]
 
 
 def _read(name: str, data: bytes, limits: Limits) -> _Read:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NewType
 
+from specmux_aggregator.api_resources import Resources
 from specmux_converters.group_versions import GroupVersion
 
 BackendName = NewType("BackendName", str)
@@ -233,6 +234,8 @@ class Observation:
     here: a check that changes nothing publishes nothing (refresh.Check)."""
     notes: tuple[str, ...] = ()
     """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
+    resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
+    """What discovery is to list, where whoever made the documents knows it: names that are in no document."""
 
 
 @dataclass(frozen=True, slots=True)

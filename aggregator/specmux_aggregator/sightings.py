@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from specmux_aggregator.api_resources import Resources
 from specmux_aggregator.built import Built
 from specmux_aggregator.model import Dialect, Failure, Observation, Offer
 from specmux_aggregator.settings import Polling
@@ -24,6 +25,8 @@ class Seen:
     notes: tuple[str, ...] = ()
     seconds: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))
     """How long the documents of CustomResourceDefinitions took that were built anew."""
+    resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
+    """Of CustomResourceDefinitions, with the names that are in no document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ def seen_of(
     *,
     notes: tuple[str, ...] = (),
     seconds: Mapping[GroupVersion, float] | None = None,
+    resources: Mapping[GroupVersion, Resources] | None = None,
 ) -> Seen:
     """A sighting made of documents that were built here."""
     documents = tuple(built)
@@ -61,6 +65,7 @@ def seen_of(
         {item.group_version: item.gzip for item in documents if item.gzip is not None},
         notes,
         seconds or {},
+        resources or {},
     )
 
 
@@ -75,8 +80,16 @@ def after(last: Observation, sighting: Sighting, *, now: float) -> Observation:
             if last.attempted and last.failure is None:
                 return last
             return replace(last, failure=None, attempted=True, changed_at=now)
-        case Seen(dialect, offers, _, notes, _):
-            seen = replace(last, dialect=dialect, offers=offers, failure=None, attempted=True, notes=notes)
+        case Seen(dialect, offers, _, notes, _, resources):
+            seen = replace(
+                last,
+                dialect=dialect,
+                offers=offers,
+                failure=None,
+                attempted=True,
+                notes=notes,
+                resources=resources,
+            )
             return last if seen == last else replace(seen, changed_at=now)
 
 

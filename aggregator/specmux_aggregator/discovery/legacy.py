@@ -27,11 +27,15 @@ from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
 
 
-def parse_core_versions(body: bytes, *, limits: Limits) -> tuple[tuple[GroupVersion, ...], tuple[str, ...]]:
+def parse_core_versions(
+    body: bytes, *, limits: Limits, max_group_versions: int
+) -> tuple[tuple[GroupVersion, ...], tuple[str, ...]]:
     """The group-versions of an APIVersions, and notes. Raises BadList."""
     document = read_document(body, kind="APIVersions", limits=limits)
     notes = Notes()
     versions = texts(document, "versions", "/api", notes)
+    if len(versions) > max_group_versions:
+        raise BadList(f"more than the {max_group_versions} group-versions allowed")
     keys = [group_version_in("", version, notes) for version in versions]
     return tuple(key for key in keys if key is not None), notes.all()
 

@@ -69,7 +69,13 @@ class CRDsOrigin:
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
         self._files = files
-        return seen_of(Dialect.CRDS, built.documents, notes=(*notes, *built.notes), seconds=built.seconds)
+        return seen_of(
+            Dialect.CRDS,
+            built.documents,
+            notes=(*notes, *built.notes),
+            seconds=built.seconds,
+            resources=built.resources,
+        )
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool

@@ -29,7 +29,7 @@ def deployments(**fields: Any) -> dict[str, Any]:
 
 def test_core_versions() -> None:
     body = orjson.dumps({"kind": "APIVersions", "versions": ["v1", "x/y"]})
-    assert parse_core_versions(body, limits=LIMITS) == (
+    assert parse_core_versions(body, limits=LIMITS, max_group_versions=9) == (
         ("api/v1",),
         ("x/y: is no name of a group or version",),
     )

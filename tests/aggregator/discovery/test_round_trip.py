@@ -37,7 +37,8 @@ def test_resources_of_a_whole_release_survive_both_forms() -> None:
         assert (lists.notes, lists.stale) == ((), frozenset())
         read |= lists.resources
     assert read == listings
-    core, _ = parse_core_versions(orjson.dumps(render.core_versions(directory)), limits=LIMITS)
+    body = orjson.dumps(render.core_versions(directory))
+    core, _ = parse_core_versions(body, limits=LIMITS, max_group_versions=100)
     others, _ = parse_groups(
         orjson.dumps(render.group_list(directory)), limits=LIMITS, max_group_versions=100
     )
