@@ -1,4 +1,4 @@
-"""Header fields of a backend's answer, read strictly. Pure."""
+"""Status and header fields of a backend's answer, read strictly. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import email.utils
 import re
 from typing import Final
 
-from specmux_aggregator.model import Coding, ETag
+from specmux_aggregator.model import Cause, Coding, ETag, Failure
 from specmux_converters.errors import cut
 
 RETRY_AFTER_MAX: Final = 3600.0
@@ -21,6 +21,13 @@ _CODINGS: Final = {
     "identity": Coding.IDENTITY,
     "gzip": Coding.GZIP,
     "x-gzip": Coding.GZIP,
+}
+_CAUSES: Final = {
+    401: Cause.CREDENTIALS,
+    403: Cause.CREDENTIALS,
+    404: Cause.NOT_FOUND,
+    406: Cause.NOT_ACCEPTABLE,
+    429: Cause.THROTTLED,
 }
 
 
@@ -65,3 +72,22 @@ def retry_after(field: str | None, *, now: float) -> float | None:
             return None
         seconds = date.timestamp() - now
     return min(max(seconds, 0.0), RETRY_AFTER_MAX)
+
+
+def status_failure(status: int, wait: float | None = None) -> Failure:
+    """What a status that is no answer means. ``wait``: seconds the backend asks for."""
+    cause = _cause(status, wait)
+    told_wait = wait if cause in (Cause.THROTTLED, Cause.SERVER_ERROR) else None
+    return Failure(cause, f"answered {status}", told_wait, status)
+
+
+def _cause(status: int, wait: float | None) -> Cause:
+    if status in _CAUSES:
+        return _CAUSES[status]
+    if status == 503 and wait is not None:
+        return Cause.THROTTLED
+    if 500 <= status <= 599:
+        return Cause.SERVER_ERROR
+    if 300 <= status <= 399 and status != 304:
+        return Cause.REDIRECTED
+    return Cause.UNEXPECTED_STATUS

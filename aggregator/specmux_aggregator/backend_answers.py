@@ -11,19 +11,18 @@ from typing import Final, TypeAlias
 import aiohttp
 import orjson
 
-from specmux_aggregator.answer_fields import UnaskedCoding, coding, entity_tag, media_type, retry_after
+from specmux_aggregator.answer_fields import (
+    UnaskedCoding,
+    coding,
+    entity_tag,
+    media_type,
+    retry_after,
+    status_failure,
+)
 from specmux_aggregator.model import Cause, Coding, ETag, Failure
 
 INLINE_MAX: Final = 64 * 1024
 """Bytes that are parsed on the event loop; more, or compressed ones, go to a thread."""
-
-_CAUSES: Final = {
-    401: Cause.CREDENTIALS,
-    403: Cause.CREDENTIALS,
-    404: Cause.NOT_FOUND,
-    406: Cause.NOT_ACCEPTABLE,
-    429: Cause.THROTTLED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ async def read_answer(response: aiohttp.ClientResponse, *, max_bytes: int, is_co
     if status in (301, 302, 307, 308):
         return Redirect(status, response.headers.get("Location", ""))
     if status != 200 and (status != 201 or response.method != "POST"):
-        return _status_failure(status, retry_after(response.headers.get("Retry-After"), now=time.time()))
+        return status_failure(status, retry_after(response.headers.get("Retry-After"), now=time.time()))
     try:
         applied = coding(", ".join(response.headers.getall("Content-Encoding", ())))
     except UnaskedCoding as unasked:
@@ -107,21 +106,3 @@ async def _is_json(body: bytes) -> bool:
 
 def too_large(max_bytes: int) -> Failure:
     return Failure(Cause.TOO_LARGE, f"the body is larger than the {max_bytes} bytes allowed")
-
-
-def _status_failure(status: int, wait: float | None) -> Failure:
-    cause = _cause(status, wait)
-    told_wait = wait if cause in (Cause.THROTTLED, Cause.SERVER_ERROR) else None
-    return Failure(cause, f"answered {status}", told_wait, status)
-
-
-def _cause(status: int, wait: float | None) -> Cause:
-    if status in _CAUSES:
-        return _CAUSES[status]
-    if status == 503 and wait is not None:
-        return Cause.THROTTLED
-    if 500 <= status <= 599:
-        return Cause.SERVER_ERROR
-    if 300 <= status <= 399 and status != 304:
-        return Cause.REDIRECTED
-    return Cause.UNEXPECTED_STATUS

@@ -1,0 +1,151 @@
+"""Objects of an apiserver, asked for as JSON: one at a time, or as the endless lines of a watch.
+
+Errors end here, as Failures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from specmux_aggregator.backend_answers import INLINE_MAX, NotModified, Payload, Redirect, read_answer
+from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.credentials import Unusable
+from specmux_aggregator.kubernetes.lines import Lines, LineTooLong
+from specmux_aggregator.model import Backend, Cause, Failure
+from specmux_aggregator.settings import Polling
+from specmux_aggregator.transport import CLOSED, Transport
+from specmux_aggregator.transport_failures import TRANSPORT_ERRORS, failure_of
+from specmux_converters.media_types import JSON
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of one answer, decoded."""
+
+MAX_LINE: Final = 16 * 1024 * 1024
+"""Bytes of one event. etcd's own bound on an object is about 1.5 MiB."""
+
+Event = Mapping[str, Any]
+
+
+class ApiClient:
+    """Asks one apiserver. Lives on one event loop, which owns it until ``close``."""
+
+    def __init__(
+        self, server: Backend, *, polling: Polling, max_bytes: int = MAX_BYTES, max_line: int = MAX_LINE
+    ) -> None:
+        self._polling = polling
+        self._max_bytes = max_bytes
+        self._max_line = max_line
+        self._transport = Transport(server, polling=polling)
+
+    async def get(self, target: str) -> Mapping[str, Any] | Failure:
+        """The object at a path, with its query."""
+        fields = {"Accept": JSON, "Accept-Encoding": "gzip"}
+        try:
+            async with (
+                asyncio.timeout(self._polling.total_timeout),
+                self._transport.request("GET", target, fields=fields) as response,
+            ):
+                answer = await read_answer(response, max_bytes=self._max_bytes, is_conditional=False)
+        except Unusable as unusable:
+            return unusable.failure
+        except TRANSPORT_ERRORS as error:
+            return self._failure(error, self._polling)
+        match answer:
+            case Payload() if len(answer.body) <= INLINE_MAX:
+                return self._parsed(answer)
+            case Payload():
+                return await asyncio.to_thread(self._parsed, answer)
+            case Redirect():
+                return Failure(Cause.REDIRECTED, f"answered {answer.status}, a redirect")
+            case NotModified():
+                return Failure(Cause.UNEXPECTED_STATUS, "answered 304 to what was no condition")
+            case Failure():
+                return answer
+
+    async def events(
+        self,
+        target: str,
+        *,
+        lasting: float,
+        opened: Callable[[], None],
+        take: Callable[[list[Event]], Failure | None],
+    ) -> Failure | None:
+        """Follow the lines of a watch, and hand them over as they come. None when it came to its end.
+
+        ``lasting``: seconds after which it is ended from our side. ``opened`` is called once there is a 200,
+        ``take`` with events in their order; what it returns ends the watch.
+        """
+        polling = replace(self._polling, idle_timeout=lasting)
+        has_opened = False
+        try:
+            async with (
+                asyncio.timeout(self._polling.total_timeout) as limit,
+                self._transport.request(
+                    "GET",
+                    target,
+                    fields={"Accept": JSON, "Accept-Encoding": "identity"},
+                    idle_timeout=lasting,
+                ) as response,
+            ):
+                if response.status != 200:
+                    refusal = await read_answer(response, max_bytes=self._max_bytes, is_conditional=False)
+                    if isinstance(refusal, Failure):
+                        return refusal
+                    return Failure(Cause.UNEXPECTED_STATUS, f"answered {response.status}")
+                has_opened = True
+                limit.reschedule(asyncio.get_running_loop().time() + lasting)
+                opened()
+                lines = Lines(self._max_line)
+                async for chunk in response.content.iter_any():
+                    events = [await _parsed_line(line) for line in lines.feed(chunk)]
+                    failure = take(events) if events else None
+                    if failure is not None:
+                        return failure
+        except Unusable as unusable:
+            return unusable.failure
+        except LineTooLong as error:
+            return Failure(Cause.TOO_LARGE, str(error))
+        except _NoObject:
+            return Failure(Cause.BAD_BODY, "an event is no JSON object")
+        except TRANSPORT_ERRORS as error:
+            if has_opened and isinstance(error, TimeoutError):
+                return None  # its time is over
+            return self._failure(error, polling)
+        return None
+
+    async def close(self) -> None:
+        """Close every connection. What is still being asked for fails; so does everything asked later."""
+        await self._transport.close()
+
+    def _failure(self, error: Exception, polling: Polling) -> Failure:
+        return CLOSED if self._transport.is_closed else failure_of(error, polling)
+
+    def _parsed(self, payload: Payload) -> Mapping[str, Any] | Failure:
+        try:
+            value = orjson.loads(decoded(payload.body, payload.coding, max_bytes=self._max_bytes))
+        except TooLarge:
+            return Failure(Cause.TOO_LARGE, f"the body is larger than the {self._max_bytes} bytes allowed")
+        except BadCoding as error:
+            return Failure(Cause.TRUNCATED, str(error))
+        except orjson.JSONDecodeError:
+            return Failure(Cause.BAD_BODY, "the body is no JSON")
+        return value if isinstance(value, dict) else Failure(Cause.BAD_BODY, "the body is no JSON object")
+
+
+class _NoObject(Exception):
+    """A line of a watch is none."""
+
+
+async def _parsed_line(line: bytes) -> Event:
+    try:
+        value = orjson.loads(line) if len(line) <= INLINE_MAX else await asyncio.to_thread(orjson.loads, line)
+    except orjson.JSONDecodeError as error:
+        raise _NoObject from error
+    if not isinstance(value, dict):
+        raise _NoObject
+    return value

@@ -1,0 +1,36 @@
+"""Lines out of chunks, none longer than a bound. Pure."""
+
+from __future__ import annotations
+
+
+class LineTooLong(Exception):
+    """A line outgrew the bound; where the next one begins is not known."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"an event is larger than the {max_bytes} bytes allowed")
+
+
+class Lines:
+    """Holds what has come of a line until its end comes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._begun: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that end in the chunk, without the empty ones. Raises LineTooLong."""
+        first, *rest = chunk.split(b"\n")
+        self._size += len(first)
+        self._check(self._size)
+        self._begun.append(first)
+        if not rest:
+            return []
+        whole = [b"".join(self._begun), *rest[:-1]]
+        self._begun, self._size = [rest[-1]], len(rest[-1])
+        self._check(max(map(len, (*whole, rest[-1]))))
+        return [line for line in whole if line.strip()]
+
+    def _check(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise LineTooLong(self._max_bytes)

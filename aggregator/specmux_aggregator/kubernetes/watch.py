@@ -1,0 +1,281 @@
+"""List and watch of one resource, for ever: whatever ends a watch, the next one goes on where it stopped.
+
+A list makes the start. Each event moves the version, as bookmarks do, and a watch resumes from the last one;
+only where that is not possible (410, or events that cannot be read) is everything listed again, and what has
+gone meanwhile goes with that. What was once known stays known while the apiserver cannot be asked.
+
+A watch proves itself by standing for a while. Those that do not, however they end, come slower and slower.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from specmux_aggregator.kubernetes.api_client import ApiClient
+from specmux_aggregator.kubernetes.watch_events import GONE, Held, Object, after, differs, listed
+from specmux_aggregator.model import Cause, Failure
+
+logger = logging.getLogger(__name__)
+
+PAGE: Final = 500
+"""Objects in one page of a list."""
+
+PAGES_MAX: Final = 200
+
+PATIENCE: Final = 3
+"""Refusals in a row until the version is no longer trusted: after a restore of etcd it may lie ahead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Seconds of a watch's life."""
+
+    shortest_life: float = 300.0
+    longest_life: float = 600.0
+    """How long the apiserver is asked to keep a watch open: at random in between, as client-go does it."""
+    grace: float = 30.0
+    """After that, until we end it."""
+    standing: float = 5.0
+    """What a watch has to last to count as one that stands."""
+    backoff_min: float = 0.5
+    backoff_max: float = 30.0
+    short_max: float = 10.0
+    """The longest wait after a watch that was answered and ended properly, but at once."""
+    ask_again: float = 60.0
+    """Until a resource is asked for again that is forbidden, or that the apiserver does not have."""
+
+
+class Phase(StrEnum):
+    """How a watch is."""
+
+    PENDING = "pending"
+    SYNCED = "synced"
+    FORBIDDEN = "forbidden"
+    ABSENT = "absent"
+    FAILING = "failing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchState:
+    """How a watch is, for people and metrics."""
+
+    phase: Phase
+    failure: Failure | None
+    objects: int
+    """How many are known; also while it fails."""
+    version: str | None
+    heard_at: float | None
+    """Monotonic seconds of the last list, event or bookmark."""
+    lists: int
+    restarts: int
+    """Watches that were opened after the first one."""
+
+
+class Watch:
+    """Follows one resource until it is cancelled.
+
+    ``on_change`` gets all objects by name, "namespace/name" where they have one: after the first list, even
+    of nothing, and whenever they have changed.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        path: str,
+        *,
+        on_change: Callable[[Mapping[str, Object]], None],
+        timing: Timing = Timing(),
+        random_unit: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._on_change = on_change
+        self._timing = timing
+        self._random_unit = random_unit
+        self._held: Held | None = None
+        self._must_list = True
+        self._failure: Failure | None = None
+        self._attempts = 0
+        """Watches and lists in a row that came to nothing."""
+        self._refusals = 0
+        self._heard_at: float | None = None
+        self._lists = 0
+        self._watches = 0
+        self._settled = asyncio.Event()
+
+    @property
+    def state(self) -> WatchState:
+        """How it is now."""
+        held = self._held
+        return WatchState(
+            phase=_phase(self._failure, held),
+            failure=self._failure,
+            objects=0 if held is None else len(held.objects),
+            version=None if held is None else held.version,
+            heard_at=self._heard_at,
+            lists=self._lists,
+            restarts=max(0, self._watches - 1),
+        )
+
+    async def settled(self, *, timeout: float) -> None:
+        """Return once the first list has come or has failed, or after ``timeout`` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._settled.wait()
+        except TimeoutError:
+            return
+
+    async def run(self) -> None:
+        """List, watch, wait; for ever."""
+        while True:
+            if self._must_list:
+                failure = await self._list()
+                pause = 0.0 if failure is None else self._failed(failure, stood=False)
+                self._settled.set()
+            else:
+                pause = await self._watch()
+            await asyncio.sleep(pause)
+
+    async def _list(self) -> Failure | None:
+        pages = await self._pages()
+        held = pages if isinstance(pages, Failure) else listed(pages, self._held)
+        if isinstance(held, Failure):
+            return held
+        self._lists += 1
+        if self._held is None:
+            logger.info("watch of %s: %d objects", self._path, len(held.objects))
+        self._must_list = False
+        self._hold(held)
+        return None
+
+    async def _pages(self) -> list[Mapping[str, Any]] | Failure:
+        pages: list[Mapping[str, Any]] = []
+        query: dict[str, str] = {"limit": str(PAGE)}
+        while len(pages) < PAGES_MAX:
+            page = await self._client.get(f"{self._path}?{urlencode(query)}" if query else self._path)
+            if isinstance(page, Failure):
+                if page.status != GONE or "continue" not in query:
+                    return page
+                # The token grew too old. In one piece it cannot, and the next pages would be as slow again.
+                pages, query = [], {}
+                continue
+            pages.append(page)
+            metadata = page.get("metadata")
+            token = metadata.get("continue") if isinstance(metadata, dict) else None
+            if not isinstance(token, str) or not token:
+                return pages
+            query = {"limit": str(PAGE), "continue": token}
+        return Failure(Cause.TOO_LARGE, f"the list has more than {PAGES_MAX} pages")
+
+    async def _watch(self) -> float:
+        """Follow one watch to its end. Seconds to wait before whatever comes next."""
+        timing = self._timing
+        assert self._held is not None
+        span = timing.longest_life - timing.shortest_life
+        life = max(1, round(timing.shortest_life + span * self._random_unit()))
+        query = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._held.version,
+            "timeoutSeconds": str(life),
+        }
+        loop = asyncio.get_running_loop()
+        stands: asyncio.TimerHandle | None = None
+        opened_at: float | None = None
+
+        def opened() -> None:
+            nonlocal stands, opened_at
+            opened_at = time.monotonic()
+            self._watches += 1
+            stands = loop.call_later(timing.standing, self._proven)
+
+        try:
+            failure = await self._client.events(
+                f"{self._path}?{urlencode(query)}",
+                lasting=life + timing.grace,
+                opened=opened,
+                take=self._take,
+            )
+        finally:
+            if stands is not None:
+                stands.cancel()
+        stood = opened_at is not None and time.monotonic() - opened_at >= timing.standing
+        if failure is not None:
+            return self._failed(failure, stood=stood)
+        self._proven()
+        if not stood:
+            return self._backoff(timing.short_max)
+        self._attempts = 0
+        return 0.0
+
+    def _take(self, events: list[Mapping[str, Any]]) -> Failure | None:
+        assert self._held is not None
+        held, failure = after(self._held, events)
+        if held.version != self._held.version:
+            self._proven()
+        self._hold(held)
+        return failure
+
+    def _hold(self, held: Held) -> None:
+        before, self._held = self._held, held
+        self._heard_at = time.monotonic()
+        if differs(before, held):
+            self._on_change(held.objects)
+
+    def _failed(self, failure: Failure, *, stood: bool) -> float:
+        """Seconds to wait after a failure."""
+        self._refusals = self._refusals + 1 if failure.status is not None else 0
+        cannot_resume = failure.status in (400, 403, 404, GONE) or failure.cause in (
+            Cause.BAD_BODY,
+            Cause.TOO_LARGE,
+        )
+        if cannot_resume or self._refusals >= PATIENCE:
+            self._must_list = True
+        if stood or (failure.status == GONE and self._attempts == 0):
+            # Connections end and versions grow old: that is a watch's life, and no failure unless it goes on.
+            self._attempts = 0 if stood else 1
+            return 0.0
+        if self._failure is None or (failure.cause, failure.status) != (
+            self._failure.cause,
+            self._failure.status,
+        ):
+            kept = 0 if self._held is None else len(self._held.objects)
+            logger.warning(
+                "watch of %s: %s: %s; %d objects kept", self._path, failure.cause, failure.detail, kept
+            )
+        self._failure = failure
+        if failure.status in (403, 404):
+            return self._timing.ask_again * (0.9 + 0.2 * self._random_unit())
+        return max(self._backoff(self._timing.backoff_max), failure.retry_after or 0.0)
+
+    def _backoff(self, longest: float) -> float:
+        self._attempts += 1
+        wait = min(longest, self._timing.backoff_min * 2.0 ** min(self._attempts - 1, 20))
+        return wait * (0.5 + 0.5 * self._random_unit())
+
+    def _proven(self) -> None:
+        """A watch works: it has stood, said something, or come to a proper end."""
+        self._refusals = 0
+        if self._failure is not None:
+            self._failure = None
+            logger.info("watch of %s: up again", self._path)
+
+
+def _phase(failure: Failure | None, held: Held | None) -> Phase:
+    if failure is None:
+        return Phase.PENDING if held is None else Phase.SYNCED
+    match failure.status:
+        case 403:
+            return Phase.FORBIDDEN
+        case 404:
+            return Phase.ABSENT
+        case _:
+            return Phase.FAILING

@@ -1,0 +1,118 @@
+"""What a list and the events after it add up to: the objects of a resource, and up to which version. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from specmux_aggregator.answer_fields import RETRY_AFTER_MAX, status_failure
+from specmux_aggregator.model import Cause, Failure
+
+Object: TypeAlias = Mapping[str, Any]
+"""An object of the API as JSON, with its apiVersion and kind."""
+
+GONE: Final = 410
+
+_MALFORMED: Final = Failure(Cause.BAD_BODY, "an event is none of the API's")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The objects by name, "namespace/name" where they have a namespace."""
+
+    objects: Mapping[str, Object]
+    version: str
+    """The resource version from which a watch goes on."""
+
+
+def listed(pages: Sequence[Mapping[str, Any]], before: Held | None) -> Held | Failure:
+    """What the pages of one list hold. An object that has not changed since ``before`` is the same one."""
+    if not pages:
+        return Failure(Cause.BAD_BODY, "the list has no page")
+    version = _version(pages[-1])
+    if version is None:
+        return Failure(Cause.BAD_BODY, "the list has no resourceVersion")
+    objects: dict[str, Object] = {}
+    for page in pages:
+        items = page.get("items")
+        if items is not None and not isinstance(items, list):
+            return Failure(Cause.BAD_BODY, "the list's items are none")
+        kind = str(page.get("kind", "")).removesuffix("List")
+        for item in items or ():
+            name = _name(item)
+            if name is None:
+                return Failure(Cause.BAD_BODY, "an item of the list has no name")
+            known = None if before is None else before.objects.get(name)
+            # Items come without the two fields that the list has said for all of them.
+            whole = {"apiVersion": page.get("apiVersion"), "kind": kind, **item}
+            objects[name] = known if known is not None and _is_same(known, item) else whole
+    return Held(objects, version)
+
+
+def after(held: Held, events: Iterable[Mapping[str, Any]]) -> tuple[Held, Failure | None]:
+    """What is held after the events, as far as they were good; and what ended them."""
+    objects: dict[str, Object] | None = None
+    version, failure = held.version, None
+    for event in events:
+        item = event.get("object")
+        if event.get("type") == "ERROR":
+            failure = _error(item)
+            break
+        name, its_version = _name(item), _version(item)
+        if not isinstance(item, dict) or its_version is None:
+            failure = _MALFORMED
+            break
+        match event.get("type"):
+            case "BOOKMARK":
+                pass
+            case "ADDED" | "MODIFIED" if name is not None:
+                objects = dict(held.objects) if objects is None else objects
+                objects[name] = item
+            case "DELETED" if name is not None:
+                objects = dict(held.objects) if objects is None else objects
+                objects.pop(name, None)
+            case _:
+                failure = _MALFORMED
+                break
+        version = its_version
+    return Held(held.objects if objects is None else objects, version), failure
+
+
+def differs(one: Held | None, other: Held) -> bool:
+    """Whether other objects are held, or others under the same names."""
+    if one is None or one.objects.keys() != other.objects.keys():
+        return True
+    return any(other.objects[name] is not item for name, item in one.objects.items())
+
+
+def _error(status: object) -> Failure:
+    code = status.get("code") if isinstance(status, dict) else None
+    if not isinstance(code, int):
+        return Failure(Cause.SERVER_ERROR, "the watch ended with an error")
+    details = status.get("details") if isinstance(status, dict) else None
+    wait = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    return status_failure(code, min(float(wait), RETRY_AFTER_MAX) if isinstance(wait, int) else None)
+
+
+def _is_same(known: Object, item: Object) -> bool:
+    old, new = _metadata(known), _metadata(item)
+    return all(old.get(key) == new.get(key) is not None for key in ("uid", "resourceVersion"))
+
+
+def _name(item: object) -> str | None:
+    metadata = _metadata(item)
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not isinstance(name, str) or not name:
+        return None
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _version(item: object) -> str | None:
+    version = _metadata(item).get("resourceVersion")
+    return version if isinstance(version, str) and version else None
+
+
+def _metadata(item: object) -> Mapping[str, Any]:
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
