@@ -140,11 +140,11 @@ def _check(settings: Settings) -> None:
         raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
     if settings.polling.backoff_min > settings.polling.backoff_max:
         raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
-    _check_kubernetes(settings.kubernetes)
+    _check_kubernetes(settings.kubernetes, is_asked_for_reviews=settings.auth.mode == "kubernetes")
     _check_auth(settings.auth, is_tls=settings.listen.tls_cert_file is not None)
 
 
-def _check_kubernetes(kubernetes: Kubernetes) -> None:
+def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> None:
     if kubernetes.in_cluster and (kubernetes.kubeconfig is not None or kubernetes.context is not None):
         raise InvalidConfig(
             "stands beside a kubeconfig or context; it can be only one of them", where="kubernetes.in_cluster"
@@ -160,7 +160,8 @@ def _check_kubernetes(kubernetes: Kubernetes) -> None:
         raise InvalidConfig(
             f"with {{name}}, {{namespace}} and {{port}} filled in: {bad}", where="kubernetes.service_url"
         ) from bad
-    if kubernetes.is_meant and not (kubernetes.api_services or kubernetes.crds or kubernetes.apiserver):
+    is_source = kubernetes.api_services or kubernetes.crds or kubernetes.apiserver
+    if kubernetes.is_meant and not is_source and not is_asked_for_reviews:
         raise InvalidConfig(
             "has api_services, crds and apiserver switched off: nothing is left", where="kubernetes"
         )

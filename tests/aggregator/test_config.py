@@ -365,6 +365,12 @@ def test_default_of_every_setting_can_be_written(field: SettingField) -> None:
         assert field.read(text) == field.default
 
 
+def test_a_cluster_that_only_reviews_callers_needs_no_sources(tmp_path: Path) -> None:
+    sources = "in_cluster: true, api_services: false, crds: false, apiserver: false"
+    settings = configured(tmp_path, f"auth: {{mode: kubernetes}}\nkubernetes: {{{sources}}}")
+    assert settings.kubernetes.is_meant
+
+
 def test_backend_keys_are_the_fields_of_the_backend() -> None:
     assert set(_BACKEND) == {item.name for item in fields(Backend)} - {
         "tls",
