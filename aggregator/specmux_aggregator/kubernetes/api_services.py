@@ -1,8 +1,6 @@
-"""APIService objects (apiregistration.k8s.io/v1), and the backends that a cluster has because of them. Pure.
+"""APIService objects (apiregistration.k8s.io/v1). Pure.
 
-An object that cannot be understood is a problem that names it, and costs no other. None of our own
-credentials goes to an extension apiserver unless the settings say so: whoever runs one could use them as
-ours.
+An object that cannot be understood is a problem that names it, and costs no other.
 """
 
 from __future__ import annotations
@@ -10,21 +8,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any, Final
 
-from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Found, Kind
+import orjson
+
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
-
-APISERVER: Final = BackendName("kubernetes")
-CUSTOM_RESOURCES: Final = BackendName("kubernetes-crds")
-"""The names of APIServices have a dot, so that these two are never theirs."""
-
-CRD_PRIORITIES: Final = (1000, 100)
-"""What an apiserver registers CustomResourceDefinitions with (crdregistration_controller.go)."""
 
 PORT: Final = 443
 """Of a service that names none."""
@@ -72,17 +62,6 @@ class APIService:
     available: Condition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """How extension apiservers are reached, which the settings say and no object of the cluster."""
-
-    url: str = "https://{name}.{namespace}.svc:{port}"
-    token_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    remote_user: str | None = None
-
-
 def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APIService, ...], tuple[str, ...]]:
     """All that can be understood, by name, and what is wrong with the others."""
     services: list[APIService] = []
@@ -95,71 +74,29 @@ def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APISe
     return tuple(sorted(services, key=lambda service: service.name)), tuple(sorted(problems))
 
 
-def cluster_backends(
-    apiserver: Backend,
-    services: Iterable[APIService],
-    *,
-    reach: Reach,
-    has_apiserver: bool,
-    has_custom_resources: bool,
-) -> tuple[Backend, ...]:
-    """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions."""
-    known = tuple(services)
-    local = {item.group_version: item.priorities for item in known if item.service is None}
-    fallback = Found(is_fallback=True, priorities=MappingProxyType(local))
-    backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
-    if has_custom_resources:
-        backends.append(_custom_resources(apiserver, known))
-    backends += [_backend(item, item.service, reach) for item in known if item.service is not None]
-    return tuple(backends)
-
-
-def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
-    """The group-versions that an apiserver serves from elsewhere, whatever CustomResourceDefinitions say."""
-    return frozenset(item.group_version for item in services if item.is_builtin or item.service is not None)
-
-
-def _custom_resources(apiserver: Backend, services: Iterable[APIService]) -> Backend:
-    group_priority, version_priority = CRD_PRIORITIES
-    return Backend(
-        name=CUSTOM_RESOURCES,
-        kind=Kind.CRDS,
-        # Nothing is asked of it here; it says whose they are when they are restored after a restart.
-        url=apiserver.url,
-        group_priority=group_priority,
-        version_priority=version_priority,
-        found=Found(excluded=shadowed(services)),
+def noted(objects: Iterable[Mapping[str, Any]]) -> bytes:
+    """What ``recall`` gives back after a restart: all but what the apiserver makes itself of definitions. How
+    they are is not part of it, so that it changes seldom."""
+    return orjson.dumps(
+        [
+            {
+                "metadata": {"name": metadata.get("name"), "labels": metadata.get("labels")},
+                "spec": item.get("spec"),
+            }
+            for item in objects
+            if isinstance(metadata := item.get("metadata"), dict)
+            and not (isinstance(labels := metadata.get("labels"), dict) and labels.get(AUTOMANAGED) == "true")
+        ]
     )
 
 
-def _backend(item: APIService, service: Service, reach: Reach) -> Backend:
-    group_priority, version_priority = item.priorities
-    url = (
-        reach.url.replace("{name}", service.name)
-        .replace("{namespace}", service.namespace)
-        .replace("{port}", str(service.port))
-    )
-    return Backend(
-        name=BackendName(item.name),
-        url=url,
-        group_versions=frozenset({item.group_version}),
-        group_priority=group_priority,
-        version_priority=version_priority,
-        tls=_tls(service, reach) if url.startswith("https:") else BackendTLS(),
-        credentials=Credentials(token_file=reach.token_file, remote_user=reach.remote_user),
-        found=Found(),
-    )
-
-
-def _tls(service: Service, reach: Reach) -> BackendTLS:
-    """The name is the one that the aggregator itself verifies, however the address is written."""
-    return BackendTLS(
-        ca_data=service.ca_data,
-        cert_file=reach.cert_file,
-        key_file=reach.key_file,
-        server_name=f"{service.name}.{service.namespace}.svc",
-        insecure_skip_verify=service.insecure_skip_verify,
-    )
+def recall(note: bytes) -> list[Mapping[str, Any]]:
+    """The objects of a note; none of one that is not ours."""
+    try:
+        objects = orjson.loads(note)
+    except orjson.JSONDecodeError:
+        return []
+    return [item for item in objects if isinstance(item, dict)] if isinstance(objects, list) else []
 
 
 class _Malformed(ValueError):

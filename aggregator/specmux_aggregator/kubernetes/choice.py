@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from specmux_aggregator.kubernetes import in_cluster, kubeconfig
 from specmux_aggregator.kubernetes.access import Access
-from specmux_aggregator.kubernetes.api_services import APISERVER
+from specmux_aggregator.kubernetes.cluster_backends import APISERVER
 from specmux_aggregator.settings import Kubernetes
 
 

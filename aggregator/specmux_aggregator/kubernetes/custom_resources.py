@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from specmux_aggregator.model import Cause, Failure
+from specmux_converters.group_versions import GroupVersion
 
 CustomResource = Mapping[str, Any]
 """A CustomResourceDefinition object."""
@@ -45,8 +46,8 @@ class WatchedManifests:
         self._known = asyncio.Event()
 
     def take(self, objects: Mapping[str, CustomResource]) -> None:
-        """These are all there are now. The objects must not change any more."""
-        self._objects = dict(objects)
+        """These are all there are now. The mapping must not change any more."""
+        self._objects = objects
         self._failure = None
         self._known.set()
 
@@ -112,6 +113,16 @@ def is_established(item: CustomResource) -> bool:
         and condition.get("status") == "True"
         for condition in (conditions if isinstance(conditions, list) else ())
     )
+
+
+def served(item: CustomResource) -> Iterator[GroupVersion]:
+    """The group-versions that it wants to be part of."""
+    spec = item.get("spec")
+    if not isinstance(spec, dict) or not isinstance(spec.get("versions"), list):
+        return
+    for version in spec["versions"]:
+        if isinstance(version, dict) and version.get("served") is True:
+            yield GroupVersion(f"apis/{spec.get('group')}/{version.get('name')}")
 
 
 def _manifest(item: CustomResource) -> bytes:

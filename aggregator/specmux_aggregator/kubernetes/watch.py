@@ -92,12 +92,14 @@ class Watch:
         path: str,
         *,
         on_change: Callable[[Mapping[str, Object]], None],
+        on_failure: Callable[[], None] = lambda: None,
         timing: Timing = Timing(),
         random_unit: Callable[[], float] = random.random,
     ) -> None:
         self._client = client
         self._path = path
         self._on_change = on_change
+        self._on_failure = on_failure
         self._timing = timing
         self._random_unit = random_unit
         self._held: Held | None = None
@@ -251,7 +253,9 @@ class Watch:
             logger.warning(
                 "watch of %s: %s: %s; %d objects kept", self._path, failure.cause, failure.detail, kept
             )
-        self._failure = failure
+        if failure != self._failure:
+            self._failure = failure
+            self._on_failure()
         if failure.status in (403, 404):
             return self._timing.ask_again * (0.9 + 0.2 * self._random_unit())
         return max(self._backoff(self._timing.backoff_max), failure.retry_after or 0.0)
@@ -266,6 +270,7 @@ class Watch:
         self._refusals = 0
         if self._failure is not None:
             self._failure = None
+            self._on_failure()
             logger.info("watch of %s: up again", self._path)
 
 

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from specmux_aggregator.kubernetes.api_services import (
-    APISERVER,
-    CUSTOM_RESOURCES,
     APIService,
     Condition,
+    noted,
+    read_api_services,
+    recall,
+)
+from specmux_aggregator.kubernetes.cluster_backends import (
+    APISERVER,
+    CUSTOM_RESOURCES,
     Reach,
     cluster_backends,
-    read_api_services,
     shadowed,
 )
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Kind
@@ -198,3 +202,19 @@ def test_malformed_object_is_a_problem_that_names_it_and_the_rest_stands(item: A
     (problem,) = problems
     assert fault in problem
     assert problem.startswith("APIService ")
+
+
+def test_what_is_noted_makes_the_same_backends_after_a_restart() -> None:
+    note = noted([METRICS, APPS, OF_A_CRD, {"metadata": None}])
+    services, problems = read_api_services(recall(note))
+    assert [service.name for service in services] == ["v1.apps", "v1beta1.metrics.k8s.io"]
+    assert problems == ()
+    assert services[1].service == read(METRICS)[0].service
+    assert shadowed(services) == shadowed(read(METRICS, APPS))
+    beaten = {**METRICS, "status": {"conditions": []}, "metadata": {**METRICS["metadata"], "uid": "u"}}
+    assert noted([beaten]) == noted([METRICS])
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"{}", b"null", b"[1, null]"])
+def test_note_that_is_none_of_ours_is_nothing(note: bytes) -> None:
+    assert recall(note) == []
