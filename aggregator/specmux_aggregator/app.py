@@ -29,6 +29,7 @@ from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.pages import Pages
 from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.refresh import Refresher
+from specmux_aggregator.relay.relaying import Relaying
 from specmux_aggregator.representations import Representations
 from specmux_aggregator.server import HTTPServer
 from specmux_aggregator.service import Service
@@ -90,11 +91,20 @@ class App:
             pages=self._pages().by_path(),
             is_private=settings.auth.is_private,
         )
+        self._relaying = Relaying(
+            lambda: self.publisher.current,
+            self.metrics,
+            proxy=settings.proxy,
+            polling=settings.polling,
+            limits=settings.limits,
+            clients_have_certificates=settings.auth.mode == "mtls",
+        )
         self.server = HTTPServer(
             self.service,
             settings.listen,
             slow_request=settings.log.slow_request,
             guard=self._gate,
+            relay=self._relaying,
             client_ca_file=settings.auth.ca_file,
         )
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
@@ -125,6 +135,7 @@ class App:
     async def stop(self) -> None:
         """Stop accepting, finish what runs, then let go of everything."""
         await self.server.stop()
+        await self._relaying.close()
         if self._gate is not None:
             await self._gate.close()
         await self._memory.close()

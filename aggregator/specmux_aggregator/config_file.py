@@ -40,6 +40,10 @@ def parse_config_file(text: str, path: Path) -> ConfigFile:
     folder = path.absolute().parent
     values: dict[str, object] = {}
     for group, settings in groups.items():
+        switched_on = _switch(members.get(group), settings)
+        if switched_on is not None:
+            values[switched_on.key] = True
+            continue
         inner = reader.members(members.get(group), group, [setting.name for setting in settings])
         for setting in settings:
             if setting.name in inner and setting.is_list:
@@ -50,6 +54,13 @@ def parse_config_file(text: str, path: Path) -> ConfigFile:
     backends = _backends(reader, members.get(BACKENDS), folder)
     reader.finish()
     return ConfigFile(MappingProxyType(values), backends)
+
+
+def _switch(node: yaml.Node | None, settings: list[SettingField]) -> SettingField | None:
+    """The switch that a group is written in short as: ``proxy: resources``."""
+    if not isinstance(node, yaml.ScalarNode):
+        return None
+    return next((item for item in settings if item.type is bool and item.name == node.value), None)
 
 
 def _texts(reader: YAMLReader, node: yaml.Node, key: str) -> tuple[str, ...]:

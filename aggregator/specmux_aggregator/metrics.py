@@ -50,7 +50,7 @@ class Metrics:
         )
         self.backend_failures = Counter(
             "specmux_backend_failures",
-            "Failed checks and downloads of a backend.",
+            "Failed checks, downloads and passed-on requests of a backend.",
             ["backend", "cause"],
             registry=registry,
         )
@@ -58,6 +58,23 @@ class Metrics:
             "specmux_conversions",
             "Documents converted from Swagger 2.0 and published.",
             ["lossy"],
+            registry=registry,
+        )
+        self.relayed = Counter(
+            "specmux_relayed_requests",
+            "Requests passed on to a backend, by the class of the answer's status.",
+            ["backend", "code"],
+            registry=registry,
+        )
+        self.relayed_bytes = Counter(
+            "specmux_relayed_bytes",
+            "Bytes of bodies passed on: of requests and of answers.",
+            ["backend", "direction"],
+            registry=registry,
+        )
+        self.relaying = Gauge(
+            "specmux_relayed_requests_in_flight",
+            "Requests passed on whose answer is not at its end; watches among them.",
             registry=registry,
         )
         self.config_reloads = Counter(
@@ -111,6 +128,10 @@ class Metrics:
         """Let go of the series of a backend that is no longer configured."""
         for cause in Cause:
             self.backend_failures.remove(name, cause.value)
+        for code in ("2xx", "3xx", "4xx", "5xx"):
+            self.relayed.remove(name, code)
+        for direction in ("request", "answer"):
+            self.relayed_bytes.remove(name, direction)
 
     def exposition(self) -> bytes:
         """The text that Prometheus scrapes."""

@@ -174,6 +174,18 @@ class Polling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """What backends answer themselves, through us (docs/proxying.md)."""
+
+    resources: bool = _setting(
+        False, "pass requests for resources on to their backends, with the credentials of the client"
+    )
+    answer_timeout: float = _setting(
+        90.0, "seconds in which a backend must begin its answer, or a client's body move", at_least=TICK
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a backend may cost us."""
 
@@ -224,6 +236,7 @@ class Settings:
     auth: Auth = field(default_factory=Auth)
     kubernetes: Kubernetes = field(default_factory=Kubernetes)
     polling: Polling = field(default_factory=Polling)
+    proxy: Proxy = field(default_factory=Proxy)
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)
     state: State = field(default_factory=State)

@@ -7,8 +7,9 @@ backend's credential can get into it. Redirects are never followed.
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from typing import Final
 
 import aiohttp
@@ -23,6 +24,9 @@ CONNECTIONS: Final = 16
 """Open connections to one backend."""
 
 CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
+
+_UNASKED: Final = ("Accept", "Accept-Encoding", "Content-Type")
+"""Fields that aiohttp would add by itself."""
 
 _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 """Seconds and tries: a peer that is gone is noticed within a minute, also by who only listens."""
@@ -46,29 +50,32 @@ class Transport:
         method: str,
         target: str,
         *,
-        fields: Mapping[str, str],
-        body: bytes | None = None,
+        fields: Mapping[str, str] | Sequence[tuple[str, str]],
+        body: bytes | AsyncIterable[bytes] | None = None,
         idle_timeout: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer, its body unread. Raises credentials.Unusable and transport_failures.TRANSPORT_ERRORS.
 
-        A 401 is told only once there are no newer credentials to try. ``target`` is sent as it is;
-        ``idle_timeout``: seconds without a byte, where it is not the backend's own.
+        A 401 is told only once there are no newer credentials to try. ``target`` is sent as it is, and of
+        what describes the request only what ``fields`` say. ``idle_timeout``: seconds without a byte, where
+        it is not the backend's own; infinite: none.
         """
         shown = await self._identity.shown()
         timeout = aiohttp.ClientTimeout(
             # A total is the caller's affair.
             total=None,
             connect=self._polling.connect_timeout,
-            sock_read=self._polling.idle_timeout if idle_timeout is None else idle_timeout,
+            sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
         )
+        given = fields.items() if isinstance(fields, Mapping) else fields
         async with contextlib.AsyncExitStack() as stack:
             for may_renew in (True, False):
                 response = await stack.enter_async_context(
                     self._opened().request(
                         method,
                         URL(self._backend.url + target, encoded=True),
-                        headers=[*fields.items(), *shown.fields],
+                        headers=[*given, *shown.fields],
+                        skip_auto_headers=_UNASKED,
                         data=body,
                         ssl=shown.context if shown.context is not None else True,
                         server_hostname=self._backend.tls.server_name,
@@ -106,6 +113,10 @@ class Transport:
                 auto_decompress=False,
             )
         return self._session
+
+
+def _finite(seconds: float) -> float | None:
+    return None if math.isinf(seconds) else seconds
 
 
 def _socket(info: aiohttp.AddrInfoType) -> socket.socket:

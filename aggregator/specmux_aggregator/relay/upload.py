@@ -1,0 +1,90 @@
+"""The body of a client's request on its way to a backend: read as fast as the backend takes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import HttpVersion11, ServerDisconnectedError, hdrs
+
+if TYPE_CHECKING:
+    from specmux_aggregator.connections import WireRequest
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Upload:
+    """Can be read once. ``sent`` is told the bytes of each piece."""
+
+    def __init__(self, request: WireRequest, *, sent: Callable[[int], None]) -> None:
+        self._request = request
+        self._sent = sent
+        self._has_read = False
+        self._is_reading = False
+        self._deadline: asyncio.Timeout | None = None
+        self._patience = 0.0
+        self.is_stalled = False
+        """It was given up while the client owed the next piece."""
+        self.is_broken = False
+        """The body has no end: its framing is not HTTP."""
+
+    @property
+    def length(self) -> int | None:
+        """Bytes, where the client says so; None for a chunked body."""
+        message = self._request.message
+        return None if message.chunked else int(message.headers[hdrs.CONTENT_LENGTH])
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._has_read:
+            # aiohttp sends idempotent requests again when a kept connection turns out to be closed.
+            raise ServerDisconnectedError("a part of the request's body was sent, and is gone")
+        return self._pieces()
+
+    def answer_within(self, seconds: float, deadline: asyncio.Timeout) -> None:
+        """Put the deadline off by ``seconds`` with each piece that moves, until ``answered``."""
+        self._patience = seconds
+        self._deadline = deadline
+
+    def answered(self) -> None:
+        """The answer begins, or there will be none: from here on nothing else goes to the client."""
+        self._deadline = None
+
+    async def stopped(self) -> None:
+        """Wait until nobody reads, after aiohttp's writer was cancelled: others may read what is left."""
+        while self._is_reading:
+            await asyncio.sleep(0)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        self._invite()
+        payload = self._request.payload
+        while True:
+            self._has_read = self._is_reading = True
+            try:
+                piece = await payload.readany()
+            except asyncio.CancelledError:
+                self.is_stalled = True
+                raise
+            except Exception:
+                self.is_broken = True
+                raise
+            finally:
+                self._is_reading = False
+            self._put_off()
+            if not piece:
+                return
+            yield piece
+            self._sent(len(piece))
+            self._put_off()
+
+    def _put_off(self) -> None:
+        if self._deadline is not None and not self._deadline.expired():
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._patience)
+
+    def _invite(self) -> None:
+        """Send 100 (Continue) to a client that waits for it (RFC 9110 10.1.1)."""
+        message, payload = self._request.message, self._request.payload
+        if self._deadline is None or payload.is_eof() or message.version != HttpVersion11:
+            return
+        if hdrs.EXPECT in message.headers:
+            self._request.connection.send(CONTINUE)

@@ -1,0 +1,40 @@
+"""The way to one backend for requests whose answers stream: it ends when the last of them has."""
+
+from __future__ import annotations
+
+import asyncio
+
+from specmux_aggregator.model import Backend
+from specmux_aggregator.settings import Polling
+from specmux_aggregator.transport import Transport
+
+
+class Upstream:
+    """One backend, asked with the credentials that ``backend`` has. Lives on one event loop."""
+
+    def __init__(self, backend: Backend, *, polling: Polling) -> None:
+        self.backend = backend
+        # No limit of its own: each connection stands for one of a client, and those are counted
+        # (listen.max_connections). A watch must not keep other requests waiting.
+        self.transport = Transport(backend, polling=polling, connections=0)
+        self._held = 0
+        self._is_free = asyncio.Event()
+        self._is_free.set()
+
+    def hold(self) -> None:
+        """A request is under way: ``retire`` waits for its ``release``."""
+        self._held += 1
+        self._is_free.clear()
+
+    def release(self) -> None:
+        self._held -= 1
+        if not self._held:
+            self._is_free.set()
+
+    async def retire(self) -> None:
+        """Close once nothing is under way any more."""
+        await self._is_free.wait()
+        await self.close()
+
+    async def close(self) -> None:
+        await self.transport.close()
