@@ -23,11 +23,18 @@ DEADLINE = 30.0
 class Process:
     """One running ``specmux``. Its output is read all the time, so that it never blocks on us."""
 
-    def __init__(self, *arguments: str, under: tuple[str, ...] = (), **environment: str) -> None:
-        """``under``: a command that replaces itself with the one it is given."""
+    def __init__(
+        self,
+        *arguments: str,
+        program: tuple[str, ...] = (sys.executable, "-m", "specmux_aggregator.cli"),
+        under: tuple[str, ...] = (),
+        **environment: str,
+    ) -> None:
+        """``program``: how to call ``specmux``. ``under``: a command that replaces itself with the one it is
+        given."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SPECMUX_")}
         self._process = subprocess.Popen(
-            [*under, sys.executable, "-m", "specmux_aggregator.cli", *arguments],
+            [*under, *program, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -8,6 +8,7 @@ remembered is gone then, which costs time and nothing else.
 from __future__ import annotations
 
 import asyncio
+import logging
 import multiprocessing
 import os
 import signal
@@ -20,6 +21,8 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.build import BuildMemo
 from specmux_aggregator.errors import WorkerFailed
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,6 +37,8 @@ class Worker:
         self._timeout = timeout
         self._pool: asyncio.Task[ProcessPoolExecutor] | None = None
         self._turn = asyncio.Lock()
+        self._starts = True
+        """Told in the log when it changes to False."""
 
     async def build(
         self, function: Callable[Concatenate[BuildMemo, P], R], *args: P.args, **kwargs: P.kwargs
@@ -85,12 +90,20 @@ class Worker:
                 return asyncio.wrap_future((await self._started()).submit(*work))
         except (OSError, BrokenProcessPool) as error:
             self._kill()
-            raise WorkerFailed("the worker process does not start") from error
+            reason = getattr(error, "strerror", None) or "it died at once"
+            if self._starts:
+                self._starts = False
+                logger.error(
+                    "the worker process does not start, so nothing is converted or encoded: %s", reason
+                )
+            raise WorkerFailed(f"the worker process does not start: {reason}") from error
 
     async def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             self._pool = asyncio.create_task(asyncio.to_thread(_new_pool))
-        return await asyncio.shield(self._pool)
+        pool = await asyncio.shield(self._pool)
+        self._starts = True
+        return pool
 
     def _kill(self) -> None:
         pool, self._pool = self._pool, None

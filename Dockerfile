@@ -1,0 +1,41 @@
+# The image: the service, the interpreter and the libraries that they are linked with, and nothing else.
+# Built here is the wheel; then an environment with the wheel alone; then the root of the image from that.
+ARG PYTHON=python:3.14-slim-trixie
+
+FROM ${PYTHON} AS wheel
+WORKDIR /source
+RUN python -m pip install --no-cache-dir "build>=1.2"
+COPY pyproject.toml README.md LICENSE ./
+COPY converters converters
+COPY cache cache
+COPY aggregator aggregator
+RUN python -m build --wheel --outdir /wheel .
+
+FROM ${PYTHON} AS root
+RUN python -m venv --without-pip /opt/specmux
+COPY --from=wheel /wheel /wheel
+RUN python -m pip --python /opt/specmux/bin/python install --no-cache-dir --no-compile --only-binary :all: \
+    "$(echo /wheel/specmux-*.whl)[uvloop]"
+COPY container/image_root.py /
+RUN python /image_root.py /opt/specmux /image
+
+FROM scratch
+COPY --from=root /image/ /
+LABEL org.opencontainers.image.title="specmux" \
+      org.opencontainers.image.description="One OpenAPI v3 discovery in front of many Kubernetes-style apiservers" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# TMPDIR: the sockets between the service and its workers. /dev/shm is there, and may be written to, in every
+# container; the workers' semaphores are there already.
+ENV PATH=/opt/specmux/bin \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    PYTHONUTF8=1 \
+    SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+    TMPDIR=/dev/shm
+USER 65532:65532
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+# The orchestrator's probes ask /livez and /readyz; there is no shell to ask with in here.
+HEALTHCHECK NONE
+ENTRYPOINT ["specmux"]
+CMD ["serve", "--config", "/etc/specmux/specmux.yaml"]
