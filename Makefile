@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SETUP := setup
 PYTEST_FLAGS :=
 
-.PHONY: setup demo test lint bench stress clean
+.PHONY: setup demo test lint helm bench stress clean
 
 setup: $(STAMP)
 
@@ -27,6 +27,11 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Helm itself comes from the package index too. Alerts are tested where promtool is (Debian: prometheus).
+helm: setup
+	$(BIN)/python -m pip install --quiet --group helm
+	$(BIN)/python -m pytest -n auto tests/helm tests/repository/test_chart_metrics.py $(PYTEST_FLAGS)
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
