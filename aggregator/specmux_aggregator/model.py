@@ -109,6 +109,8 @@ class Credentials:
 class Found:
     """What a watched cluster says of a backend, beside how it is reached."""
 
+    cluster: str = ""
+    """The URL of its apiserver."""
     is_fallback: bool = False
     """It publishes what no other backend has, and this is no conflict: the apiserver itself, which offers
     everybody's documents."""

@@ -171,6 +171,8 @@ def _resource_key(backend: Backend, path: str) -> Key:
 def identity(backend: Backend) -> str:
     """What of a backend's configuration its documents belong to: another address is another backend."""
     where = f"{backend.kind.value} {backend.url} {backend.directory or ''}"
+    if backend.found is not None:
+        where += f" {backend.found.cluster}"  # service names are the same in every cluster
     return hashlib.sha256(where.encode()).hexdigest()[:32]
 
 

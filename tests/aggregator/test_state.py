@@ -23,6 +23,7 @@ from specmux_aggregator.model import (
     Dialect,
     DocumentKey,
     Failure,
+    Found,
     Hash,
     Observation,
     Offer,
@@ -78,6 +79,19 @@ def test_what_was_remembered_is_restored_by_the_next_process(tmp_path: Path) -> 
 
     run(tmp_path, first)
     run(tmp_path, second)
+
+
+def test_what_a_cluster_has_is_restored_for_that_cluster_alone(tmp_path: Path) -> None:
+    mine, other = (replace(ONE, found=Found(cluster=url)) for url in ("https://one", "https://other"))
+
+    async def scenario(state: StateDirectory) -> None:
+        await state.restore(mine)
+        state.remember(observation(mine), {APPS: encoded(BODY, Coding.GZIP)})
+        assert await state.restore(replace(mine, found=Found(cluster="https://one", excluded=frozenset())))
+        assert await state.restore(other) is None
+        assert await state.restore(ONE) is None
+
+    run(tmp_path, scenario)
 
 
 def test_resource_that_is_noted_is_recalled_for_the_same_backend_alone(tmp_path: Path) -> None:

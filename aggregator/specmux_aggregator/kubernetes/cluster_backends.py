@@ -46,11 +46,15 @@ def cluster_backends(
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions."""
     known = tuple(services)
     local = {item.group_version: item.priorities for item in known if item.service is None}
-    fallback = Found(is_fallback=True, priorities=MappingProxyType(local))
+    fallback = Found(cluster=apiserver.url, is_fallback=True, priorities=MappingProxyType(local))
     backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
     if has_custom_resources:
         backends.append(_custom_resources(apiserver, known))
-    backends += [_backend(item, item.service, reach) for item in known if item.service is not None]
+    backends += [
+        _backend(item, item.service, reach, cluster=apiserver.url)
+        for item in known
+        if item.service is not None
+    ]
     return tuple(backends)
 
 
@@ -64,15 +68,13 @@ def _custom_resources(apiserver: Backend, services: Iterable[APIService]) -> Bac
     return Backend(
         name=CUSTOM_RESOURCES,
         kind=Kind.CRDS,
-        # Nothing is asked of it here; it says whose they are when they are restored after a restart.
-        url=apiserver.url,
         group_priority=group_priority,
         version_priority=version_priority,
-        found=Found(excluded=shadowed(services)),
+        found=Found(cluster=apiserver.url, excluded=shadowed(services)),
     )
 
 
-def _backend(item: APIService, service: Service, reach: Reach) -> Backend:
+def _backend(item: APIService, service: Service, reach: Reach, *, cluster: str) -> Backend:
     group_priority, version_priority = item.priorities
     url = (
         reach.url.replace("{name}", service.name)
@@ -87,7 +89,7 @@ def _backend(item: APIService, service: Service, reach: Reach) -> Backend:
         version_priority=version_priority,
         tls=_tls(service, reach) if url.startswith("https:") else BackendTLS(),
         credentials=Credentials(token_file=reach.token_file, remote_user=reach.remote_user),
-        found=Found(),
+        found=Found(cluster=cluster),
     )
 
 
