@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SETUP := setup
 PYTEST_FLAGS :=
 
-.PHONY: setup demo test lint helm bench stress clean
+.PHONY: setup demo test lint helm sbom bench stress clean
 
 setup: $(STAMP)
 
@@ -32,6 +32,18 @@ lint: setup
 helm: setup
 	$(BIN)/python -m pip install --quiet --group helm
 	$(BIN)/python -m pytest -n auto tests/helm tests/repository/test_chart_metrics.py $(PYTEST_FLAGS)
+
+# What the image installs, by name, version and licence. The environment has the wheel and nothing of this one.
+sbom: setup
+	$(BIN)/python -m pip install --quiet --group sbom
+	rm -rf build/sbom
+	$(BIN)/python -m build --wheel --outdir build/sbom . >/dev/null
+	$(BIN)/python -m venv --without-pip build/sbom/environment
+	$(BIN)/python -m pip --quiet --python build/sbom/environment install "$$(echo build/sbom/specmux-*.whl)[uvloop]"
+	mkdir -p dist
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-format JSON \
+		--output-file dist/specmux.cdx.json build/sbom/environment/bin/python
+	$(BIN)/python tests/repository/bom_contents.py dist/specmux.cdx.json build/sbom/environment/lib/python3.*/site-packages
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
