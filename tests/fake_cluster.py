@@ -108,6 +108,8 @@ class FakeCluster(FakeAPIServer):
         self.allows: Callable[[dict[str, Any]], bool] = lambda spec: False
         self.reviews: list[dict[str, Any]] = []
         self.requests: list[Seen] = []
+        self.header_fields: list[list[tuple[str, str]]] = []
+        """Of each request, as they came: a name may repeat."""
         self.certificates: list[str | None] = []
         self.page_limit: int | None = None
         """Objects in a page at most, whatever is asked for."""
@@ -205,13 +207,13 @@ class FakeCluster(FakeAPIServer):
 
     # Access
 
-    def kubeconfig(self, folder: Path, **user: Any) -> Path:
+    def kubeconfig(self, folder: Path, *, cluster: dict[str, Any] | None = None, **user: Any) -> Path:
         """A kubeconfig for this server in ``folder``; ``user``: what stands in its user."""
         config = {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "fake",
-            "clusters": [{"name": "fake", "cluster": {"server": self.url}}],
+            "clusters": [{"name": "fake", "cluster": {"server": self.url, **(cluster or {})}}],
             "users": [{"name": "fake", "user": user}],
             "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake"}}],
         }
@@ -227,6 +229,7 @@ class FakeCluster(FakeAPIServer):
     @web.middleware
     async def _before(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.requests.append(Seen(request.method, request.path_qs, dict(request.headers)))
+        self.header_fields.append(list(request.headers.items()))
         certificate = request.transport.get_extra_info("peercert") if request.transport else None
         self.certificates.append(_common_name(certificate))
         if self.tokens is not None:

@@ -33,7 +33,11 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
     proxy = environ.get(variable) or environ.get(variable.lower())
     no_proxy = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
     host = (parts.hostname or "").rstrip(".")
-    if not proxy or _is_direct(host, parts.port or (443 if parts.scheme == "https" else 80), no_proxy):
+    if (
+        not proxy
+        or is_loopback(url)
+        or _is_direct(host, parts.port or (443 if parts.scheme == "https" else 80), no_proxy)
+    ):
         return None
     try:
         return proxy_url(proxy if "://" in proxy else f"http://{proxy}")
@@ -41,10 +45,15 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
         raise InvalidConfig(str(bad), where=variable) from bad
 
 
+def is_loopback(url: str) -> bool:
+    """Whether what goes there stays on this machine."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
 def _is_direct(host: str, port: int, no_proxy: str) -> bool:
     address = _address(host)
-    if host == "localhost" or (address is not None and address.is_loopback):
-        return True
     return any(_covers(entry.strip().lower(), host, port, address) for entry in no_proxy.split(","))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from specmux_aggregator.backend_url import backend_url, proxy_url
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.kubernetes.access import Access, environment_proxy
+from specmux_aggregator.kubernetes.access import Access, environment_proxy, is_loopback
 from specmux_aggregator.kubernetes.kubeconfig_members import Entry, Members
 from specmux_aggregator.kubernetes.kubeconfig_user import USER, credentials_of, pair_of
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials
@@ -140,6 +140,9 @@ def _server(cluster: Members, user: Members | None, name: BackendName, environ: 
             members.entry.reader.finish()
     if not url:
         raise InvalidConfig(f"{cluster.entry.key}: names no server")
+    if not url.startswith("https:") and not is_loopback(url):
+        # As client-go: what is shown of us is not for a network where everybody can read it.
+        credentials = Credentials(impersonation=credentials.impersonation)
     return Backend(
         name=name,
         url=url,
