@@ -1,4 +1,4 @@
-"""Checks that a bill of materials (CycloneDX, JSON) lists what an environment holds, versions and licences too,
+"""Checks that a bill of materials (CycloneDX, JSON) lists what an environment holds, with its licences,
 and nothing else: ``bom_contents.py BOM SITE_PACKAGES``.
 """
 
