@@ -11,6 +11,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from fake_discovery import FakeDiscovery
+
 
 def document(group_version: str, note: str = "") -> bytes:
     """A small OpenAPI v3 document of one group-version."""
@@ -65,6 +67,8 @@ class FakeAPIServer:
         """Documents wait for it."""
         self.log: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.discovery = FakeDiscovery()
+        """Has a log of its own."""
         self.url = ""
         self._runner: web.AppRunner | None = None
         self._port = 0
@@ -74,6 +78,8 @@ class FakeAPIServer:
         application.router.add_get("/openapi/v3", self._root)
         application.router.add_get("/openapi/v2", self._swagger)
         application.router.add_get("/openapi/v3/{key:.+}", self._document)
+        for path in ("/api", "/apis", "/api/{rest:.+}", "/apis/{rest:.+}", "/version"):
+            application.router.add_get(path, self._discovery)
         self._runner = web.AppRunner(application, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
@@ -120,6 +126,9 @@ class FakeAPIServer:
         if asked not in (None, hash_of(body)):
             raise web.HTTPMovedPermanently(f"/openapi/v3/{key}?hash={hash_of(body)}")
         return _conditional(request, body)
+
+    async def _discovery(self, request: web.Request) -> web.Response:
+        return await self.discovery.answer(request, list(self.documents or ()))
 
     async def _swagger(self, request: web.Request) -> web.Response:
         self._note(request)

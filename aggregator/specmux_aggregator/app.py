@@ -15,12 +15,17 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
 from specmux_aggregator.backend_sets import BackendSets
 from specmux_aggregator.backends import Backends
+from specmux_aggregator.discovery.asking import BackendDiscovery
+from specmux_aggregator.discovery.following import Follower, polling_of
+from specmux_aggregator.discovery.metrics import DiscoveryCollector
+from specmux_aggregator.discovery.synthesising import Synthesis
+from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents import Documents
 from specmux_aggregator.fetch import BackendClient
 from specmux_aggregator.limit_metrics import LimitCollector
 from specmux_aggregator.memory_watch import MemoryWatch
 from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
-from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation
+from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation, Snapshot
 from specmux_aggregator.origins.crds import CRDsOrigin
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Folder
@@ -41,6 +46,9 @@ from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
+
+DISCOVERY_TIMEOUT = 5.0
+"""Seconds for one answer of discovery, at most."""
 
 DIRECTORY_INTERVAL = 1.0
 """Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their
@@ -72,7 +80,14 @@ class App:
         self._representations = Representations(
             max_bytes=settings.memory.documents_bytes, on_evict=lambda: self.service.forget_answers()
         )
-        self.publisher = Publisher(self._representations, timed=self.metrics.timed)
+        self.discovery = (
+            DiscoveryWatch(make=self._follower, grace=settings.discovery.stale_grace)
+            if settings.discovery.enabled
+            else None
+        )
+        self.publisher = Publisher(
+            self._representations, timed=self.metrics.timed, published=self._snapshot_published
+        )
         self.backends = Backends(self.publisher, make=self._refresher, restore=self._restored)
         self.backend_sets = BackendSets(self._put_in_force)
         self._documents = Documents(
@@ -89,6 +104,7 @@ class App:
             self._documents,
             refresher_of=self.backends.refresher,
             pages=self._pages().by_path(),
+            discovery=self.discovery,
             is_private=settings.auth.is_private,
         )
         self._relaying = Relaying(
@@ -141,6 +157,8 @@ class App:
         await self._memory.close()
         await self.backend_sets.close()
         await self.backends.close()
+        if self.discovery is not None:
+            await self.discovery.close()
         await self._documents.close()
         self._builder.close()
         self._encoder.close()
@@ -203,6 +221,38 @@ class App:
             backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes
         )
 
+    def _follower(self, observation: Observation) -> Follower:
+        backend = observation.backend
+        settings = self.settings
+        polling = polling_of(
+            settings.polling, interval=settings.discovery.interval, timeout=DISCOVERY_TIMEOUT
+        )
+        asked = None
+        if backend.url:
+            asked = BackendDiscovery(
+                backend,
+                BackendClient(backend, polling=polling, limits=settings.limits),
+                limits=DocumentLimits(
+                    max_bytes=settings.limits.max_root_bytes, max_depth=settings.limits.max_depth
+                ),
+                max_group_versions=settings.limits.max_group_versions,
+            )
+        return Follower(
+            observation,
+            asked,
+            Synthesis(self._documents, self._builder, limits=self._limits),
+            polling=polling,
+            changed=self._discovery_changed,
+        )
+
+    def _discovery_changed(self) -> None:
+        if self.discovery is not None:
+            self.discovery.changed()
+
+    def _snapshot_published(self, snapshot: Snapshot) -> None:
+        if self.discovery is not None:
+            self.discovery.follow(snapshot)
+
     def _observed(self, observation: Observation, sighting: Sighting, seconds: float) -> None:
         """Count one check of a backend."""
         if isinstance(sighting, Failure):
@@ -235,6 +285,7 @@ class App:
             version=version("specmux"),
             config_state=lambda: self._config_state,
             auth_complaint=lambda: None if self._gate is None else self._gate.complaint(),
+            discovery=self.discovery,
         )
 
     def _register_collectors(self) -> None:
@@ -249,6 +300,8 @@ class App:
         )
         registry.register(RequestCollector(self.server.stats.snapshot, moved=lambda: self.service.moved))
         registry.register(LimitCollector(self.settings, memory=lambda: self._memory.state))
+        if self.discovery is not None:
+            registry.register(DiscoveryCollector(self.discovery, snapshot=lambda: self.publisher.current))
         ProcessCollector(registry=registry)
 
 

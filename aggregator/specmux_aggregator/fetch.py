@@ -126,6 +126,15 @@ class BackendClient:
             case _:
                 return Failure(Cause.BAD_BODY, "the review's answer is in a coding that was not asked for")
 
+    async def discovery(
+        self, path: str, accept: str, *, etag: str | None = None
+    ) -> Payload | NotModified | Failure:
+        """One document of the backend's discovery (``/api``, ``/apis`` and below, ``/version``)."""
+        answer = await self._get(
+            path, accept, max_bytes=self._limits.max_root_bytes, etag=etag, slots=self._slots
+        )
+        return _redirected(answer) if isinstance(answer, Redirect) else answer
+
     async def close(self) -> None:
         """Close every connection. What is still being asked for fails; so does everything asked later."""
         await self._transport.close()

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from specmux_aggregator.backends import Backends
+from specmux_aggregator.discovery.report import discovery_report
+from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.metrics import CONTENT_TYPE, Metrics
-from specmux_aggregator.model import Prepared, Request
+from specmux_aggregator.model import BackendName, Prepared, Request, Snapshot
 from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.replies import ALLOW, NO_STORE, status_reply
 from specmux_aggregator.representations import Representations
@@ -22,7 +24,7 @@ TEXT = "text/plain; charset=utf-8"
 
 class Pages:
     """Each page as a function of a request. ``config_state``: how the configuration was last read.
-    ``auth_complaint``: why no caller can be let in at present."""
+    ``auth_complaint``: why no caller can be let in at present. ``discovery``: None where it is off."""
 
     def __init__(
         self,
@@ -34,6 +36,7 @@ class Pages:
         version: str,
         config_state: Callable[[], Mapping[str, Any]],
         auth_complaint: Callable[[], str | None],
+        discovery: DiscoveryWatch | None,
     ) -> None:
         self._publisher = publisher
         self._backends = backends
@@ -42,6 +45,7 @@ class Pages:
         self._version = version
         self._config_state = config_state
         self._auth_complaint = auth_complaint
+        self._discovery = discovery
         self._has_been_ready = False
 
     def by_path(self) -> Mapping[str, Page]:
@@ -58,7 +62,8 @@ class Pages:
     async def _readyz(self, request: Request) -> Prepared:
         observations = self._publisher.current.observations.values()
         # A backend that is configured later must not take a serving instance out of rotation.
-        self._has_been_ready = self._has_been_ready or is_ready(observations)
+        has_discovery = self._discovery is None or self._discovery.board.is_complete
+        self._has_been_ready = self._has_been_ready or (has_discovery and is_ready(observations))
         complaint = self._auth_complaint()
         if complaint is not None:
             # Unlike a backend that is down, this refuses everybody: another instance may do better.
@@ -66,10 +71,16 @@ class Pages:
             return _page(request, 503, TEXT, body, route="readyz")
         if self._has_been_ready:
             return _page(request, 200, TEXT, b"ok\n", route="readyz")
-        names = ", ".join(waiting_for(observations))
+        names = ", ".join(waiting_for(observations) or self._without_discovery())
         return _page(
             request, 503, TEXT, f"waiting for the first answer of: {names}\n".encode(), route="readyz"
         )
+
+    def _without_discovery(self) -> list[BackendName]:
+        followers = self._discovery.followers() if self._discovery is not None else ()
+        return [
+            follower.knowledge.backend.name for follower in followers if not follower.knowledge.attempted
+        ]
 
     async def _metrics_page(self, request: Request) -> Prepared:
         # In a thread: thousands of group-versions make megabytes of text.
@@ -89,9 +100,18 @@ class Pages:
             usage,
             version=self._version,
             config=self._config_state(),
+            discovery=self._discovery_report(snapshot),
             now=time.time(),
         )
         return _page(request, 200, "application/json", body, route="status")
+
+    def _discovery_report(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
+        if self._discovery is None:
+            return None
+        known = [(item.knowledge, item.told_at) for item in self._discovery.followers()]
+        return discovery_report(
+            self._discovery.board.directory, known, snapshot, now=time.monotonic(), wall=time.time()
+        )
 
 
 def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> Prepared:

@@ -26,9 +26,17 @@ GATHER = 0.02
 class Publisher:
     """Owns the observations of all backends and the Snapshot made of them."""
 
-    def __init__(self, representations: Representations, *, timed: Callable[[str, str, float], None]) -> None:
+    def __init__(
+        self,
+        representations: Representations,
+        *,
+        timed: Callable[[str, str, float], None],
+        published: Callable[[Snapshot], None] = lambda _: None,
+    ) -> None:
+        """``published`` is told of every Snapshot as soon as clients can see it."""
         self._representations = representations
         self._timed = timed
+        self._published = published
         self._observations: dict[BackendName, Observation] = {}
         self._flush: asyncio.Task[None] | None = None
         self.current: Snapshot = merge({}, generation=0)
@@ -64,6 +72,7 @@ class Publisher:
         self._representations.keep_only(self._wanted())
         self._timed("publish", "ok", time.perf_counter() - started)
         _log_conflicts(last.conflicts, self.current.conflicts)
+        self._published(self.current)
 
     def _keep_root(self) -> None:
         root = self.current

@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from specmux_aggregator.build import Refused
+from specmux_aggregator.discovery.replies import decide as discover
+from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents import Documents
 from specmux_aggregator.fetch import Moved
 from specmux_aggregator.model import (
@@ -61,6 +63,7 @@ class Service:
         *,
         refresher_of: Callable[[BackendName], Refresher | None],
         pages: Mapping[str, Page],
+        discovery: DiscoveryWatch | None = None,
         is_private: bool = False,
     ) -> None:
         """``is_private``: no shared cache may keep an answer."""
@@ -69,6 +72,7 @@ class Service:
         self._documents = documents
         self._refresher_of = refresher_of
         self._pages = pages
+        self._discovery = discovery
         self._is_private = is_private
         self._evictions = 0
         self.moved = 0
@@ -77,7 +81,8 @@ class Service:
     @property
     def generation(self) -> int:
         """Rises whenever an answer given before may not be given again."""
-        return self._publisher.current.generation + self._evictions
+        discovery = self._discovery.generation if self._discovery is not None else 0
+        return self._publisher.current.generation + discovery + self._evictions
 
     def forget_answers(self) -> None:
         """Bytes were evicted: whoever remembers answers must let go of them."""
@@ -149,6 +154,8 @@ class Service:
                 is_private=self._is_private,
                 vouched_until=self._vouched_until(entry.owner, is_revalidated=is_revalidated),
             )
+        if decision is None and self._discovery is not None:
+            decision = discover(self._discovery.board, request, is_private=self._is_private)
         if decision is None:
             return status_reply(
                 404, "the server could not find the requested resource", route="other", request=request

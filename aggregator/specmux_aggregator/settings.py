@@ -186,6 +186,17 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """What backends have, as /api and /apis tell it."""
+
+    enabled: bool = _setting(True, "answer /api, /apis, all below them that is discovery, and /version")
+    interval: float = _setting(60.0, "seconds between questions to a backend", at_least=0.01)
+    stale_grace: float = _setting(
+        300.0, "seconds for which a list that cannot be confirmed is told as current", at_least=0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a backend may cost us."""
 
@@ -237,6 +248,7 @@ class Settings:
     kubernetes: Kubernetes = field(default_factory=Kubernetes)
     polling: Polling = field(default_factory=Polling)
     proxy: Proxy = field(default_factory=Proxy)
+    discovery: Discovery = field(default_factory=Discovery)
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)
     state: State = field(default_factory=State)

@@ -20,18 +20,25 @@ def status_json(
     *,
     version: str,
     config: Mapping[str, Any],
+    sources: Mapping[str, Any],
+    left_out: Iterable[str],
+    is_settled: bool,
+    discovery: Mapping[str, Any] | None,
     now: float,
 ) -> bytes:
     """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file
-    went."""
+    went. ``discovery``: its own report; None where it is off. ``sources``: what backends are
+    taken from, beside the configuration; ``left_out``: those that are not, and why. ``is_settled``: it is known
+    which backends there are."""
     by_backend = {
         observation.backend.name: _backend(observation, check, now) for observation, check in checks
     }
     status = {
         "version": version,
         "generation": snapshot.generation,
-        "ready": is_ready(observation for observation in snapshot.observations.values()),
+        "ready": is_settled and is_ready(snapshot.observations.values()),
         "config": dict(config),
+        "sources": {**sources, "leftOut": list(left_out)},
         "backends": by_backend,
         "groupVersions": {
             key: {
@@ -53,6 +60,7 @@ def status_json(
             }
             for conflict in snapshot.conflicts
         ],
+        "discovery": discovery,
         "memory": {
             "bytes": usage.bytes,
             "pinnedBytes": usage.pinned_bytes,

@@ -1,0 +1,138 @@
+"""Discovery of all backends of the Snapshot: a follower for each, and the Board that clients are answered
+from."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from specmux_aggregator.discovery.board import Board
+from specmux_aggregator.discovery.directory import Directory
+from specmux_aggregator.discovery.following import Follower
+from specmux_aggregator.discovery.merge import merge
+from specmux_aggregator.model import BackendName, Observation, Snapshot
+
+logger = logging.getLogger(__name__)
+
+GATHER: Final = 0.02
+"""Seconds in which changes of several backends are gathered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    follower: Follower
+    task: asyncio.Task[None]
+
+
+class DiscoveryWatch:
+    """Follows the backends of each Snapshot it is told of. Lives on one event loop.
+
+    ``grace``: seconds for which a list that cannot be confirmed is current.
+    """
+
+    def __init__(self, *, make: Callable[[Observation], Follower], grace: float) -> None:
+        self._make = make
+        self._grace = grace
+        self._running: dict[BackendName, _Running] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._flush: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        self._has_changed = False
+        self._has_followed = False
+        self.board = Board(Directory(), is_complete=False)
+        self.generation = 0
+        """Rises whenever another Board is in force."""
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """A Snapshot was published: start, stop and exchange followers, and tell them what changed."""
+        if self._is_closed:
+            return
+        self._has_followed = True
+        observations = snapshot.observations
+        for name, running in list(self._running.items()):
+            observation = observations.get(name)
+            if observation is None or observation.backend != running.follower.observation.backend:
+                del self._running[name]
+                self._end(running.task)
+        for name, observation in observations.items():
+            if name in self._running:
+                self._running[name].follower.note(observation)
+            else:
+                follower = self._make(observation)
+                task = asyncio.create_task(follower.run(), name=f"discovery {name}")
+                self._running[name] = _Running(follower, task)
+        self.changed()
+
+    def changed(self) -> None:
+        """Something is known that was not: put a new Board in force soon."""
+        self._has_changed = True
+        if self._flush is None and not self._is_closed:
+            self._flush = asyncio.create_task(self._flush_soon())
+
+    def followers(self) -> list[Follower]:
+        """By the names of their backends."""
+        return [running.follower for _, running in sorted(self._running.items())]
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = {running.task for running in self._running.values()} | self._ending
+        if self._flush is not None:
+            tasks.add(self._flush)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._running.clear()
+
+    async def _flush_soon(self) -> None:
+        try:
+            while self._has_changed:
+                await asyncio.sleep(GATHER)
+                self._has_changed = False
+                await self._publish()
+        finally:
+            self._flush = None
+
+    async def _publish(self) -> None:
+        known = [running.follower.knowledge for running in self._running.values()]
+        # A backend that is configured later must not take away what is answered already.
+        is_complete = self.board.is_complete or (self._has_followed and all(item.attempted for item in known))
+        now = time.monotonic()
+        directory = merge(known, now=now, grace=self._grace)
+        self._wake_at(directory.changes_at, now)
+        if directory == self.board.directory and is_complete == self.board.is_complete:
+            return
+        board = Board(directory, is_complete=is_complete)
+        await asyncio.to_thread(board.prepare_common)
+        _log_changes(self.board.directory, directory)
+        self.board = board
+        self.generation += 1
+
+    def _wake_at(self, moment: float | None, now: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if moment is not None:
+            self._timer = asyncio.get_running_loop().call_later(moment - now, self.changed)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+def _log_changes(last: Directory, now: Directory) -> None:
+    if last.conflicts != now.conflicts:
+        for conflict in (item for item in now.conflicts if item not in last.conflicts):
+            logger.warning(
+                "discovery of %s is offered by several backends: %s serves it, not %s",
+                conflict.group_version,
+                conflict.winner,
+                ", ".join(conflict.losers),
+            )
