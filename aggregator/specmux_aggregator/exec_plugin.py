@@ -30,6 +30,9 @@ OUTPUT_MAX: Final = 1024 * 1024
 GAP: Final = 5.0
 """Seconds between two runs, whatever asks for the second: credentials that are refused, or none at all."""
 
+DRAINING: Final = 1.0
+"""Seconds for a program's last output, and for its end once it is killed."""
+
 MARGIN: Final = 30.0
 """Seconds before their end when credentials are exchanged, or a tenth of their life where that is less."""
 
@@ -133,28 +136,55 @@ class ExecCredentials:
 
 
 async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[int, bytes]:
-    """Exit status and output, of which one byte more than OUTPUT_MAX is read at most. Raises OSError."""
-    process = await asyncio.create_subprocess_exec(
+    """Exit status and output; more than OUTPUT_MAX bytes of it end the program. Raises OSError."""
+    transport, run = await asyncio.get_running_loop().subprocess_exec(
+        _Run,
         plugin.command,
         *plugin.args,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env=environment,
-        start_new_session=True,  # so that what it starts ends with it
+        start_new_session=True,  # so that what it started ends with it where it has to be ended
     )
-    assert process.stdout is not None
-    output = bytearray()
     try:
-        while len(output) <= OUTPUT_MAX and (chunk := await process.stdout.read(65536)):
-            output += chunk
-        if len(output) > OUTPUT_MAX:
-            return 0, bytes(output)
-        return await process.wait(), bytes(output)
+        await asyncio.wait({run.exited, run.overflowed}, return_when=asyncio.FIRST_COMPLETED)
+        if run.overflowed.done():
+            return 0, bytes(run.output)
+        # What went into the background may hold the output open for ever; what was printed is all there is.
+        await asyncio.wait({run.drained}, timeout=DRAINING)
+        return transport.get_returncode() or 0, bytes(run.output)
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        if not run.exited.done():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+        transport.close()
+        await asyncio.wait({run.exited}, timeout=DRAINING)
+
+
+class _Run(asyncio.SubprocessProtocol):
+    """Collects what one process prints."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.output = bytearray()
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self.drained: asyncio.Future[None] = loop.create_future()
+        self.overflowed: asyncio.Future[None] = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        assert isinstance(data, bytes)
+        self.output += data
+        if len(self.output) > OUTPUT_MAX and not self.overflowed.done():
+            self.overflowed.set_result(None)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if not self.drained.done():
+            self.drained.set_result(None)
+
+    def process_exited(self) -> None:
+        if not self.exited.done():
+            self.exited.set_result(None)
 
 
 def _info(plugin: ExecPlugin, backend: Backend) -> str:
