@@ -15,6 +15,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from specmux_aggregator.app import App, open_state
+from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.model import Backend, BackendName, Kind
 from specmux_aggregator.settings import Listen, Polling, Settings, State
 
@@ -29,6 +30,7 @@ QUICK = Polling(
     revalidate_interval=0.2,
     v3_probe_interval=0.3,
 )
+QUICK_WATCH = Timing(standing=0.1, backoff_min=0.02, backoff_max=0.1, short_max=0.1, ask_again=0.2)
 DEADLINE = 20.0
 """Seconds after which a test gives up waiting for what should take milliseconds."""
 
@@ -85,7 +87,9 @@ class Client:
 
 
 @asynccontextmanager
-async def service(*backends: Backend, state: Path | None = None, **settings: Any) -> AsyncIterator[Client]:
+async def service(
+    *backends: Backend, state: Path | None = None, cluster: Backend | None = None, **settings: Any
+) -> AsyncIterator[Client]:
     """A service on a free port of loopback, stopped when the context ends."""
     made = Settings(
         listen=Listen(port=0, shutdown_timeout=1.0),
@@ -94,7 +98,7 @@ async def service(*backends: Backend, state: Path | None = None, **settings: Any
         backends=backends,
     )
     made = replace(made, **settings)
-    app = App(made, await open_state(made))
+    app = App(made, await open_state(made), cluster=cluster, watch_timing=QUICK_WATCH)
     host, port = await app.start()
     try:
         async with aiohttp.ClientSession(auto_decompress=False) as session:

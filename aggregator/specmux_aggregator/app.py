@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -22,11 +23,15 @@ from specmux_aggregator.discovery.synthesising import Synthesis
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents import Documents
 from specmux_aggregator.fetch import BackendClient
+from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
+from specmux_aggregator.kubernetes.source import API_SERVICES, ClusterSource
+from specmux_aggregator.kubernetes.source_metrics import SourceCollector
+from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.limit_metrics import LimitCollector
 from specmux_aggregator.memory_watch import MemoryWatch
 from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
 from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation, Snapshot
-from specmux_aggregator.origins.crds import CRDsOrigin
+from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.http import HTTPOrigin
@@ -59,12 +64,17 @@ class App:
     """One running service. Started once and stopped once, on one event loop."""
 
     def __init__(
-        self, settings: Settings, state: StateDirectory | None, *, cluster: Backend | None = None
+        self,
+        settings: Settings,
+        state: StateDirectory | None,
+        *,
+        cluster: Backend | None = None,
+        watch_timing: Timing | None = None,
     ) -> None:
         """Takes ownership of ``state``. Nothing runs before ``start``.
 
-        ``cluster``: the apiserver that decides who may ask, where the settings want one to. Raises
-        InvalidConfig when what callers are known by cannot be used.
+        ``cluster``: the apiserver that is a source of backends, or decides who may ask, where the settings
+        want one to. Raises InvalidConfig when what callers are known by cannot be used.
         """
         self.settings = settings
         self.metrics = Metrics(CollectorRegistry())
@@ -90,6 +100,8 @@ class App:
         )
         self.backends = Backends(self.publisher, make=self._refresher, restore=self._restored)
         self.backend_sets = BackendSets(self._put_in_force)
+        self.cluster = None if cluster is None else self._cluster_source(cluster, watch_timing or Timing())
+        self._following: asyncio.Task[None] | None = None
         self._documents = Documents(
             self._representations,
             self._encoder,
@@ -133,6 +145,9 @@ class App:
         if self._gate is not None:
             self._gate.start()
         self._memory.start()
+        if self.cluster is not None:
+            self._following = asyncio.create_task(self._follow_cluster(self.cluster), name="cluster")
+            self._following.add_done_callback(_tell_bug)
         await self.backend_sets.configure(self.settings.backends)
         return bound
 
@@ -155,6 +170,9 @@ class App:
         if self._gate is not None:
             await self._gate.close()
         await self._memory.close()
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
         await self.backend_sets.close()
         await self.backends.close()
         if self.discovery is not None:
@@ -164,6 +182,34 @@ class App:
         self._encoder.close()
         if self._state is not None:
             await self._state.close()
+
+    def _cluster_source(self, server: Backend, timing: Timing) -> ClusterSource | None:
+        if not self.settings.kubernetes.is_source:
+            return None
+        return ClusterSource(
+            server,
+            self.settings.kubernetes,
+            polling=self.settings.polling,
+            find=self.backend_sets.find,
+            changed=self._definitions_changed,
+            note=partial(self._note_services, server),
+            timing=timing,
+        )
+
+    def _definitions_changed(self) -> None:
+        refresher = self.backends.refresher(CUSTOM_RESOURCES)
+        if refresher is not None:
+            refresher.poke()
+
+    def _note_services(self, server: Backend, note: bytes) -> None:
+        if self._state is not None:
+            self._state.note(server, API_SERVICES, note)
+
+    async def _follow_cluster(self, cluster: ClusterSource) -> None:
+        recalled = None
+        if self._state is not None:
+            recalled = await self._state.recall(cluster.server, API_SERVICES)
+        await cluster.run(recalled)
 
     async def _put_in_force(self, backends: tuple[Backend, ...]) -> None:
         before = {observation.backend.name for observation, _ in self.backends.checks()}
@@ -203,7 +249,7 @@ class App:
                 max_group_versions=limits.max_group_versions,
             )
         if backend.kind is Kind.CRDS:
-            return CRDsOrigin(backend, self._folder(backend), self._builder, limits=self._limits)
+            return CRDsOrigin(backend, self._manifests(backend), self._builder, limits=self._limits)
         return HTTPOrigin(
             backend,
             BackendClient(backend, polling=polling, limits=limits),
@@ -212,6 +258,11 @@ class App:
             max_group_versions=limits.max_group_versions,
             v3_probe_interval=polling.v3_probe_interval,
         )
+
+    def _manifests(self, backend: Backend) -> Manifests:
+        if self.cluster is not None and backend.found is not None:
+            return self.cluster.manifests
+        return self._folder(backend)
 
     def _folder(self, backend: Backend) -> Folder:
         if backend.directory is None:
@@ -286,6 +337,8 @@ class App:
             config_state=lambda: self._config_state,
             auth_complaint=lambda: None if self._gate is None else self._gate.complaint(),
             discovery=self.discovery,
+            backend_sets=self.backend_sets,
+            cluster=self.cluster,
         )
 
     def _register_collectors(self) -> None:
@@ -296,13 +349,20 @@ class App:
                 checks=self.backends.checks,
                 usage=self._representations.usage,
                 now=time.time,
+                unavailable=lambda: {} if self.cluster is None else self.cluster.unavailable,
             )
         )
+        registry.register(SourceCollector(lambda: {} if self.cluster is None else self.cluster.watches))
         registry.register(RequestCollector(self.server.stats.snapshot, moved=lambda: self.service.moved))
         registry.register(LimitCollector(self.settings, memory=lambda: self._memory.state))
         if self.discovery is not None:
             registry.register(DiscoveryCollector(self.discovery, snapshot=lambda: self.publisher.current))
         ProcessCollector(registry=registry)
+
+
+def _tell_bug(following: asyncio.Task[None]) -> None:
+    if not following.cancelled() and (error := following.exception()) is not None:
+        logger.error("the cluster is no longer followed", exc_info=error)
 
 
 async def open_state(settings: Settings) -> StateDirectory | None:

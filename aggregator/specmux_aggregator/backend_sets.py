@@ -42,7 +42,7 @@ class BackendSets:
     @property
     def is_settled(self) -> bool:
         """All that was configured and found is in force."""
-        return self._putting is None or self._putting.done()
+        return self._putting is not None and self._putting.done()
 
     async def close(self) -> None:
         """Return when nothing is put in force any more."""

@@ -160,8 +160,7 @@ def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> 
         raise InvalidConfig(
             f"with {{name}}, {{namespace}} and {{port}} filled in: {bad}", where="kubernetes.service_url"
         ) from bad
-    is_source = kubernetes.api_services or kubernetes.crds or kubernetes.apiserver
-    if kubernetes.is_meant and not is_source and not is_asked_for_reviews:
+    if kubernetes.is_meant and not kubernetes.is_source and not is_asked_for_reviews:
         raise InvalidConfig(
             "has api_services, crds and apiserver switched off: nothing is left", where="kubernetes"
         )

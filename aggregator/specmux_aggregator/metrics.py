@@ -5,7 +5,7 @@ No label ever holds what a client sent: routes, formats, codes, backends and gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Final
 
@@ -148,11 +148,14 @@ class StateCollector:
         checks: Callable[[], Iterable[tuple[Observation, Check]]],
         usage: Callable[[], Usage],
         now: Callable[[], float],
+        unavailable: Callable[[], Mapping[BackendName, bool]],
     ) -> None:
+        """``unavailable``: of backends of a cluster, what the cluster says."""
         self._snapshot = snapshot
         self._checks = checks
         self._usage = usage
         self._now = now
+        self._unavailable = unavailable
 
     def collect(self) -> Iterator[Metric]:
         yield from self._backends()
@@ -165,7 +168,7 @@ class StateCollector:
         )
         unavailable = GaugeMetricFamily(
             "aggregator_unavailable_apiservice",
-            "1 when the backend is unavailable; kube-aggregator's metric of the same name and meaning.",
+            "1 when the backend is unavailable, or its APIService not Available, as kube-aggregator has it.",
             labels=["name"],
         )
         age = GaugeMetricFamily(
@@ -173,11 +176,12 @@ class StateCollector:
             "Since the last successful check of the backend.",
             labels=["backend"],
         )
+        said = self._unavailable()
         for observation, check in self._checks():
             name = observation.backend.name
             is_up = observation.attempted and observation.failure is None
             up.add_metric([name], float(is_up))
-            unavailable.add_metric([name], float(not is_up))
+            unavailable.add_metric([name], float(said.get(name, not is_up)))
             if check.succeeded_at is not None:
                 age.add_metric([name], max(0.0, self._now() - check.succeeded_at))
         yield from (up, unavailable, age)

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from specmux_aggregator.backend_sets import BackendSets
 from specmux_aggregator.backends import Backends
 from specmux_aggregator.discovery.report import discovery_report
 from specmux_aggregator.discovery.watch import DiscoveryWatch
+from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics import CONTENT_TYPE, Metrics
 from specmux_aggregator.model import BackendName, Prepared, Request, Snapshot
 from specmux_aggregator.publisher import Publisher
@@ -24,7 +26,8 @@ TEXT = "text/plain; charset=utf-8"
 
 class Pages:
     """Each page as a function of a request. ``config_state``: how the configuration was last read.
-    ``auth_complaint``: why no caller can be let in at present. ``discovery``: None where it is off."""
+    ``auth_complaint``: why no caller can be let in at present. ``discovery``: None where it is off,
+    ``cluster`` where there is none."""
 
     def __init__(
         self,
@@ -37,6 +40,8 @@ class Pages:
         config_state: Callable[[], Mapping[str, Any]],
         auth_complaint: Callable[[], str | None],
         discovery: DiscoveryWatch | None,
+        backend_sets: BackendSets,
+        cluster: ClusterSource | None,
     ) -> None:
         self._publisher = publisher
         self._backends = backends
@@ -46,6 +51,8 @@ class Pages:
         self._config_state = config_state
         self._auth_complaint = auth_complaint
         self._discovery = discovery
+        self._backend_sets = backend_sets
+        self._cluster = cluster
         self._has_been_ready = False
 
     def by_path(self) -> Mapping[str, Page]:
@@ -63,7 +70,10 @@ class Pages:
         observations = self._publisher.current.observations.values()
         # A backend that is configured later must not take a serving instance out of rotation.
         has_discovery = self._discovery is None or self._discovery.board.is_complete
-        self._has_been_ready = self._has_been_ready or (has_discovery and is_ready(observations))
+        unsettled = self._unsettled()
+        self._has_been_ready = self._has_been_ready or (
+            not unsettled and has_discovery and is_ready(observations)
+        )
         complaint = self._auth_complaint()
         if complaint is not None:
             # Unlike a backend that is down, this refuses everybody: another instance may do better.
@@ -71,16 +81,21 @@ class Pages:
             return _page(request, 503, TEXT, body, route="readyz")
         if self._has_been_ready:
             return _page(request, 200, TEXT, b"ok\n", route="readyz")
-        names = ", ".join(waiting_for(observations) or self._without_discovery())
+        names = ", ".join(unsettled or waiting_for(observations) or self._without_discovery())
         return _page(
             request, 503, TEXT, f"waiting for the first answer of: {names}\n".encode(), route="readyz"
         )
 
+    def _unsettled(self) -> list[str]:
+        """What has yet to say which backends there are."""
+        pending = () if self._cluster is None else self._cluster.pending
+        if not pending and not self._backend_sets.is_settled:
+            return ["the configuration"]
+        return [f"the watch of {name}" for name in pending]
+
     def _without_discovery(self) -> list[BackendName]:
         followers = self._discovery.followers() if self._discovery is not None else ()
-        return [
-            follower.knowledge.backend.name for follower in followers if not follower.knowledge.attempted
-        ]
+        return [follower.knowledge.backend.name for follower in followers if not follower.knowledge.attempted]
 
     async def _metrics_page(self, request: Request) -> Prepared:
         # In a thread: thousands of group-versions make megabytes of text.
@@ -100,6 +115,9 @@ class Pages:
             usage,
             version=self._version,
             config=self._config_state(),
+            sources={} if self._cluster is None else {"kubernetes": self._cluster.status()},
+            left_out=self._backend_sets.problems,
+            is_settled=not self._unsettled(),
             discovery=self._discovery_report(snapshot),
             now=time.time(),
         )

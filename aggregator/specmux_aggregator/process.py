@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,6 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from specmux_aggregator.app import App, open_state
 from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.kubernetes.choice import chosen
 from specmux_aggregator.settings import Log, Settings
 
 logger = logging.getLogger(__name__)
@@ -35,7 +37,11 @@ async def run(
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more per counter, which nobody reads
     stop, reread = asyncio.Event(), asyncio.Event()
     with handled_signals(stop, reread, is_last=is_whole_process):
-        app = App(settings, await open_state(settings))
+        access = await asyncio.to_thread(chosen, settings.kubernetes, os.environ)
+        if access is not None:
+            logger.info("cluster: %s at %s", access.context, access.server.url)
+        cluster = None if access is None else access.server
+        app = App(settings, await open_state(settings), cluster=cluster)
         try:
             host, port = await app.start()
             logger.info("serving on %s port %d", host, port)

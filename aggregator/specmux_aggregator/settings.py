@@ -145,6 +145,11 @@ class Kubernetes:
         """Whether there is a cluster at all."""
         return self.in_cluster or self.kubeconfig is not None or self.context is not None
 
+    @property
+    def is_source(self) -> bool:
+        """Whether it has backends for us."""
+        return self.is_meant and (self.api_services or self.crds or self.apiserver)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polling:

@@ -28,8 +28,8 @@ def status_json(
 ) -> bytes:
     """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file
     went. ``discovery``: its own report; None where it is off. ``sources``: what backends are
-    taken from, beside the configuration; ``left_out``: those that are not, and why. ``is_settled``: it is known
-    which backends there are."""
+    taken from, beside the configuration; ``left_out``: those that are not, and why. ``is_settled``: it is
+    known which backends there are."""
     by_backend = {
         observation.backend.name: _backend(observation, check, now) for observation, check in checks
     }

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from specmux_aggregator.kubernetes.access import Access
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.api_services import APIService, noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
@@ -47,7 +46,7 @@ class ClusterSource:
 
     def __init__(
         self,
-        access: Access,
+        server: Backend,
         settings: Kubernetes,
         *,
         polling: Polling,
@@ -56,14 +55,14 @@ class ClusterSource:
         note: Callable[[bytes], None],
         timing: Timing,
     ) -> None:
-        self.access = access
+        self.server = server
         self.manifests = WatchedManifests()
         self._settings = settings
         self._find = find
         self._changed = changed
         self._note = note
         self._news = asyncio.Event()
-        self._client = ApiClient(access.server, polling=polling)
+        self._client = ApiClient(server, polling=polling)
         self._reach = Reach(
             url=settings.service_url,
             token_file=settings.service_token_file,
@@ -120,8 +119,7 @@ class ClusterSource:
     def status(self) -> dict[str, Any]:
         """For ``/status``."""
         return {
-            "context": self.access.context,
-            "server": self.access.server.url,
+            "server": self.server.url,
             "watches": {name: _shown(state) for name, state in self.watches.items()},
             "unavailable": [
                 {"name": item.name, "reason": item.available.reason, "message": item.available.message}
@@ -162,7 +160,7 @@ class ClusterSource:
         is_custom = self._read_definitions(states.get("customresourcedefinitions"))
         self._find(
             cluster_backends(
-                self.access.server,
+                self.server,
                 self._services or (),
                 reach=self._reach,
                 has_apiserver=self._settings.apiserver,
