@@ -30,7 +30,14 @@ def _helm() -> str | None:
 
 
 HELM = _helm()
-needs_helm = pytest.mark.skipif(HELM is None, reason="helm is not installed: make helm brings it")
+NO_HELM = "helm is not installed: make helm brings it"
+needs_helm = pytest.mark.skipif(HELM is None, reason=NO_HELM)
+
+
+def require_helm() -> None:
+    """Skips the whole module that calls it, as one."""
+    if HELM is None:
+        pytest.skip(NO_HELM, allow_module_level=True)
 
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:

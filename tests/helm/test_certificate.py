@@ -17,9 +17,9 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from helm_chart import CHART, NAMESPACE, Object, helm, needs_helm, of_kind, one
+from helm_chart import CHART, NAMESPACE, Object, helm, of_kind, one, require_helm
 
-pytestmark = needs_helm
+require_helm()
 
 DAY = 86400
 

@@ -8,11 +8,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from helm_chart import CHART, EXAMPLES, configuration, container, needs_helm, objects, of_kind, one
+from helm_chart import CHART, EXAMPLES, configuration, container, objects, of_kind, one, require_helm
 from specmux_aggregator.cli import main
 from specmux_aggregator.kubernetes import in_cluster
 
-pytestmark = needs_helm
+require_helm()
 
 
 def pod_annotations(*arguments: str) -> dict[str, str]:

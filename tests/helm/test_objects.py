@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 import shared_data
-from helm_chart import CHART, EXAMPLES, VERSIONS, Object, everywhere, lint, manifest, needs_helm, objects
+from helm_chart import CHART, EXAMPLES, VERSIONS, Object, everywhere, lint, manifest, objects, require_helm
 
-pytestmark = needs_helm
+require_helm()
 
 CUSTOM = {
     ("monitoring.coreos.com/v1", "ServiceMonitor"): "prometheus-operator/*_servicemonitors.yaml.gz",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from helm_chart import EXAMPLES, NAMESPACE, VERSIONS, Object, container, needs_helm, objects, of_kind, one
+from helm_chart import EXAMPLES, NAMESPACE, VERSIONS, Object, container, objects, of_kind, one, require_helm
 
-pytestmark = needs_helm
+require_helm()
 
 
 def service(example: str) -> Object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -11,10 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 
-from fake_apiserver import FakeAPIServer, document, serving, swagger
-from running_service import backend, service
+from exposition import families
 
 FILES = Path(__file__).resolve().parents[2] / "helm" / "specmux" / "files"
 
@@ -23,6 +20,9 @@ WORDS = {
     "increase", "label_values", "max", "min", "on", "or", "rate", "sum", "topk", "vector",
 }  # fmt: skip
 """Of PromQL; a name that is none of these is a metric."""
+
+SAMPLES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
+"""Type -> what is added to a metric's name in those of its samples."""
 
 OF_THE_TARGET = {"namespace", "job", "instance", "pod", "le"}
 """Labels that Prometheus adds, and a histogram's."""
@@ -57,30 +57,20 @@ def labels(expression: str) -> set[str]:
 
 
 def exposed() -> dict[str, set[str]]:
-    """Sample name -> labels, of a service with backends of several kinds, one of them broken."""
-
-    async def scenario() -> str:
-        one = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
-        two = FakeAPIServer(None, swagger("apis/old/v1"))
-        three = FakeAPIServer(None, None)
-        async with (
-            serving(one),
-            serving(two),
-            serving(three),
-            service(backend("a", one.url), backend("b", two.url), backend("c", three.url)) as client,
-        ):
-            await client.ready()
-            client.app.note_config(error="broken")
-            for url in (await client.paths()).values():
-                await client.get(url)
-            await client.get("/openapi/v3/apis/apps/v1?hash=STALE")
-            return (await client.get("/metrics"))[2].decode()
-
+    """Sample name -> labels. Where there are no samples, the labels are those of docs/metrics.md."""
     found: dict[str, set[str]] = {}
-    for family in text_string_to_metric_families(asyncio.run(scenario())):
+    for family in families():
+        for name in SAMPLES.get(family.type, ("",)):
+            found[family.name + name] = documented(family.name + name.removesuffix("_bucket"))
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     return found
+
+
+def documented(name: str) -> set[str]:
+    page = (FILES.parents[2] / "docs" / "metrics.md").read_text()
+    row = re.search(rf"^\| `{name}` \|([^|]*)\|", page, re.MULTILINE)
+    return set(re.findall(r"`(\w+)`", row[1])) if row else set()
 
 
 @pytest.fixture(scope="module")
