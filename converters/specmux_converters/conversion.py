@@ -162,12 +162,13 @@ class _Draft:
     trace: Trace
 
     def outline(self, paths: Mapping[str, Part], names: Sequence[str]) -> Outline:
-        """The document of these paths and components."""
+        """The document of these paths and components, which the workshop made when it was asked for names."""
+        made = self.workshop.components
         components: dict[str, dict[str, Part]] = {}
         size = sum([len(part.json) for part in paths.values()])
         for name in names:
             kind, _, key = name.partition("/")
-            part = self.workshop.component(name)
+            part = made[name]
             components.setdefault(kind, {})[key] = part
             size += len(part.json) + ENTRY_COST
         self.trace.spend(size)
@@ -175,10 +176,11 @@ class _Draft:
 
     def losses(self, paths: Iterable[Part]) -> tuple[Loss, ...]:
         """All that was reported, once each: what is shared is converted where it is written out."""
-        found = set(self.trace.losses)
+        found = dict.fromkeys(self.trace.losses)
         for part in (*paths, *self.workshop.components.values()):
-            found.update(part.losses)
-        return tuple(sorted(found))
+            if part.losses:
+                found.update(dict.fromkeys(part.losses))
+        return tuple(sorted(found))  # nearly in order already: a set would be in none
 
 
 def _begin(document: Document, profile: Profile, memo: ConversionMemo | None, limits: Limits) -> _Draft:

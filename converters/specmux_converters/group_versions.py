@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NewType
+from typing import Final, NewType
 
 GroupVersion = NewType("GroupVersion", str)
 """A key of the discovery map: "api/v1", "apis/apps/v1", and what stands beside group-versions: "version"."""
+
+_DEPTHS: Final = {"api": 2, "apis": 3}
+"""Segments of the key of a group-version; what stands beside them is as long as its root."""
 
 
 def group_version_of(path: str) -> GroupVersion | None:
@@ -17,14 +20,13 @@ def group_version_of(path: str) -> GroupVersion | None:
     """
     if not path.startswith("/"):
         return None
-    *parents, last = path[1:].split("/")
-    segments = parents if last == "" or (parents and parents[0] not in ("api", "apis")) else [*parents, last]
+    segments = path[1:].split("/", 3)
+    depth = _DEPTHS.get(segments[0])
+    if depth is None and len(segments) > 1:
+        *segments, _ = path[1:].split("/")
     literal: list[str] = []
-    for segment in segments:
+    for segment in segments[:depth]:
         if "{" in segment or not segment:
             break
         literal.append(segment)
-    if not literal:
-        return None
-    depth = {"api": 2, "apis": 3}.get(literal[0], len(literal))
-    return GroupVersion("/".join(literal[:depth]))
+    return GroupVersion("/".join(literal)) if literal else None

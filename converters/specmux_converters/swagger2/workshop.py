@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -62,12 +62,15 @@ class Workshop:
             part = self.components[name] = self._component(*name.split("/", 1))
         return part
 
-    def needed(self, waiting: Set[str]) -> list[str]:
+    def needed(self, waiting: set[str]) -> list[str]:
         """The named components and those that they refer to, directly or through others, sorted."""
+        made = self.components
         found: set[str] = set()
         while waiting:
+            for name in waiting.difference(made):
+                self.component(name)
             found |= waiting
-            waiting = set().union(*(self.component(name).refs for name in waiting)) - found
+            waiting = set().union(*[made[name].refs for name in waiting]) - found
         return sorted(found)
 
     def shared_names(self, trace: Trace) -> set[str]:
@@ -97,17 +100,17 @@ class Workshop:
         return self._part([*tokens], node, convert_schema)
 
     def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:
-        trace = Trace(path, budget=self.budget)
         if self.memo is None:
-            return self._made(node, make, trace)
+            return self._made(node, make, Trace(path, budget=self.budget))
         text = encode(node, *path)
-        key = (self.source.profile, depends_on, *path, text)
-        kept = self.memo.get(key)
+        place = (self.source.profile, depends_on, *path)
+        kept = self.memo.get(place, text)
         if kept is not None and kept.refs <= self.known:
             return kept
+        trace = Trace(path, budget=self.budget)
         part = self._made(node, make, trace)
         if not trace.foreign:
-            self.memo.put(key, part, cost=len(text) + len(part.json))
+            self.memo.put(place, text, part)
         return part
 
     def _made(self, node: Any, make: Make, trace: Trace) -> Part:
