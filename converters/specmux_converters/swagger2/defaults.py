@@ -28,6 +28,13 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "null": (type(None),),
 }
 
+_SIZES: Final[dict[type, tuple[str, str]]] = {
+    str: ("minLength", "maxLength"),
+    list: ("minItems", "maxItems"),
+    dict: ("minProperties", "maxProperties"),
+}
+_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
+
 
 def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[str] = frozenset()) -> bool:
     """``schema`` is in Swagger 2.0. ``seen`` are the references followed without a step into ``value``."""
@@ -42,13 +49,14 @@ def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[
         return True
     if not _has_type(value, schema.get("type")) or not _in_bounds(value, schema):
         return False
-    for part in _schemas(schema, "allOf"):
-        if not fits(value, part, source, trace, seen):
-            return False
-    for key in ("anyOf", "oneOf"):
-        parts = _schemas(schema, key)
-        if parts and not any(fits(value, part, source, trace, seen) for part in parts):
-            return False
+    if not _LISTS.isdisjoint(schema):
+        for part in _schemas(schema, "allOf"):
+            if not fits(value, part, source, trace, seen):
+                return False
+        for key in ("anyOf", "oneOf"):
+            parts = _schemas(schema, key)
+            if parts and not any(fits(value, part, source, trace, seen) for part in parts):
+                return False
     if isinstance(value, list):
         items = schema.get("items")
         return not isinstance(items, dict) or all(fits(item, items, source, trace) for item in value)
@@ -68,6 +76,8 @@ def _fits_target(value: Any, ref: str, source: Source, trace: Trace, seen: froze
 
 
 def _has_type(value: Any, kind: Any) -> bool:
+    if kind is None and value is not None:
+        return True
     kinds = kind if isinstance(kind, list) else [kind]
     classes = [cls for each in kinds if isinstance(each, str) for cls in _CLASSES.get(each, ())]
     if value is None and "null" not in kinds:
@@ -85,16 +95,13 @@ def _in_bounds(value: Any, schema: dict[str, Any]) -> bool:
         return False
     if value.__class__ in (int, float):
         return _number_in_bounds(value, schema)
-    for cls, low, high in (
-        (str, "minLength", "maxLength"),
-        (list, "minItems", "maxItems"),
-        (dict, "minProperties", "maxProperties"),
-    ):
-        if value.__class__ is cls:
-            return len(value) >= _number(schema.get(low), 0) and len(value) <= _number(
-                schema.get(high), len(value)
-            )
-    return True
+    sizes = _SIZES.get(value.__class__)
+    if sizes is None:
+        return True
+    low, high = sizes
+    if low not in schema and high not in schema:
+        return True
+    return len(value) >= _number(schema.get(low), 0) and len(value) <= _number(schema.get(high), len(value))
 
 
 def _number_in_bounds(value: float, schema: dict[str, Any]) -> bool:
@@ -114,6 +121,8 @@ def _members_fit(value: dict[str, Any], schema: dict[str, Any], source: Source, 
     required = schema.get("required")
     if isinstance(required, list) and any(isinstance(name, str) and name not in value for name in required):
         return False
+    if not value:
+        return True
     properties = schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     other = schema.get("additionalProperties", True)

@@ -21,6 +21,8 @@ ARRAY: Final[Kinds] = frozenset({list})
 OBJECT: Final[Kinds] = frozenset({dict})
 ANYTHING: Final[Kinds] = frozenset({str, bool, int, float, list, dict, type(None)})
 
+_NEVER: Final[Kinds] = frozenset()
+
 DESCRIPTION: Final[Mapping[str, Kinds]] = {"description": TEXT}
 
 _NAMES: Final = {str: "a string", bool: "a boolean", int: "a number", list: "an array", dict: "an object"}
@@ -38,16 +40,14 @@ def kept(node: Mapping[str, Any], fields: Mapping[str, Kinds], trace: Trace) -> 
     """The node's extensions and those of ``fields`` that it has, checked."""
     result = {}
     for key, value in node.items():
-        kinds = fields.get(key)
-        if kinds is None:
-            if key[:2] == "x-":
-                result[key] = value
-        elif value.__class__ in kinds:
+        if value.__class__ in fields.get(key, _NEVER):
             result[key] = (
                 plain_object(key, value, trace) if value.__class__ is dict and key in OBJECTS else value
             )
-        elif is_present(key, value, kinds, trace):
+        elif key[:2] == "x-":
             result[key] = value
+        elif key in fields:
+            is_present(key, value, fields[key], trace)
     return result
 
 

@@ -12,6 +12,7 @@ from specmux_converters.swagger2.bodies import FormField, convert_body, convert_
 from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
 from specmux_converters.swagger2.references import Found, find, located
+from specmux_converters.swagger2.repeats import repeated
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.servers import operation_servers
 from specmux_converters.swagger2.source import Source, object_at
@@ -34,6 +35,15 @@ _STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))}
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """A list of parameters as far as its text tells. ``in_body`` are those of a body or form, by index."""
+
+    plain: tuple[dict[str, Any], ...]
+    in_path: frozenset[str]
+    in_body: tuple[tuple[int, Found], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Parameters:
     """The parameters of a path item or operation, apart by what becomes of them."""
 
@@ -46,6 +56,8 @@ class Parameters:
     def has_body(self) -> bool:
         return self.body is not None or bool(self.form)
 
+
+_NO_PARAMETERS: Final = Parameters()
 
 Plain: TypeAlias = tuple[dict[str, Any], str, str]
 """A parameter that stays one, its name and its location."""
@@ -62,7 +74,9 @@ def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dic
     return {**result, **_path_item(template, node, source, trace)}
 
 
-def _path_item(template: Set[str], node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def _path_item(
+    template: frozenset[str], node: dict[str, Any], source: Source, trace: Trace
+) -> dict[str, Any]:
     """What the item itself says, beside its ``$ref``. ``template`` are the names in its path."""
     shared = _parameters(template, node, source, trace)
     result: dict[str, Any] = {"parameters": list(shared.plain)} if shared.plain else {}
@@ -78,14 +92,17 @@ def _path_item(template: Set[str], node: dict[str, Any], source: Source, trace: 
 
 
 def _operation(
-    template: Set[str], node: Any, shared: Parameters, source: Source, trace: Trace
+    template: frozenset[str], node: Any, shared: Parameters, source: Source, trace: Trace
 ) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
     result = kept(node, _COPIED, trace)
     texts(result, "tags", trace)
     own = _parameters(template, node, source, trace)
-    plain = [*own.plain, *_undeclared(template - own.in_path - shared.in_path, trace)]
+    plain = [*own.plain]
+    undeclared = template - own.in_path - shared.in_path
+    if undeclared:
+        plain += _undeclared(undeclared, trace)
     if plain:
         result["parameters"] = plain
     if own.has_body or shared.has_body:
@@ -107,16 +124,32 @@ def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _parameters(template: Set[str], owner: dict[str, Any], source: Source, trace: Trace) -> Parameters:
+def _parameters(template: frozenset[str], owner: dict[str, Any], source: Source, trace: Trace) -> Parameters:
     nodes = owner.get("parameters")
     if nodes is None:
-        return Parameters()
+        return _NO_PARAMETERS
     if not isinstance(nodes, list):
         trace.refuse("an array of parameters is required", "parameters")
-    plain: dict[Any, dict[str, Any]] = {}
-    in_path: Set[str] = set()
+    listed = repeated(_listed, nodes, template, source, trace)
     form: list[FormField] = []
     body = None
+    for index, found in listed.in_body:
+        # The list may be another one with the same text: what is noted from here on is about this one.
+        path = found.trace.path if "$ref" in nodes[index] else [*trace.path, "parameters", index]
+        at = trace.at([*path])
+        if found.node["in"] != "body":
+            form.append(FormField(found.node, at))
+        elif body is None:
+            body = Found(found.node, at, found.shared)
+        else:
+            trace.lose("body parameter", "a second one; left out", "parameters", index)
+    return Parameters(listed.plain, listed.in_path, body, tuple(form))
+
+
+def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: Trace) -> Listed:
+    plain: dict[Any, dict[str, Any]] = {}
+    in_path: frozenset[str] = frozenset()
+    in_body: list[tuple[int, Found]] = []
     trace.path.append("parameters")
     for index, written in enumerate(nodes):
         trace.path.append(index)
@@ -136,15 +169,10 @@ def _parameters(template: Set[str], owner: dict[str, Any], source: Source, trace
             plain[index] = read
             in_path = template  # what stands outside the document may declare any of them
         elif isinstance(read, Found):
-            if read.node["in"] == "body":
-                if body is not None:
-                    trace.lose("body parameter", "a second one; left out")
-                body = body or read
-            else:
-                form.append(FormField(read.node, read.trace))
+            in_body.append((index, read))
         trace.path.pop()
     trace.path.pop()
-    return Parameters(tuple(plain.values()), frozenset(in_path), body, tuple(form))
+    return Listed(tuple(plain.values()), in_path, tuple(in_body))
 
 
 def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | dict[str, Any] | None:
@@ -153,7 +181,7 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
     if written.__class__ is dict and "$ref" not in written:
         name, location = written.get("name"), written.get("in")
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
-            return convert_parameter(written, source, trace), name, location
+            return repeated(_written, written, None, source, trace), name, location
     ref = written.get("$ref") if isinstance(written, dict) else None
     if isinstance(ref, str) and ref in source.written_out:
         node, notes, size = source.written_out[ref]
@@ -170,6 +198,10 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
         return Found(found.node, found.trace.at([*found.trace.path]), found.shared)
     found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
     return None
+
+
+def _written(written: dict[str, Any], _: None, source: Source, trace: Trace) -> dict[str, Any]:
+    return convert_parameter(written, source, trace)
 
 
 def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -210,6 +242,12 @@ def _responses(
     node: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace
 ) -> dict[str, Any]:
     responses = object_at(node, "responses", trace)
+    return repeated(_answers, responses, offered, source, trace)
+
+
+def _answers(
+    responses: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace
+) -> dict[str, Any]:
     result: dict[str, Any] = {}
     trace.path.append("responses")
     for status, written in responses.items():

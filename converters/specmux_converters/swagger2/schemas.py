@@ -43,6 +43,7 @@ _FIELDS: Final[dict[str, Kinds]] = {
 }
 """Keywords that mean the same in both standards, hold no schema, and need no second look."""
 
+_PLAIN: Final = {**_FIELDS, "type": TEXT}
 _NEVER: Final[Kinds] = frozenset()
 _PLAIN_STRING: Final = frozenset({"type", "description", "default"})
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
@@ -68,36 +69,29 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     """Raises InvalidDocument where a schema is required and something else stands."""
     if node.__class__ is not dict:
         trace.refuse("a schema object is required")
-    if "$ref" in node:
-        return _reference(node, source, trace)
-    for key, value in node.items():
-        if value.__class__ not in _FIELDS.get(key, _NEVER) and not (
-            key == "type" and value.__class__ is str and value in TYPES
-        ):
-            return _keywords(node, source, trace)
-    checked: dict[str, Any] = node
-    return checked
+    return _reference(node, source, trace) if "$ref" in node else _keywords(node, source, trace)
 
 
 def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    """The schema's keywords one by one. The dict comes back changed only as a copy."""
+    """The schema's keywords, one by one where they need a look. A change is made in a copy."""
     changed: dict[str, Any] = {}
     is_plain = True
-    for key, value in node.items():
-        if value.__class__ in _FIELDS.get(key, _NEVER) or key[:2] == "x-":
-            continue
+    for key in [key for key, value in node.items() if value.__class__ not in _PLAIN.get(key, _NEVER)]:
         if key == "type":
-            is_plain = is_plain and value.__class__ is str and value in TYPES
+            is_plain = False
         elif key in _KNOWN:
+            value = node[key]
             new = _keyword(key, value, node, source, trace)
             if new is not value:
                 changed[key] = new
-        else:
+        elif key[:2] != "x-":
             is_plain = False
     result = node
     if changed:
         result = {key: value for key, value in {**node, **changed}.items() if value is not _DROPPED}
-    return result if is_plain and node.get("x-nullable") is not True else _without_v2(result, trace)
+    if is_plain and node.get("type", "object") in TYPES and node.get("x-nullable") is not True:
+        return result
+    return _without_v2(result, trace)
 
 
 def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
@@ -244,7 +238,8 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     target = _target(node["$ref"], source, trace)
     if len(node) == 1:
         return target
-    siblings = {key: value for key, value in node.items() if key != "$ref"}
+    siblings = {**node}
+    del siblings["$ref"]
     if "default" in node and _default(node, source, trace) is _DROPPED:
         del siblings["default"]
     siblings = _keywords(siblings, source, trace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from re import sub
@@ -62,6 +62,7 @@ class Source:
     fit_empty: dict[str, bool] = field(default_factory=dict)
     written_out: dict[str, tuple[dict[str, Any], Trace, int]] = field(default_factory=dict)
     media_types: dict[tuple[Any, ...], tuple[str, ...]] = field(default_factory=dict)
+    repeats: dict[Hashable, tuple[Any, frozenset[str], int]] = field(default_factory=dict)
 
     def schema_ref(self, ref: str) -> SchemaRef | None:
         """None when ``ref`` points at nothing in this document."""

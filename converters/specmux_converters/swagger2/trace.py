@@ -75,7 +75,6 @@ class Trace:
         """Fields that OpenAPI 3.0 does not have there stay readable as extensions, and are reported."""
         if node.keys() <= known:
             return
-        for key, value in node.items():
-            if key not in known and key[:2] != "x-":
-                self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)
-                result.setdefault(f"x-{key}", value)
+        for key in [key for key in node if key not in known and key[:2] != "x-"]:
+            self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)
+            result.setdefault(f"x-{key}", node[key])

@@ -1,0 +1,47 @@
+"""What stands in many operations with the same text is converted once: lists of parameters, and responses.
+
+A result is used again when nothing was noted on the way but the components it refers to and its cost: losses
+point at one place, and what a foreign reference finds is no part of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias, TypeVar
+
+import orjson
+
+from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.trace import Trace
+
+T = TypeVar("T")
+D = TypeVar("D", bound=Hashable)
+
+Make: TypeAlias = Callable[[Any, D, Source, Trace], T]
+
+
+def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: Trace) -> T:
+    """What ``make`` makes of ``node``, for all nodes with this text the same: read it, never write into it.
+
+    ``depends_on`` is what counts beside the text. ``make`` is given a trace to note into, at the same place.
+    """
+    try:
+        key = make, depends_on, orjson.dumps(node)
+    except orjson.JSONEncodeError:  # in no parsed document: an error with its pointer comes later
+        return make(node, depends_on, source, trace)
+    kept = source.repeats.get(key)
+    if kept is not None:
+        result, refs, cost = kept
+        if refs:
+            trace.refs |= refs
+        if cost:
+            trace.spend(cost)
+    else:
+        notes = Trace(trace.path, budget=trace.budget)
+        left = trace.budget.left
+        result = make(node, depends_on, source, notes)
+        trace.take(notes)
+        if not notes.losses and not notes.foreign:
+            source.repeats[key] = result, frozenset(notes.refs), left - trace.budget.left
+    made: T = result
+    return made
