@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from specmux_aggregator.auth.gate import Gate
 from specmux_aggregator.model import Prepared, Request
 from specmux_aggregator.request_stats import RequestCounts
 from specmux_aggregator.server import HTTPServer
@@ -123,23 +125,36 @@ class Running:
 
 
 @contextmanager
-def running(tier: str = "memoised", service: Any = None, **listen: Any) -> Iterator[Running]:
-    """A server in a thread of its own, stopped at the end."""
+def running(
+    tier: str = "memoised",
+    service: Any = None,
+    *,
+    gate: Gate | None = None,
+    client_ca_file: Path | None = None,
+    **listen: Any,
+) -> Iterator[Running]:
+    """A server in a thread of its own, stopped at the end, and the gate in front of it with it."""
     service = FakeService() if service is None else service
     settings = {"header_timeout": 0.5, "shutdown_timeout": 1.0, **listen}
     server = HTTPServer(
         service,
         Listen(port=0, accelerator=tier != "ordinary", **settings),
         use_memo=tier == "memoised",
+        guard=gate,
+        client_ca_file=client_ca_file,
     )
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
         _, port = asyncio.run_coroutine_threadsafe(server.start(), loop).result(LIMIT)
+        if gate is not None:
+            loop.call_soon_threadsafe(gate.start)
         yield Running(server, service, port, loop)
     finally:
         asyncio.run_coroutine_threadsafe(server.stop(), loop).result(LIMIT)
+        if gate is not None:
+            asyncio.run_coroutine_threadsafe(gate.close(), loop).result(LIMIT)
         asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(LIMIT)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

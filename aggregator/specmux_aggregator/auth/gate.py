@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.auth.authority import Asked, Authority, Reason, Refused
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from specmux_aggregator.connections import Connection
     from specmux_aggregator.metrics import Metrics
     from specmux_aggregator.model import Prepared
+
+logger = logging.getLogger(__name__)
 
 CHALLENGE: Final = 'Bearer realm="specmux"'
 
@@ -35,12 +37,12 @@ class Gate:
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._authority.run(), name="authentication")
+        self._task.add_done_callback(_tell_end)
 
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.gather(self._task, return_exceptions=True)
         await self._authority.close()
 
     def complaint(self) -> str | None:
@@ -77,6 +79,11 @@ class Gate:
             case _:
                 # Of no certificate, too: 401 wants a challenge (RFC 9110 15.5.2), and TLS knows none in HTTP.
                 return refusal(403, "Forbidden", refused.message, is_head=is_head)
+
+
+def _tell_end(run: asyncio.Task[None]) -> None:
+    if not run.cancelled() and (error := run.exception()) is not None:
+        logger.error("authentication: no longer kept current", exc_info=error)
 
 
 def _asked(message: RawRequestMessage, connection: Connection) -> Asked:

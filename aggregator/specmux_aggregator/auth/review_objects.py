@@ -86,12 +86,12 @@ def _user(found: object) -> User | None:
     if not isinstance(found, dict):
         return None
     name, uid = found.get("username"), found.get("uid", "")
-    groups, extra = _texts(found.get("groups")), found.get("extra") or {}
+    groups, extra = _texts(found.get("groups")), found.get("extra")
     if not isinstance(name, str) or not name or not isinstance(uid, str) or groups is None:
         return None
-    if not isinstance(extra, dict):
+    if not isinstance(extra, dict | None):
         return None
-    values = {key: _texts(listed) for key, listed in extra.items()}
+    values = {key: _texts(listed) for key, listed in (extra or {}).items()}
     told = {key: listed for key, listed in values.items() if listed is not None}
     return proven(name, uid, groups, told) if len(told) == len(values) else None
 
