@@ -79,6 +79,7 @@ class _OpenWatch:
     path: str
     task: asyncio.Task[Any]
     response: web.StreamResponse
+    transport: asyncio.Transport
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -190,13 +191,13 @@ class FakeCluster(FakeAPIServer):
 
     def cut_watches(self) -> None:
         for watch in list(self._watches):
-            transport = watch.task.get_loop() and watch.response._payload_writer.transport  # type: ignore[union-attr]
-            transport.write(b'20\r\n{"type": "MODIFIED"')
-            transport.close()
+            if not watch.transport.is_closing():
+                watch.transport.write(b'20\r\n{"type": "MODIFIED"')
+                watch.transport.close()
 
     async def send_raw(self, path: str, data: bytes) -> None:
         for watch in list(self._watches):
-            if watch.path == path:
+            if watch.path == path and not watch.transport.is_closing():
                 await watch.response.write(data)
 
     async def until_watched(self, path: str) -> None:
@@ -286,7 +287,8 @@ class FakeCluster(FakeAPIServer):
         await response.prepare(request)
         task = asyncio.current_task()
         assert task is not None
-        watch = _OpenWatch(path, task, response)
+        assert isinstance(request.transport, asyncio.Transport)
+        watch = _OpenWatch(path, task, response, request.transport)
         self._watches.add(watch)
         life = float(request.query.get("timeoutSeconds", "1800"))
         life = life if self.watch_life is None else min(life, self.watch_life)

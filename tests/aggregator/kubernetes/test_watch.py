@@ -1,0 +1,646 @@
+"""A watch over real sockets: it loses nothing, whatever ends it, and asks no more often than it should."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+
+from fake_cluster import API_SERVICES, CRDS, FakeCluster, status
+from specmux_aggregator.kubernetes.api_client import ApiClient
+from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch
+from specmux_aggregator.model import Backend, BackendName, Cause, Credentials
+from specmux_aggregator.settings import Polling
+
+POLLING = Polling(connect_timeout=2.0, idle_timeout=2.0, total_timeout=5.0)
+QUICK = Timing(
+    standing=0.15, backoff_min=0.02, backoff_max=0.1, short_max=0.1, ask_again=0.2, grace=0.3
+)  # seconds, of milliseconds' length
+LIMIT = 10.0
+
+
+@dataclass
+class Followed:
+    """A running watch, and all that it said."""
+
+    cluster: FakeCluster
+    watch: Watch
+    path: str
+    said: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.said[-1]) if self.said else []
+
+    async def until(self, claim: Callable[[], bool]) -> None:
+        async with asyncio.timeout(LIMIT):
+            while not claim():
+                await asyncio.sleep(0.005)
+
+    async def until_names(self, *names: str) -> None:
+        await self.until(lambda: bool(self.said) and self.names == sorted(names))
+
+    def lists(self) -> int:
+        return sum("watch=1" not in entry.target for entry in self.cluster.seen(self.path))
+
+    def watches(self) -> int:
+        return sum("watch=1" in entry.target for entry in self.cluster.seen(self.path))
+
+
+@asynccontextmanager
+async def following(
+    cluster: FakeCluster,
+    path: str = CRDS,
+    *,
+    timing: Timing = QUICK,
+    credentials: Credentials = Credentials(),  # noqa: B008 - frozen
+    **client: Any,
+) -> AsyncIterator[Followed]:
+    server = Backend(name=BackendName("kubernetes"), url=cluster.url, credentials=credentials)
+    asking = ApiClient(server, polling=POLLING, **client)
+    said: list[Mapping[str, Any]] = []
+    watch = Watch(asking, path, on_change=said.append, timing=timing)
+    task = asyncio.create_task(watch.run())
+    try:
+        yield Followed(cluster, watch, path, said)
+    finally:
+        assert not task.done() or task.result()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asking.close()
+
+
+def named(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def put(cluster: FakeCluster, *names: str, path: str = CRDS) -> None:
+    for name in names:
+        cluster.put(path, named(name))
+
+
+def run(scenario: Callable[[FakeCluster], Any]) -> None:
+    async def started() -> None:
+        async with FakeCluster() as cluster:
+            await scenario(cluster)
+
+    asyncio.run(started())
+
+
+def test_first_list_is_told_even_of_nothing() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with following(cluster) as followed:
+            await followed.watch.settled(timeout=LIMIT)
+            assert followed.said == [{}]
+            assert followed.watch.state.phase is Phase.SYNCED
+            assert followed.watch.state.version == "1000"
+
+    run(scenario)
+
+
+def test_items_of_a_list_get_the_kind_of_the_list() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        stored = cluster.put(CRDS, named("a", group="x"))
+        async with following(cluster) as followed:
+            await followed.until_names("a")
+            assert followed.said == [{"a": stored}]
+            assert stored["kind"] == "CustomResourceDefinition"
+            assert stored["apiVersion"] == "apiextensions.k8s.io/v1"
+
+    run(scenario)
+
+
+def test_changes_are_told_as_they_come() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a", "b")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            put(cluster, "c")
+            await followed.until_names("a", "b", "c")
+            cluster.put(CRDS, named("a", changed=True))
+            await followed.until(lambda: followed.said[-1]["a"]["spec"] == {"changed": True})
+            cluster.delete(CRDS, "b")
+            await followed.until_names("a", "c")
+            assert (followed.lists(), followed.watches()) == (1, 1)
+            assert followed.said[0].keys() == {"a", "b"}, "what was told before stays as it was"
+
+    run(scenario)
+
+
+def test_objects_of_namespaces_are_told_apart() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.kinds["/api/v1/pods"] = "Pod"
+        for namespace in ("one", "two"):
+            cluster.put("/api/v1/pods", {"metadata": {"name": "p", "namespace": namespace}})
+        async with following(cluster, "/api/v1/pods") as followed:
+            await followed.until_names("one/p", "two/p")
+
+    run(scenario)
+
+
+def test_long_list_comes_in_pages() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, *(f"n{number:04}" for number in range(1201)))
+        async with following(cluster) as followed:
+            await followed.until(lambda: bool(followed.said))
+            assert len(followed.said[0]) == 1201
+            assert followed.lists() == 3
+
+    run(scenario)
+
+
+def test_list_starts_over_in_one_piece_when_its_token_grows_old() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, *"abcdef")
+        cluster.page_limit = 2
+        asked = 0
+
+        async def forget(request: web.Request) -> None:
+            nonlocal asked
+            asked += 1
+            if asked == 2:
+                cluster.compact()
+                put(cluster, "g")
+
+        cluster.answers[CRDS] = forget
+        async with following(cluster) as followed:
+            await followed.until_names(*"abcdefg")
+            targets = [entry.target for entry in cluster.seen(CRDS)][:3]
+            assert "limit=500" in targets[0]
+            assert "continue=" in targets[1]
+            assert targets[2] == CRDS
+            assert len(followed.said) == 1, "half a list is never told"
+
+    run(scenario)
+
+
+def test_watch_goes_on_where_a_dropped_one_stopped() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster) as followed:
+            for name in "bcd":
+                await cluster.until_watched(CRDS)
+                cluster.cut_watches()  # in the middle of a line
+                put(cluster, name)
+                await followed.until(lambda name=name: name in followed.names)
+            assert followed.names == ["a", "b", "c", "d"]
+            assert followed.lists() == 1
+            assert followed.watch.state.restarts == 3
+
+    run(scenario)
+
+
+def test_watch_goes_on_from_a_bookmark_when_all_before_it_is_compacted() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.bookmark_interval = 0.05
+        put(cluster, "a")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            put(cluster, "x", path=API_SERVICES)  # moves the version, and not this resource
+            cluster.compact()
+            await followed.until(lambda: followed.watch.state.version == str(cluster.version))
+            cluster.cut_watches()
+            put(cluster, "b")
+            await followed.until_names("a", "b")
+            assert followed.lists() == 1
+
+    run(scenario)
+
+
+def test_compaction_without_bookmarks_means_a_new_list_that_reports_what_is_gone() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.bookmark_interval = None
+        put(cluster, "a", "b")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            await asyncio.sleep(QUICK.standing)
+            cluster.cut_watches()
+            cluster.delete(CRDS, "a")
+            put(cluster, "c")
+            cluster.compact()
+            await followed.until_names("b", "c")
+            assert [sorted(objects) for objects in followed.said] == [["a", "b"], ["b", "c"]]
+            assert followed.lists() == 2
+            assert followed.said[0]["b"] is followed.said[1]["b"], "what has not changed is the same object"
+
+    run(scenario)
+
+
+def test_410_in_the_middle_of_a_watch_means_a_new_list() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            await cluster.send_raw(CRDS, b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n')
+            await followed.until(lambda: followed.lists() == 2)
+            await cluster.until_watched(CRDS)
+            assert followed.watch.state.failure is None, "a version that grows old is no failure"
+            assert len(followed.said) == 1, "nothing has changed"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("code", [400, 410])
+def test_410_in_place_of_a_watch_means_a_new_list(code: int) -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        refused = 0
+
+        async def refuse(request: web.Request) -> web.Response | None:
+            nonlocal refused
+            if "watch" in request.query and not refused:
+                refused += 1
+                return status(code, "Expired")
+            return None
+
+        cluster.answers[CRDS] = refuse
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            assert followed.lists() == 2
+
+    run(scenario)
+
+
+def test_endless_410_is_not_asked_in_a_hurry() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async def refuse(request: web.Request) -> web.Response | None:
+            return status(410, "Expired") if "watch" in request.query else None
+
+        cluster.answers[CRDS] = refuse
+        async with following(cluster) as followed:
+            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            before, started = followed.watches(), time.monotonic()
+            await asyncio.sleep(0.5)
+            pauses = (time.monotonic() - started) / (QUICK.backoff_max / 2)
+            assert followed.watches() - before <= pauses + 1
+
+    run(scenario)
+
+
+def test_other_error_events_are_waited_out_and_lose_nothing() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            await cluster.send_raw(CRDS, b'{"type": "ERROR", "object": {"kind": "Status", "code": 500}}\n')
+            await followed.until(lambda: followed.watch.state.failure is not None)
+            failure = followed.watch.state.failure
+            assert failure is not None
+            assert (failure.cause, failure.status) == (Cause.SERVER_ERROR, 500)
+            put(cluster, "b")
+            await followed.until_names("a", "b")
+            assert followed.lists() == 1
+            assert followed.watch.state.phase is Phase.SYNCED
+
+    run(scenario)
+
+
+def test_version_that_lies_ahead_is_given_up_after_some_refusals() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, *(f"n{number}" for number in range(9)))
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            restored = FakeCluster()
+            put(restored, "a")
+
+            async def too_large(request: web.Request) -> web.Response | None:
+                ahead = int(request.query.get("resourceVersion", "0")) > restored.version
+                return status(504, "Timeout") if ahead else None
+
+            restored.answers[CRDS] = too_large
+            restored._port = cluster._port
+            await cluster.stop()
+            await restored.start()
+            try:
+                await followed.until_names("a")
+            finally:
+                await restored.stop()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"garbage\n",
+        b"[]\n",
+        b"{}\n",
+        b'{"type": "MODIFIED"}\n',
+        b'{"type": "MODIFIED", "object": {"metadata": {"name": "a"}}}\n',
+        b'{"type": "MODIFIED", "object": {"metadata": {"resourceVersion": "9"}}}\n',
+        b'{"type": "NOVEL", "object": {"metadata": {"name": "a", "resourceVersion": "9"}}}\n',
+        b'{"type": "BOOKMARK", "object": {"metadata": {}}}\n',
+        b'{"type": "ADDED", "object": {"metadata": {"name": "big", "resourceVersion": "9"}, "x": "%s"}}\n'
+        % (b"x" * 100_000),
+        b"x" * 100_000,
+    ],
+    ids=lambda line: f"{line[:60]!r}-{len(line)}",
+)
+def test_line_that_is_no_event_means_a_new_list(line: bytes) -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster, max_line=65536) as followed:
+            await cluster.until_watched(CRDS)
+            await cluster.send_raw(CRDS, line)
+            put(cluster, "b")
+            await followed.until(lambda: followed.lists() == 2)
+            await followed.until_names("a", "b")
+            cluster.delete(CRDS, "a")
+            await followed.until_names("b")
+
+    run(scenario)
+
+
+def test_large_event_within_the_bound_is_taken() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            cluster.put(CRDS, named("large", text="x" * 2_000_000))
+            await followed.until_names("large")
+            assert followed.lists() == 1
+
+    run(scenario)
+
+
+def test_empty_lines_and_split_lines_are_no_matter() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        event = b'{"type": "ADDED", "object": {"metadata": {"name": "s", "resourceVersion": "1001"}}}\r\n'
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            await cluster.send_raw(CRDS, b"\n\n" + event[:20])
+            await asyncio.sleep(0.02)
+            await cluster.send_raw(CRDS, event[20:])
+            await followed.until_names("s")
+
+    run(scenario)
+
+
+def test_watch_that_always_ends_at_once_loses_nothing_and_does_not_hammer() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.watch_life = 0.02
+        async with following(cluster, timing=replace(QUICK, short_max=0.08)) as followed:
+            await followed.until(lambda: followed.watches() > 4)
+            started, before = time.monotonic(), followed.watches()
+            for name in "abcdefgh":
+                put(cluster, name)
+                await asyncio.sleep(0.06)
+            await followed.until_names(*"abcdefgh")
+            pauses = (time.monotonic() - started) / (0.04 + 0.02)
+            assert followed.watches() - before <= pauses + 1
+            assert followed.lists() == 1
+            assert followed.watch.state.phase is Phase.SYNCED, "a proper end is no failure"
+
+    run(scenario)
+
+
+def test_watch_that_stood_is_resumed_at_once() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.watch_life = QUICK.standing + 0.05
+        async with following(cluster, timing=replace(QUICK, backoff_min=5.0, short_max=5.0)) as followed:
+            started = time.monotonic()
+            await followed.until(lambda: followed.watches() == 4)
+            assert time.monotonic() - started < 2.0
+
+    run(scenario)
+
+
+def test_silent_watch_is_ended_from_our_side() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async def silent(request: web.Request) -> web.StreamResponse | None:
+            if "watch" not in request.query:
+                return None
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await asyncio.sleep(60)
+            return response
+
+        cluster.answers[CRDS] = silent
+        timing = replace(QUICK, shortest_life=1.0, longest_life=1.0, grace=0.1)
+        async with following(cluster, timing=timing) as followed:
+            await followed.until(lambda: followed.watches() == 1)
+            started = time.monotonic()
+            await followed.until(lambda: followed.watches() == 2)
+            assert 0.9 < time.monotonic() - started < 3.0
+            assert "timeoutSeconds=1" in cluster.requests[-1].target
+            assert followed.watch.state.failure is None
+
+    run(scenario)
+
+
+def test_what_is_known_stays_while_the_apiserver_is_away() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            await cluster.stop()
+            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            state = followed.watch.state
+            assert state.failure is not None
+            assert state.failure.cause is Cause.REFUSED
+            assert state.objects == 1
+            put(cluster, "b")
+            await cluster.start()
+            await followed.until_names("a", "b")
+            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            assert followed.lists() == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("refusals", "phase"), [("forbidden", Phase.FORBIDDEN), ("absent", Phase.ABSENT)])
+def test_refused_resource_is_said_once_and_asked_for_again(
+    refusals: str, phase: Phase, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def scenario(cluster: FakeCluster) -> None:
+        getattr(cluster, refusals).add(CRDS)
+        async with following(cluster) as followed:
+            await followed.watch.settled(timeout=LIMIT)
+            assert followed.watch.state.phase is phase
+            await followed.until(lambda: followed.lists() == 4)
+            assert followed.said == []
+            assert len([entry for entry in caplog.records if entry.levelno == logging.WARNING]) == 1
+            getattr(cluster, refusals).clear()
+            put(cluster, "a")
+            await followed.until_names("a")
+            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            assert "up again" in caplog.text
+
+    run(scenario)
+
+
+def test_refused_resource_is_asked_for_each_minute() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.forbidden.add(CRDS)
+        timing = replace(QUICK, ask_again=0.5)
+        async with following(cluster, timing=timing) as followed:
+            await asyncio.sleep(1.2)
+            assert followed.lists() in (2, 3)
+
+    run(scenario)
+
+
+def test_resource_that_may_only_be_listed_is_listed_again_and_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.forbidden.add(CRDS)
+        cluster.forbidden_verbs = {"watch"}
+        put(cluster, "a")
+        async with following(cluster) as followed:
+            await followed.until_names("a")
+            put(cluster, "b")
+            await followed.until_names("a", "b")
+            await followed.until(lambda: followed.lists() == 4)
+            assert followed.watch.state.phase is Phase.FORBIDDEN
+        assert len(caplog.records) == 1
+
+    run(scenario)
+
+
+def test_right_that_is_taken_away_leaves_what_is_known() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            cluster.forbidden.add(CRDS)
+            cluster.cut_watches()
+            await followed.until(lambda: followed.watch.state.phase is Phase.FORBIDDEN)
+            assert followed.names == ["a"]
+            assert followed.watch.state.objects == 1
+
+    run(scenario)
+
+
+def test_token_that_rotates_is_read_again(tmp_path: Path) -> None:
+    token_file = tmp_path / "token"
+    token_file.write_text("one")
+
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.tokens = {"one"}
+        put(cluster, "a")
+        async with following(cluster, credentials=Credentials(token_file=token_file)) as followed:
+            await cluster.until_watched(CRDS)
+            cluster.tokens = {"two"}
+            cluster.cut_watches()
+
+            def is_told() -> bool:
+                failure = followed.watch.state.failure
+                return failure is not None and (failure.cause, failure.status) == (Cause.CREDENTIALS, 401)
+
+            await followed.until(is_told)
+            put(cluster, "b")
+            token_file.write_text("two")
+            await followed.until_names("a", "b")
+            assert {entry.headers.get("Authorization") for entry in cluster.requests} == {
+                "Bearer one",
+                "Bearer two",
+            }
+
+    run(scenario)
+
+
+def test_two_resources_share_a_client() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with following(cluster) as one, following(cluster, API_SERVICES) as two:
+            await cluster.until_watched(CRDS)
+            await cluster.until_watched(API_SERVICES)
+            put(cluster, "a")
+            put(cluster, "b", path=API_SERVICES)
+            await one.until_names("a")
+            await two.until_names("b")
+
+    run(scenario)
+
+
+def test_settled_returns_in_time_when_nothing_answers() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async def hang(request: web.Request) -> None:
+            await asyncio.sleep(60)
+
+        cluster.answers[CRDS] = hang
+        async with following(cluster) as followed:
+            started = time.monotonic()
+            await followed.watch.settled(timeout=0.1)
+            assert time.monotonic() - started < 1.0
+            assert followed.watch.state.phase is Phase.PENDING
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"metadata": {"resourceVersion": "1"}, "items": {}}',
+        b'{"metadata": {"resourceVersion": "1"}, "items": [{}]}',
+        b'{"metadata": {"resourceVersion": "1"}, "items": [3]}',
+        b'{"metadata": {"resourceVersion": ""}, "items": []}',
+    ],
+)
+def test_list_that_is_none_is_a_failure(body: bytes) -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.pages[CRDS] = body
+        async with following(cluster) as followed:
+            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            failure = followed.watch.state.failure
+            assert failure is not None
+            assert failure.cause is Cause.BAD_BODY
+            assert followed.said == []
+
+    run(scenario)
+
+
+def test_empty_list_may_have_null_for_items() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.pages[CRDS] = b'{"metadata": {"resourceVersion": "1"}, "items": null}'
+        async with following(cluster) as followed:
+            await followed.until(lambda: followed.said == [{}])
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_happens_the_end_is_the_same(seed: int) -> None:
+    """Random changes and faults; at the end the watch knows exactly what the cluster has."""
+    chance = random.Random(seed)
+
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.bookmark_interval = 0.03
+        async with following(cluster) as followed:
+            for _ in range(150):
+                match chance.choice(["put"] * 6 + ["delete"] * 3 + ["cut", "compact", "garbage", "restart"]):
+                    case "put":
+                        cluster.put(CRDS, named(f"n{chance.randrange(12)}", value=chance.random()))
+                    case "delete" if cluster.objects(CRDS):
+                        cluster.delete(CRDS, chance.choice(sorted(cluster.objects(CRDS))))
+                    case "cut":
+                        cluster.cut_watches()
+                    case "compact":
+                        cluster.compact()
+                    case "garbage":
+                        await cluster.send_raw(CRDS, b"garbage\n")
+                    case "restart" if chance.random() < 0.3:
+                        await cluster.stop()
+                        await cluster.start()
+                await asyncio.sleep(chance.random() * 0.02)
+            wanted = orjson.dumps(cluster.objects(CRDS), option=orjson.OPT_SORT_KEYS)
+            await followed.until(
+                lambda: (
+                    bool(followed.said)
+                    and orjson.dumps(followed.said[-1], option=orjson.OPT_SORT_KEYS) == wanted
+                )
+            )
+
+    run(scenario)
