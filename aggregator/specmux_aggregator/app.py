@@ -78,7 +78,12 @@ class App:
         """
         self.settings = settings
         self.metrics = Metrics(CollectorRegistry())
-        self._gate = gate_of(settings, self.metrics, cluster=cluster)
+        self._gate = gate_of(
+            settings,
+            self.metrics,
+            cluster=cluster,
+            is_authorised_elsewhere=lambda message: self._relaying.asks_as_the_client(message),
+        )
         self._state = state
         self._limits = DocumentLimits(
             max_bytes=settings.limits.max_document_bytes, max_depth=settings.limits.max_depth
@@ -91,7 +96,9 @@ class App:
             max_bytes=settings.memory.documents_bytes, on_evict=lambda: self.service.forget_answers()
         )
         self.discovery = (
-            DiscoveryWatch(make=self._follower, grace=settings.discovery.stale_grace)
+            DiscoveryWatch(
+                make=self._follower, grace=settings.discovery.stale_grace, is_settled=self._is_settled
+            )
             if settings.discovery.enabled
             else None
         )
@@ -126,6 +133,7 @@ class App:
             polling=settings.polling,
             limits=settings.limits,
             clients_have_certificates=settings.auth.mode == "mtls",
+            is_private=settings.auth.is_private,
         )
         self.server = HTTPServer(
             self.service,
@@ -295,6 +303,10 @@ class App:
             polling=polling,
             changed=self._discovery_changed,
         )
+
+    def _is_settled(self) -> bool:
+        """Whether it is known which backends there are."""
+        return self.backend_sets.is_settled and (self.cluster is None or not self.cluster.pending)
 
     def _discovery_changed(self) -> None:
         if self.discovery is not None:

@@ -141,7 +141,11 @@ def _check(settings: Settings) -> None:
     if settings.polling.backoff_min > settings.polling.backoff_max:
         raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
     _check_kubernetes(settings.kubernetes, is_asked_for_reviews=settings.auth.mode == "kubernetes")
-    _check_auth(settings.auth, is_tls=settings.listen.tls_cert_file is not None)
+    _check_auth(
+        settings.auth,
+        is_tls=settings.listen.tls_cert_file is not None,
+        has_cluster=settings.kubernetes.is_meant,
+    )
 
 
 def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> None:
@@ -166,11 +170,15 @@ def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> 
         )
 
 
-def _check_auth(auth: Auth, *, is_tls: bool) -> None:
+def _check_auth(auth: Auth, *, is_tls: bool, has_cluster: bool) -> None:
     """A key without its mode is refused: whoever wrote it believes that it protects something."""
     for name, mode in _MODES.items():
         if getattr(auth, name) is not None and auth.mode != mode:
             raise InvalidConfig(f"has no effect: auth.mode is {auth.mode}, not {mode}", where=f"auth.{name}")
+    if auth.mode == "kubernetes" and not has_cluster:
+        raise InvalidConfig(
+            "is kubernetes, which wants kubernetes.in_cluster, kubeconfig or context", where="auth.mode"
+        )
     if auth.mode == "token-file" and auth.token_file is None:
         raise InvalidConfig("is token-file, which wants auth.token_file", where="auth.mode")
     if auth.mode == "mtls" and auth.client_ca_file is None:

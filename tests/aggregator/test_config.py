@@ -23,6 +23,7 @@ from specmux_aggregator.model import Backend, BackendTLS, Credentials, Kind
 from specmux_aggregator.setting_fields import BadValue, SettingField, setting_fields
 from specmux_aggregator.settings import Listen, Settings
 
+REVIEWED = "kubernetes: {in_cluster: true}\nauth: {mode: kubernetes, %s}"
 ONE_BACKEND = "backends: [{name: a, url: 'https://a', %s}]"
 
 
@@ -161,13 +162,14 @@ backends:
             "kubernetes: {in_cluster: true, api_services: false, crds: false, apiserver: false}",
             "kubernetes: has api_services, crds and apiserver switched off",
         ),
+        ("auth: {mode: kubernetes}", "auth.mode: is kubernetes, which wants kubernetes.in_cluster"),
         ("auth: {mode: token-file}", "auth.mode: is token-file, which wants auth.token_file"),
         ("auth: {mode: mtls}", "auth.mode: is mtls, which wants auth.client_ca_file"),
         ("auth: {mode: mtls, client_ca_file: c}", "auth.mode: client certificates want TLS"),
         ("auth: {token_file: t}", "auth.token_file: has no effect: auth.mode is none, not token-file"),
         ("auth: {client_ca_file: c, mode: kubernetes}", "auth.client_ca_file: has no effect: auth.mode is k"),
-        ("auth: {requestheader_names: [a], mode: kubernetes}", "auth.requestheader_names: wants auth"),
-        ("auth: {requestheader_ca_file: c, mode: kubernetes}", "auth.mode: client certificates want TLS"),
+        (REVIEWED % "requestheader_names: [a]", "auth.requestheader_names: wants auth.requestheader_ca_file"),
+        (REVIEWED % "requestheader_ca_file: c", "auth.mode: client certificates want TLS"),
         ("auth: {mode: jwt}", '1: auth.mode: "jwt" is none of none, kubernetes, token-file, mtls'),
         ("auth: {client_names: a}", "1: auth.client_names: wants a list"),
         ("auth: {client_names: []}", "1: auth.client_names: lists nothing"),
@@ -397,7 +399,11 @@ def test_lists_are_written_as_their_source_writes_them(tmp_path: Path) -> None:
     for text in ("", "a,", ",a", "a\n"):
         with pytest.raises(BadValue):
             field.read(text)
-    environment = {"SPECMUX_AUTH_AUDIENCES": "a,b", "SPECMUX_AUTH_MODE": "kubernetes"}
+    environment = {
+        "SPECMUX_AUTH_AUDIENCES": "a,b",
+        "SPECMUX_AUTH_MODE": "kubernetes",
+        "SPECMUX_KUBERNETES_IN_CLUSTER": "true",
+    }
     assert ConfigSource(environment=environment).read().auth.audiences == ("a", "b")
 
 

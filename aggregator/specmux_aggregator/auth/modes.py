@@ -13,7 +13,6 @@ from specmux_aggregator.auth.front_proxies import FrontProxies
 from specmux_aggregator.auth.gate import Gate
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.token_file import TokenFile
-from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.fetch import BackendClient
 
 if TYPE_CHECKING:
@@ -47,11 +46,7 @@ def gate_of(
     authority: Authority
     match auth.mode:
         case "kubernetes":
-            if cluster is None:
-                raise InvalidConfig(
-                    "is kubernetes, which wants a cluster: kubernetes.in_cluster or kubernetes.kubeconfig",
-                    where="auth.mode",
-                )
+            assert cluster is not None, "config.py refuses the mode without"
             front_proxies = None
             if auth.requestheader_ca_file is not None:
                 front_proxies = FrontProxies(auth.requestheader_names)

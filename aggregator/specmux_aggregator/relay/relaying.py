@@ -23,6 +23,7 @@ from specmux_aggregator.relay.relayed import Relayed
 from specmux_aggregator.relay.routes import OUT_OF_REACH, owner_of, swagger_candidates
 from specmux_aggregator.relay.targets import group_version_of, is_resource, is_swagger, target_fault
 from specmux_aggregator.relay.upload import Upload
+from specmux_aggregator.replies import cache_control
 from specmux_aggregator.requests import fields_of
 from specmux_aggregator.responses import WireResponse
 from specmux_aggregator.server import is_last
@@ -66,13 +67,17 @@ class Relaying:
         polling: Polling,
         limits: Limits,
         clients_have_certificates: bool,
+        is_private: bool,
     ) -> None:
-        """``clients_have_certificates``: they show to us, and to us alone, who they are."""
+        """``clients_have_certificates``: they show to us, and to us alone, who they are. ``is_private``: no
+        shared cache may keep what we ask for.
+        """
         self._snapshot = snapshot
         self._metrics = metrics
         self._proxy = proxy
         self._limits = limits
         self._clients_have_certificates = clients_have_certificates
+        self._is_private = is_private
         self._exchanges = Exchanges(snapshot, metrics, polling=polling)
         self._swagger_owner: tuple[int, Backend] | None = None
         """Who had it, in the snapshot of that generation."""
@@ -84,6 +89,10 @@ class Relaying:
         if is_swagger(target):
             return message.method in ("GET", "HEAD")
         return self._proxy.resources and is_resource(target)
+
+    def asks_as_the_client(self, message: RawRequestMessage) -> bool:
+        """Whether a backend sees the client's own credentials, and decides by them."""
+        return self.claims(message) and not is_swagger(_target(message))
 
     async def relay(self, request: WireRequest) -> Response:
         connection, target = request.connection, _target(request.message)
@@ -184,7 +193,7 @@ class Relaying:
                         request,
                         begun,
                         None,
-                        header_fields.swagger_answer_fields,
+                        self._swagger_answer_fields,
                         max_bytes=self._limits.max_document_bytes,
                     )
                 case Failure(cause=Cause.NOT_FOUND | Cause.NOT_ACCEPTABLE):
@@ -196,6 +205,15 @@ class Relaying:
         if lost is not None:
             return self._failed(request, *lost)
         return _status(request, 404, "NotFound", f"no backend has a document at {SWAGGER_PATH}")
+
+    def _swagger_answer_fields(self, raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
+        passed = header_fields.swagger_answer_fields(raw)
+        if not self._is_private:
+            return passed
+        return [
+            *((name, value) for name, value in passed if name.lower() != "cache-control"),
+            cache_control(is_immutable=False, is_private=True),
+        ]
 
     async def _swagger_of(self, backend: Backend, request: WireRequest) -> Exchange | Failure:
         message, max_bytes = request.message, self._limits.max_document_bytes
