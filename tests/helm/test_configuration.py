@@ -40,8 +40,8 @@ REVIEWS = {
     "create authentication.k8s.io/tokenreviews",
     "create authorization.k8s.io/subjectaccessreviews",
 }
-API_SERVICES = {f"{verb} apiregistration.k8s.io/apiservices" for verb in ("get", "list", "watch")}
-CRDS = {f"{verb} apiextensions.k8s.io/customresourcedefinitions" for verb in ("get", "list", "watch")}
+API_SERVICES = {f"{verb} apiregistration.k8s.io/apiservices" for verb in ("list", "watch")}
+CRDS = {f"{verb} apiextensions.k8s.io/customresourcedefinitions" for verb in ("list", "watch")}
 OPENAPI = {"get /openapi/*"}
 DISCOVERY = {"get /api", "get /api/*", "get /apis", "get /apis/*", "get /version"}
 

@@ -5,14 +5,27 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 import shared_data
-from helm_chart import CHART, EXAMPLES, VERSIONS, Object, everywhere, lint, manifest, objects, require_helm
+from helm_chart import (
+    CHART,
+    EXAMPLES,
+    VERSIONS,
+    Object,
+    everywhere,
+    helm,
+    lint,
+    manifest,
+    objects,
+    require_helm,
+)
 
 require_helm()
 
@@ -91,6 +104,13 @@ def test_lint_has_nothing_to_say(example: str) -> None:
     result = lint(f"--values={EXAMPLES[example]}")
     assert result.returncode == 0, result.stdout
     assert "[WARNING]" not in result.stdout
+
+
+@pytest.mark.parametrize("fault", ["{{ .Values.image.repositry.name }}", "kind: [", "{{ if }}"])
+def test_lint_notices_a_broken_template(fault: str, tmp_path: Path) -> None:
+    broken = shutil.copytree(CHART, tmp_path / "specmux")
+    (broken / "templates" / "service.yaml").write_text(f"apiVersion: v1\nname: {fault}\n")
+    assert helm("lint", "--strict", str(broken)).returncode == 1
 
 
 @pytest.mark.parametrize("version", VERSIONS)
