@@ -10,6 +10,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +137,13 @@ def test_fault_of_a_v3_backend_is_contained(name: str, caplog: pytest.LogCapture
             await assert_recovery_within_two_polls(at)
 
     asyncio.run(scenario())
-    lines = [record.levelname for record in caplog.records if "backend bad" in record.getMessage()]
+    told = [record for record in caplog.records if "backend bad" in record.getMessage()]
+    lines = [record.levelname for record in told if "discovery" not in record.getMessage()]
     # One line for each change of state; a reset may be seen in two ways.
     assert lines in (["WARNING", "INFO"], ["WARNING", "WARNING", "INFO"])
+    discovery = [record.getMessage() for record in told if "discovery" in record.getMessage()]
+    assert all(line != following for line, following in pairwise(discovery))
+    assert len(discovery) <= 4
     assert all(record.exc_info is None for record in caplog.records)
 
 

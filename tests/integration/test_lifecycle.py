@@ -135,8 +135,11 @@ def test_restart_with_the_backend_down_serves_the_last_good_documents(tmp_path: 
                 paths = await client.paths()
                 first = {key: (await client.get(url))[2] for key, url in paths.items()}
         async with service(*backends, state=tmp_path) as client:
-            assert (await client.get("/readyz"))[0] == 200
             assert await client.paths() == paths
+            discovery = client.app.discovery
+            assert discovery is not None
+            await client.until(lambda: discovery.board.is_complete)
+            assert (await client.get("/readyz"))[0] == 200
             for key, url in paths.items():
                 status, headers, body = await client.get(url)
                 assert (status, body) == (200, first[key])

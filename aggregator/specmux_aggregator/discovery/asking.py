@@ -7,6 +7,7 @@ unconfirmed, not gone.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -25,6 +26,8 @@ from specmux_aggregator.discovery.legacy import parse_core_versions, parse_group
 from specmux_aggregator.fetch import BackendClient
 from specmux_aggregator.model import Backend, Cause, Coding, Failure
 from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.document import parse
+from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
@@ -213,9 +216,6 @@ class BackendDiscovery:
             if isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND:
                 self.version = None
             return
-        try:
-            page = orjson.loads(decoded(answer.body, answer.coding, max_bytes=VERSION_MAX))
-        except (orjson.JSONDecodeError, BadCoding, TooLarge):
-            return
-        if isinstance(page, dict):
+        with contextlib.suppress(BadCoding, TooLarge, ConverterError):
+            page = parse(decoded(answer.body, answer.coding, max_bytes=VERSION_MAX), limits=self._limits)
             self.version = orjson.dumps(page)

@@ -86,7 +86,10 @@ class Follower:
         try:
             if self._asked is None:
                 return await self._synthesis.tell(self.observation)
-            return await self._asked.ask() or await self._without_discovery(self._asked)
+            outcome = await self._asked.ask() or await self._without_discovery(self._asked)
+            if isinstance(outcome, Failure):
+                await self._recall(outcome)
+            return outcome
         except Exception as error:
             logger.exception("backend %s: discovery failed with a bug", self.observation.backend.name)
             return Failure(Cause.INTERNAL, type(error).__name__)
@@ -98,6 +101,13 @@ class Follower:
             return Failure(Cause.NOT_FOUND, "neither /api nor /apis is there any more")
         outcome = await self._synthesis.tell(self.observation)
         return replace(outcome, version=asked.version) if isinstance(outcome, Told) else outcome
+
+    async def _recall(self, failure: Failure) -> None:
+        """What documents of an earlier run tell of a backend that cannot be asked."""
+        if self.knowledge.form is None and self.observation.offers:
+            told = await self._synthesis.tell(self.observation, unreachable=failure)
+            if isinstance(told, Told):
+                self.knowledge = after(self.knowledge, told, now=time.monotonic())
 
     def _take(self, outcome: Outcome) -> None:
         last = self.knowledge

@@ -6,7 +6,8 @@ documents.
 
 from __future__ import annotations
 
-from typing import Protocol
+import asyncio
+from typing import Final, Protocol
 
 from specmux_aggregator.api_resources import Resources, split
 from specmux_aggregator.build import Refused
@@ -20,6 +21,12 @@ from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
+
+AT_HAND: Final = 0.2
+"""Seconds in which a document is had that nobody has to be asked for."""
+
+CONCURRENT: Final = 8
+"""Documents of a dead backend that are looked for at a time."""
 
 
 class Documents(Protocol):
@@ -37,32 +44,45 @@ class Synthesis:
         self._limits = limits
         self._read: dict[tuple[GroupVersion, Hash], Resources] = {}
 
-    async def tell(self, observation: Observation) -> Outcome | None:
-        """What the documents tell; None before the backend was heard for the first time."""
+    async def tell(self, observation: Observation, *, unreachable: Failure | None = None) -> Outcome | None:
+        """What the documents tell; None before the backend was heard for the first time.
+
+        ``unreachable``: why the backend cannot be asked for a document; then those count that are at hand.
+        """
         if not observation.attempted:
             return None
         backend = observation.backend
         if observation.failure is not None and backend.kind.is_directory:
             return observation.failure
+        owned = [key for key in observation.offers if split(key) is not None and backend.owns(key)]
+        unread = [key for key in owned if key not in observation.resources]
+        # A document at a time: they can be large, and the worker takes no two at once.
+        slots = asyncio.Semaphore(1 if unreachable is None else CONCURRENT)
+        documents = [DocumentKey(backend.name, key, observation.offers[key].hash) for key in unread]
+        found = await asyncio.gather(*(self._resources(key, slots, unreachable) for key in documents))
+        read = dict(zip(unread, found, strict=True))
+        self._read = {
+            (key, observation.offers[key].hash): told
+            for key, told in read.items()
+            if not isinstance(told, Failure)
+        }
         listings: dict[GroupVersion, Resources | Unconfirmed] = {}
-        read: dict[tuple[GroupVersion, Hash], Resources] = {}
-        for key, offer in observation.offers.items():
-            if split(key) is None or not backend.owns(key):
-                continue
-            if key in observation.resources:
-                listings[key] = observation.resources[key]
-                continue
-            document = DocumentKey(backend.name, key, offer.hash)
-            found = self._read.get((key, offer.hash)) or await self._resources(document)
-            if isinstance(found, Failure):
-                listings[key] = Unconfirmed(found)
-            else:
-                listings[key] = read[key, offer.hash] = found
-        self._read = read
+        for key in owned:
+            told = read.get(key, observation.resources.get(key, ()))
+            listings[key] = Unconfirmed(told) if isinstance(told, Failure) else told
         return Told(Form.SYNTHESISED, listings)
 
-    async def _resources(self, key: DocumentKey) -> Resources | Failure:
-        obtained = await self._documents.obtain(key, JSON, Coding.GZIP)
+    async def _resources(
+        self, key: DocumentKey, slots: asyncio.Semaphore, unreachable: Failure | None
+    ) -> Resources | Failure:
+        known = self._read.get((key.group_version, key.hash))
+        if known is not None:
+            return known
+        try:
+            async with slots, asyncio.timeout(None if unreachable is None else AT_HAND):
+                obtained = await self._documents.obtain(key, JSON, Coding.GZIP)
+        except TimeoutError:
+            return unreachable or Failure(Cause.TIMEOUT, "its document is not at hand")
         match obtained:
             case Failure():
                 return obtained

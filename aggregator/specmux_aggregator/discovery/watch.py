@@ -4,7 +4,6 @@ from."""
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +15,12 @@ from specmux_aggregator.discovery.following import Follower
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.model import BackendName, Observation, Snapshot
 
-logger = logging.getLogger(__name__)
-
 GATHER: Final = 0.02
 """Seconds in which changes of several backends are gathered."""
+
+
+SETTLING: Final = 0.1
+"""Seconds between looks whether all sources of backends have been heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,17 @@ class DiscoveryWatch:
     ``grace``: seconds for which a list that cannot be confirmed is current.
     """
 
-    def __init__(self, *, make: Callable[[Observation], Follower], grace: float) -> None:
+    def __init__(
+        self,
+        *,
+        make: Callable[[Observation], Follower],
+        grace: float,
+        is_settled: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """``is_settled``: it is known which backends there are."""
         self._make = make
         self._grace = grace
+        self._is_settled = is_settled
         self._running: dict[BackendName, _Running] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._flush: asyncio.Task[None] | None = None
@@ -102,15 +111,16 @@ class DiscoveryWatch:
     async def _publish(self) -> None:
         known = [running.follower.knowledge for running in self._running.values()]
         # A backend that is configured later must not take away what is answered already.
-        is_complete = self.board.is_complete or (self._has_followed and all(item.attempted for item in known))
+        has_all = self._has_followed and all(item.attempted for item in known)
+        is_complete = self.board.is_complete or (has_all and self._is_settled())
         now = time.monotonic()
         directory = merge(known, now=now, grace=self._grace)
-        self._wake_at(directory.changes_at, now)
+        # Nobody tells when a cluster turns out to have no backends.
+        self._wake_at(now + SETTLING if has_all and not is_complete else directory.changes_at, now)
         if directory == self.board.directory and is_complete == self.board.is_complete:
             return
         board = Board(directory, is_complete=is_complete)
         await asyncio.to_thread(board.prepare_common)
-        _log_changes(self.board.directory, directory)
         self.board = board
         self.generation += 1
 
@@ -125,14 +135,3 @@ class DiscoveryWatch:
         task.cancel()
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
-
-
-def _log_changes(last: Directory, now: Directory) -> None:
-    if last.conflicts != now.conflicts:
-        for conflict in (item for item in now.conflicts if item not in last.conflicts):
-            logger.warning(
-                "discovery of %s is offered by several backends: %s serves it, not %s",
-                conflict.group_version,
-                conflict.winner,
-                ", ".join(conflict.losers),
-            )
