@@ -172,6 +172,8 @@ class Relaying:
                     owner, method, target, fields, is_ours=False, body=upload, idle_timeout=math.inf
                 )
         except TimeoutError:
+            if upload is not None:
+                await upload.stopped()
             return Failure(Cause.TIMEOUT, f"no answer within {patience:g} s")
         finally:
             if upload is not None:
