@@ -104,6 +104,27 @@ backends:
     assert {backend.tls for backend in settings.backends} == {BackendTLS(ca_file=tmp_path / "ca.crt")}
 
 
+def test_backend_may_be_behind_a_proxy(tmp_path: Path) -> None:
+    text = 'backends: [{name: a, url: "https://a", proxy_url: "http://proxy:3128/"}]'
+    (backend,) = configured(tmp_path, text).backends
+    assert backend.proxy_url == "http://proxy:3128"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("url: https://a, proxy_url: socks5://p:1", "proxy_url: is a SOCKS proxy"),
+        ("url: https://a, proxy_url: http://jane:s3cret@p:1", "proxy_url: holds a user name or password"),
+        ("url: https://a, proxy_url: http://p/path", "proxy_url: holds more than scheme, host and port"),
+        ("directory: d, proxy_url: http://p:1", "is a directory, which takes no proxy_url"),
+    ],
+)
+def test_proxy_is_refused_with_its_key(text: str, said: str, tmp_path: Path) -> None:
+    (message,) = refused(tmp_path, f"backends: [{{name: a, {text}}}]")
+    assert said in message
+    assert "s3cret" not in message
+
+
 def test_all_mistakes_are_told_at_once_with_line_and_key(tmp_path: Path) -> None:
     text = """listen:
   port: 80a
