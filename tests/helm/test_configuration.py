@@ -154,36 +154,53 @@ def test_port_follows_the_configuration() -> None:
     assert (entry["port"], entry["targetPort"], entry["nodePort"]) == (6443, port["name"], 30443)
 
 
-def test_only_discovery_is_exposed() -> None:
-    (rule,) = one("Ingress", "ingress")["spec"]["rules"]
-    paths = {
+def ingress_paths(example: str) -> set[tuple[str, str, str]]:
+    (rule,) = one("Ingress", example)["spec"]["rules"]
+    return {
         (item["path"], item["pathType"], item["backend"]["service"]["name"]) for item in rule["http"]["paths"]
     }
-    name = one("Service", "default")["metadata"]["name"]
-    assert paths == {
-        ("/openapi", "Prefix", name),
-        ("/api", "Exact", name),
-        ("/apis", "Exact", name),
-        ("/version", "Exact", name),
+
+
+def route_paths(example: str, *arguments: str) -> set[tuple[str, str, str]]:
+    return {
+        (match["path"]["value"], match["path"]["type"], rule["backendRefs"][0]["name"])
+        for rule in one("HTTPRoute", example, *arguments)["spec"]["rules"]
+        for match in rule["matches"]
+    }
+
+
+US = "release-specmux"
+
+
+def test_of_a_shared_host_only_discovery_comes_to_us() -> None:
+    assert ingress_paths("ingress") == {
+        ("/openapi", "Prefix", US),
+        ("/api", "Exact", US),
+        ("/apis", "Exact", US),
+        ("/version", "Exact", US),
         ("/", "Prefix", "apiserver"),
     }
-    (route,) = one("HTTPRoute", "httproute")["spec"]["rules"]
-    assert {(item["path"]["value"], item["path"]["type"]) for item in route["matches"]} == {
-        ("/openapi", "PathPrefix"),
-        ("/api", "Exact"),
-        ("/apis", "Exact"),
-        ("/version", "Exact"),
+
+
+def test_of_a_host_of_our_own_all_discovery_comes_to_us() -> None:
+    assert route_paths("httproute") == {
+        ("/openapi", "PathPrefix", US),
+        ("/api", "PathPrefix", US),
+        ("/apis", "PathPrefix", US),
+        ("/version", "Exact", US),
     }
 
 
 @pytest.mark.parametrize("arguments", [(), ("--set=config.proxy=resources",)])
-def test_resources_are_exposed_where_they_are_passed_on(arguments: tuple[str, ...]) -> None:
-    (route,) = one("HTTPRoute", "proxy-resources", *arguments)["spec"]["rules"]
-    assert {item["path"]["value"] for item in route["matches"] if item["path"]["type"] == "PathPrefix"} == {
-        "/openapi",
-        "/api",
-        "/apis",
+def test_resources_come_to_us_where_they_are_passed_on(arguments: tuple[str, ...]) -> None:
+    assert route_paths("proxy-resources", *arguments) == {
+        ("/openapi", "PathPrefix", US),
+        ("/api", "PathPrefix", US),
+        ("/apis", "PathPrefix", US),
+        ("/version", "Exact", US),
+        ("/healthz", "Exact", "apiserver"),
     }
+    assert ("/apis", "Prefix", US) in ingress_paths("proxy-resources")
 
 
 def test_scrape_shows_a_token_unless_everybody_may_ask() -> None:

@@ -68,11 +68,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- dig "auth" "mode" "none" (include "specmux.config" . | fromYaml) -}}
 {{- end -}}
 
-{{/* What of a host comes to us. Resources only where we are told to pass them on. */}}
+{{/*
+What of a host comes to us. "shared": the rest of it goes elsewhere; then only what is discovery itself does, unless we
+pass on resources too. A host of our own has nothing but discovery, so all of it may come.
+*/}}
 {{- define "specmux.paths" -}}
-{{- $proxy := dig "proxy" dict (include "specmux.config" . | fromYaml) -}}
+{{- $proxy := dig "proxy" dict (include "specmux.config" .root | fromYaml) -}}
 {{- $proxied := ternary (eq (toString $proxy) "resources") (dig "resources" false (ternary $proxy dict (kindIs "map" $proxy))) (kindIs "string" $proxy) -}}
-{{- $resources := ternary "Prefix" "Exact" $proxied -}}
+{{- $resources := ternary "Exact" "Prefix" (and .shared (not $proxied)) -}}
 - path: /openapi
   pathType: Prefix
 - path: /api
