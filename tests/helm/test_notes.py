@@ -48,7 +48,7 @@ def test_notes_say_how_to_ask(tmp_path: Path) -> None:
             "serviceAccount.automount=false,apiServiceDiscovery.enabled=false",
             "serviceAccount.automount is off",
         ),
-        ("image.tag=1", "image.repository is the placeholder"),
+        ("image.pullPolicy=Always", "image.repository is the placeholder"),
     ],
 )
 def test_notes_warn(value: str, warning: str, tmp_path: Path) -> None:
