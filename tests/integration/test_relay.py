@@ -193,6 +193,17 @@ def test_swagger_longer_than_allowed_is_cut() -> None:
     asyncio.run(scenario())
 
 
+def test_swagger_goes_to_a_client_that_closed_its_side() -> None:
+    async def scenario() -> None:
+        async with relaying() as (_, client), connected(client.base) as wire:
+            await wire.ask("/openapi/v2")
+            wire.writer.write_eof()
+            assert (await wire.answer())[0].status == 200
+            assert await wire.at_end()
+
+    asyncio.run(scenario())
+
+
 def test_swagger_of_a_silent_backend_is_504_and_one_that_stalls_is_cut() -> None:
     async def scenario() -> None:
         async def silent(seen: Seen) -> None:
@@ -447,6 +458,22 @@ def test_body_that_stops_coming_is_408_and_a_slow_one_is_taken() -> None:
                 assert (answer.status, reason_of(body)) == (408, "Timeout")
                 assert await wire.at_end()
             await client.until(lambda: origin.requests[1].is_cut)
+
+    asyncio.run(scenario())
+
+
+def test_backend_that_dies_while_a_body_comes_is_502_whoever_was_waited_for() -> None:
+    async def scenario() -> None:
+        async def dies(seen: Seen) -> None:
+            await seen.reader.readexactly(1)
+            seen.writer.transport.abort()  # type: ignore[attr-defined]
+
+        async with relaying(dies) as (_, client), connected(client.base) as wire:
+            await wire.ask(THINGS, "Content-Length: 8", method="POST")
+            await wire.send(b"x")
+            answer, body = await wire.answer()
+            assert (answer.status, reason_of(body)) == (502, "BadGateway")
+            assert await wire.at_end()
 
     asyncio.run(scenario())
 
@@ -881,6 +908,8 @@ def test_circle_is_broken() -> None:
             await client.until(lambda: all(item.current.entries[APPS].owner == "b" for item in entries))  # type: ignore[index]
             status, _, body = await client.get(THINGS)
             assert (status, reason_of(body)) == (508, "LoopDetected")
+            status, _, body = await client.get("/openapi/v2")
+            assert (status, reason_of(body)) == (502, "BadGateway")
             assert origin.requests == []
 
     asyncio.run(scenario())

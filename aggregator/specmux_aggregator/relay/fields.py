@@ -42,7 +42,7 @@ _OF_FRONT_PROXIES: Final = ("x-remote-", "x-forwarded-")
 _UNSENDABLE: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8 (which aiohttp could not write as they came)."""
 
-_SWAGGER_ASKED: Final = ("Accept", "Accept-Encoding", "If-None-Match")
+_SWAGGER_ASKED: Final = ("Accept", "Accept-Encoding", "If-None-Match", "Via")
 _SWAGGER_TOLD: Final = frozenset(
     {"cache-control", "content-encoding", "content-type", "date", "etag", "last-modified", "vary"}
 )

@@ -85,7 +85,8 @@ class Relayed:
             await self._begun.close()
             if self._upload is not None:
                 await self._upload.stopped()
-            self._connection.end_relaying()
+            if self._connection.relayed is not None:
+                self._connection.end_relaying()
         if broken is None:
             self._exchanges.ended(self._begun.backend)
             return

@@ -97,11 +97,12 @@ class Relaying:
     async def relay(self, request: WireRequest) -> Response:
         connection, target = request.connection, _target(request.message)
         answer: Relayed | Prepared | None = self._refusal(request, target)
-        if answer is None:
+        if answer is None and is_swagger(target):
+            answer = await self._swagger(request)
+        elif answer is None:
             connection.relayed = request
             try:
-                swagger = is_swagger(target)
-                answer = await (self._swagger(request) if swagger else self._resource(request, target))
+                answer = await self._resource(request, target)
             finally:
                 if not isinstance(answer, Relayed):
                     connection.end_relaying()
@@ -120,18 +121,18 @@ class Relaying:
         fields = list(message.headers.items())
         if (fault := target_fault(target)) is not None:
             return _status(request, 400, "BadRequest", fault)
-        if request.connection.is_half_closed:
-            return _status(request, 400, "BadRequest", "the connection was closed before there was an answer")
+        if header_fields.hops(fields) >= header_fields.HOPS_MAX:
+            return _status(request, 508, "LoopDetected", "the request came through here before")
         if is_swagger(target):
             return None
+        if request.connection.is_half_closed:
+            return _status(request, 400, "BadRequest", "the connection was closed before there was an answer")
         if message.method in ("TRACE", "CONNECT"):
             return _status(request, 405, "MethodNotAllowed", f"{message.method} is not passed on")
         if message.upgrade or header_fields.wants_upgrade(fields):
             return _status(request, 501, "NotImplemented", NO_UPGRADE)
         if self._clients_have_certificates:
             return _status(request, 501, "NotImplemented", NO_CERTIFICATE)
-        if header_fields.hops(fields) >= header_fields.HOPS_MAX:
-            return _status(request, 508, "LoopDetected", "the request came through here before")
         return None
 
     async def _resource(self, request: WireRequest, target: str) -> Relayed | Prepared:
@@ -152,10 +153,12 @@ class Relaying:
             if upload.length is not None:
                 fields.append(("Content-Length", str(upload.length)))
         begun = await self._begin(owner, message.method, target, fields, upload)
-        if upload is not None and upload.is_broken and isinstance(begun, Failure):
-            return _status(request, 400, "BadRequest", "the body of the request is malformed")
-        if upload is not None and upload.is_stalled and isinstance(begun, Failure):
-            return _status(request, 408, "Timeout", "the body of the request did not come")
+        if upload is not None and isinstance(begun, Failure):
+            await upload.stopped()
+            if upload.is_broken:
+                return _status(request, 400, "BadRequest", "the body of the request is malformed")
+            if upload.is_stalled and begun.cause is Cause.TIMEOUT:
+                return _status(request, 408, "Timeout", "the body of the request did not come")
         if isinstance(begun, Failure):
             return self._failed(request, owner, begun)
         return await self._pass_on(request, begun, upload, header_fields.answer_fields)
@@ -172,8 +175,6 @@ class Relaying:
                     owner, method, target, fields, is_ours=False, body=upload, idle_timeout=math.inf
                 )
         except TimeoutError:
-            if upload is not None:
-                await upload.stopped()
             return Failure(Cause.TIMEOUT, f"no answer within {patience:g} s")
         finally:
             if upload is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from specmux_aggregator.connections import WireRequest
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+STOP: Final = 1.0  # seconds that a cancelled writer gets to let go; it takes one turn of the loop
 
 
 class Upload:
@@ -21,7 +23,9 @@ class Upload:
         self._request = request
         self._sent = sent
         self._has_read = False
-        self._is_reading = False
+        self._is_free = asyncio.Event()
+        """Nobody waits for the next piece."""
+        self._is_free.set()
         self._deadline: asyncio.Timeout | None = None
         self._patience = 0.0
         self.is_stalled = False
@@ -52,14 +56,16 @@ class Upload:
 
     async def stopped(self) -> None:
         """Wait until nobody reads, after aiohttp's writer was cancelled: others may read what is left."""
-        while self._is_reading:
-            await asyncio.sleep(0)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP):
+                await self._is_free.wait()
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         self._invite()
         payload = self._request.payload
         while True:
-            self._has_read = self._is_reading = True
+            self._has_read = True
+            self._is_free.clear()
             try:
                 piece = await payload.readany()
             except asyncio.CancelledError:
@@ -69,7 +75,7 @@ class Upload:
                 self.is_broken = True
                 raise
             finally:
-                self._is_reading = False
+                self._is_free.set()
             self._put_off()
             if not piece:
                 return

@@ -84,11 +84,13 @@ def test_swagger_is_asked_for_with_nothing_of_the_client_but_what_it_wants() -> 
         ("if-none-match", '"b"'),
         ("Authorization", "Bearer client"),
         ("Cookie", "a=b"),
+        ("via", "1.1 other"),
     ]
     assert swagger_fields(given) == [
         ("Accept", "application/json"),
         ("Accept-Encoding", "gzip"),
         ("If-None-Match", '"a", "b"'),
+        ("Via", "1.1 other"),
         ("Via", "1.1 specmux"),
     ]
     assert ("Accept-Encoding", "identity") in swagger_fields([])
