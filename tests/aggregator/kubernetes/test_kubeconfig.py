@@ -421,6 +421,18 @@ def test_pod_uses_its_service_account(host: str, url: str, tmp_path: Path) -> No
     assert access.server.credentials == Credentials(token_file=folder / "token")
 
 
+def test_pod_goes_through_the_proxy_of_its_environment(tmp_path: Path) -> None:
+    folder = service_account(tmp_path, "token")
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    proxied = {**environ, "HTTPS_PROXY": "http://p:3128"}
+    assert in_cluster.read(environ=proxied, name=NAME, directory=folder).server.proxy_url == "http://p:3128"
+    direct = {**proxied, "NO_PROXY": "10.0.0.0/8"}
+    access = in_cluster.read(environ=direct, name=NAME, directory=folder)
+    assert access.server.proxy_url is None
+    assert access.server.tls == BackendTLS(), "without a CA of its own, the system's count"
+    assert access.namespace == "default"
+
+
 @pytest.mark.parametrize(
     ("environ", "names", "said"),
     [
