@@ -325,3 +325,15 @@ def test_tree_that_no_json_holds_is_refused(value: Any) -> None:
     with pytest.raises(InvalidDocument) as refused:
         convert(document)
     assert refused.value.pointer == "/definitions/a.Pod"
+
+
+def test_of_several_errors_the_first_by_name_is_reported() -> None:
+    """Sets have another order in each process; replicas report the same."""
+    names = [f"d{number:02}" for number in range(40)]
+    properties = {name: {"$ref": f"#/definitions/{name}"} for name in names}
+    document = copied(DOCUMENT)
+    document["definitions"]["Meta"] = {"properties": properties}
+    document["definitions"].update({name: {"properties": []} for name in reversed(names)})
+    with pytest.raises(ConverterError) as refused:
+        convert(document)
+    assert refused.value.pointer == "/definitions/d00/properties"

@@ -25,6 +25,7 @@ def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: 
 
     ``depends_on`` is what counts beside the text. ``make`` is given a trace to note into, at the same place.
     """
+    result: T
     try:
         key = make, depends_on, orjson.dumps(node)
     except orjson.JSONEncodeError:  # in no parsed document: an error with its pointer comes later
@@ -36,12 +37,11 @@ def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: 
             trace.refs |= refs
         if cost:
             trace.spend(cost)
-    else:
-        notes = Trace(trace.path, budget=trace.budget)
-        left = trace.budget.left
-        result = make(node, depends_on, source, notes)
-        trace.take(notes)
-        if not notes.losses and not notes.foreign:
-            source.repeats[key] = result, frozenset(notes.refs), left - trace.budget.left
-    made: T = result
-    return made
+        return result
+    notes = Trace(trace.path, budget=trace.budget)
+    left = trace.budget.left
+    result = make(node, depends_on, source, notes)
+    trace.take(notes)
+    if not notes.losses and not notes.foreign:
+        source.repeats[key] = result, frozenset(notes.refs), left - trace.budget.left
+    return result

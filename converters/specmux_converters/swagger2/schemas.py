@@ -74,9 +74,12 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
 
 def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """The schema's keywords, one by one where they need a look. A change is made in a copy."""
+    others = [key for key, value in node.items() if value.__class__ not in _PLAIN.get(key, _NEVER)]
+    if not others and node.get("type", "object") in TYPES:
+        return node
     changed: dict[str, Any] = {}
     is_plain = True
-    for key in [key for key, value in node.items() if value.__class__ not in _PLAIN.get(key, _NEVER)]:
+    for key in others:
         if key == "type":
             is_plain = False
         elif key in _KNOWN:
@@ -106,16 +109,16 @@ def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
         return _properties(value, source, trace)
     if key == "items":
         return _items(value, source, trace)
+    if key == "default":
+        return _default(node, source, trace)
+    if key == "required" or key == "enum":
+        return _choices(key, value, trace)
     if key == "additionalProperties" and value.__class__ is bool:
         return value
     if key == "additionalProperties" or key == "not":
         return _at(key, value, source, trace)
     if key in _LISTS:
         return _list(key, value, source, trace)
-    if key == "required" or key == "enum":
-        return _choices(key, value, trace)
-    if key == "default":
-        return _default(node, source, trace)
     if key == "discriminator":
         return {"propertyName": value} if is_present(key, value, TEXT, trace) else _DROPPED
     return plain_object(key, value, trace) if is_present(key, value, OBJECT, trace) else _DROPPED

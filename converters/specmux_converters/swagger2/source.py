@@ -75,9 +75,11 @@ class Source:
     def _find_schema(self, ref: str) -> SchemaRef | None:
         head, _, tail = ref.rpartition("/")
         if head == "#/definitions":
-            for name in dict.fromkeys((unescape(tail), unescape(unquote(tail)))):
-                if name in self.definitions:
-                    return SchemaRef(f"schemas/{name}", {"$ref": f"#/components/schemas/{tail}"})
+            name = unescape(tail)
+            if name not in self.definitions:
+                name = unescape(unquote(tail))
+            if name in self.definitions:
+                return SchemaRef(f"schemas/{name}", {"$ref": f"#/components/schemas/{tail}"})
         tokens = tokens_of(ref)
         target = self.resolve(tokens)
         if not isinstance(target, dict) or not tokens:

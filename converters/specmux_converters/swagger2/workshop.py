@@ -67,7 +67,7 @@ class Workshop:
         made = self.components
         found: set[str] = set()
         while waiting:
-            for name in waiting.difference(made):
+            for name in sorted(waiting.difference(made)):  # of several errors the same one in every process
                 self.component(name)
             found |= waiting
             waiting = set().union(*[made[name].refs for name in waiting]) - found
