@@ -259,7 +259,8 @@ def test_manifests_alone(tmp_path: Path) -> None:
                 "-",
                 given=WIDGET.replace("Widget", "X"),
             )
-            assert (code, 'no matches for kind "X"' in errors) == (1, True)
+            # No document has the kind, so kubectl wants the one at /openapi/v2, which manifests do not make.
+            assert (code, "failed to download openapi" in errors) == (1, True)
             # The manifest changes: a kubectl that knows the old document gets the new one.
             manifest = tmp_path / "crds" / "widgets.yaml"
             manifest.write_text(CRD.replace("part of a machine", "thing"))
@@ -408,8 +409,12 @@ def test_every_kubectl_at_hand(tmp_path: Path, program: Path) -> None:
             proxy,
             _,
         ):
-            assert "Plant is something" in await kubectl.good("explain", "plants")
             assert len((await kubectl.good("api-resources", "--no-headers")).splitlines()) == 2
+            if program.name in ("kubectl.1.27", "kubectl.1.28"):
+                # They load /openapi/v2 before they explain anything, and a directory has none.
+                assert "NotFound" in (await kubectl("explain", "plants"))[2]
+                return
+            assert "Plant is something" in await kubectl.good("explain", "plants")
             proxy.take()
             await kubectl.good("explain", "books.spec")
             assert "/openapi/v3/apis/library.example.org/v1?hash=H&timeout=32s" in asked(proxy.take())[-1]
