@@ -200,8 +200,8 @@ def test_definition_that_conflicts_or_is_not_established_is_told_and_costs_no_ot
             assert any(note.startswith("looses.loose.example.com") for note in notes)
             problems = report["sources"]["kubernetes"]["problems"]
             assert problems == [
-                "CustomResourceDefinition youngs.young.example.com: not Established",
                 f"CustomResourceDefinition deployments.apps: {APPS} is served from elsewhere",
+                "CustomResourceDefinition youngs.young.example.com: not Established",
             ]
             cluster.put(CRDS, definition("Young", group="young.example.com"))
             await within(

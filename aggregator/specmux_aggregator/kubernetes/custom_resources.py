@@ -1,7 +1,8 @@
 """The CustomResourceDefinitions of a cluster as manifests, as origins/crds.py takes them from a directory.
 
-Only what documents are made of is passed on: a change of status or of managed fields is none. They count in
-the order in which they were created, so that of two that collide the later one is left out.
+Of an object only the text is held that documents are made of: the tree of a large one takes many times as
+much, and a change of its status or of managed fields is no change. They count in the order in which they were
+created, so that of two that collide the later one is left out.
 """
 
 from __future__ import annotations
@@ -15,39 +16,63 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
-
-CustomResource = Mapping[str, Any]
-"""A CustomResourceDefinition object."""
 
 FIRST_LIST: Final = 90.0
 """Seconds that a check waits for the first list. A watch says sooner that it has none."""
 
+_METADATA: Final = ("name", "uid", "resourceVersion")
+
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """One object, and what was made of it."""
+class Definition:
+    """What is held of one object."""
 
-    item: CustomResource
-    order: tuple[str, str]
     name: str
-    digest: bytes
+    created: str
+    is_established: bool
+    """Its names were accepted, and an apiserver serves it."""
+    served: tuple[GroupVersion, ...]
+    """The group-versions that it wants to be part of."""
+    manifest: bytes | None
+    """None for one that is nested too deeply."""
+
+
+def kept(item: Object) -> Object:
+    """What a watch holds of an object; ``definitions`` takes it out again."""
+    metadata = item.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    definition = Definition(
+        name=str(metadata.get("name") or ""),
+        created=str(metadata.get("creationTimestamp") or ""),
+        is_established=_is_established(item.get("status")),
+        served=tuple(_served(item.get("spec"))),
+        manifest=_manifest(item, metadata.get("name")),
+    )
+    return {"metadata": {key: metadata.get(key) for key in _METADATA}, "definition": definition}
+
+
+def definitions(objects: Mapping[str, Object]) -> tuple[Definition, ...]:
+    """In the order in which they count."""
+    found: list[Definition] = [item["definition"] for item in objects.values()]
+    return tuple(sorted(found, key=lambda item: (item.created, item.name)))
 
 
 class WatchedManifests:
     """What a watch saw last. ``take`` and ``fail`` belong to the event loop."""
 
     def __init__(self) -> None:
-        self._objects: Mapping[str, CustomResource] = {}
-        self._held: dict[str, _Held] = {}
-        self._by_name: dict[str, _Held] = {}
+        self._taken: tuple[Definition, ...] = ()
+        self._by_name: dict[str, Definition] = {}
+        self._digests: dict[str, tuple[Definition, bytes]] = {}
         self._failure: Failure | None = None
         self._known = asyncio.Event()
 
-    def take(self, objects: Mapping[str, CustomResource]) -> None:
-        """These are all there are now. The mapping must not change any more."""
-        self._objects = objects
+    def take(self, taken: tuple[Definition, ...]) -> None:
+        """These are all there are now."""
+        self._taken = taken
         self._failure = None
         self._known.set()
 
@@ -65,47 +90,28 @@ class WatchedManifests:
             return Failure(Cause.TIMEOUT, "not listed yet")
         if self._failure is not None:
             return self._failure
-        return await asyncio.to_thread(self._scan, self._objects)
+        # The suffix is what a reader of files goes by.
+        self._by_name = {f"{item.name}.json": item for item in self._taken if item.is_established}
+        return await asyncio.to_thread(self._digested, self._by_name)
 
     def read(self, name: str) -> bytes:
-        try:
-            return _manifest(self._by_name[name].item)
-        except orjson.JSONEncodeError:
-            raise OSError(errno.EINVAL, "nested too deeply") from None
+        manifest = self._by_name[name].manifest
+        if manifest is None:
+            raise OSError(errno.EINVAL, "nested too deeply")
+        return manifest
 
-    def _scan(self, objects: Mapping[str, CustomResource]) -> Mapping[str, bytes]:
-        # One check of a backend runs at a time, so nobody else touches what is held.
-        before = self._held
-        self._held = {}
-        for key, item in objects.items():
-            held = before.get(key)
-            if held is None or held.item is not item:
-                held = _hold(item)
-            if held is not None:
-                self._held[key] = held
-        ordered = sorted(self._held.values(), key=lambda held: held.order)
-        self._by_name = {held.name: held for held in ordered}
-        return {held.name: held.digest for held in ordered}
+    def _digested(self, by_name: Mapping[str, Definition]) -> Mapping[str, bytes]:
+        # One check of a backend runs at a time, so nobody else touches the digests.
+        before, self._digests = self._digests, {}
+        for name, item in by_name.items():
+            held = before.get(name)
+            if held is None or held[0] is not item:
+                held = (item, hashlib.sha256(item.manifest or b"").digest())
+            self._digests[name] = held
+        return {name: digest for name, (_, digest) in self._digests.items()}
 
 
-def _hold(item: CustomResource) -> _Held | None:
-    """None for one that its cluster has not accepted."""
-    metadata = item.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not isinstance(name, str) or not is_established(item):
-        return None
-    created = str(metadata.get("creationTimestamp") or "") if isinstance(metadata, dict) else ""
-    try:
-        digest = hashlib.sha256(_manifest(item)).digest()
-    except orjson.JSONEncodeError:
-        digest = b""  # told when it is read
-    # The suffix is what a reader of files goes by.
-    return _Held(item, (created, name), f"{name}.json", digest)
-
-
-def is_established(item: CustomResource) -> bool:
-    """Whether its names were accepted and an apiserver serves it."""
-    status = item.get("status")
+def _is_established(status: object) -> bool:
     conditions = status.get("conditions") if isinstance(status, dict) else None
     return any(
         isinstance(condition, dict)
@@ -115,26 +121,16 @@ def is_established(item: CustomResource) -> bool:
     )
 
 
-def served(item: CustomResource) -> Iterator[GroupVersion]:
-    """The group-versions that it wants to be part of."""
-    spec = item.get("spec")
-    if not isinstance(spec, dict) or not isinstance(spec.get("versions"), list):
-        return
-    for version in spec["versions"]:
+def _served(spec: Any) -> Iterator[GroupVersion]:
+    versions = spec.get("versions") if isinstance(spec, dict) else None
+    for version in versions if isinstance(versions, list) else ():
         if isinstance(version, dict) and version.get("served") is True:
             yield GroupVersion(f"apis/{spec.get('group')}/{version.get('name')}")
 
 
-def _manifest(item: CustomResource) -> bytes:
-    """What of an object documents are made of."""
-    metadata = item.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return orjson.dumps(
-        {
-            "apiVersion": item.get("apiVersion"),
-            "kind": item.get("kind"),
-            "metadata": {"name": name},
-            "spec": item.get("spec"),
-        },
-        option=orjson.OPT_SORT_KEYS,
-    )
+def _manifest(item: Object, name: object) -> bytes | None:
+    part = {key: item.get(key) for key in ("apiVersion", "kind", "spec")}
+    try:
+        return orjson.dumps({**part, "metadata": {"name": name}}, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        return None

@@ -1,7 +1,7 @@
 """A cluster as a source of backends: its APIServices and CustomResourceDefinitions, followed for ever.
 
-Two watches feed it. What follows from them is looked at a moment later, so that a burst of events costs one
-look. Without the right to watch one of them, it runs without that one.
+Two watches feed it. Events that come close together are looked at together. Without the right to watch one of
+them, it runs without that one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.api_services import APIService, noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
-from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, is_established, served
+from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions, kept
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model import Backend, BackendName, Failure
@@ -28,7 +28,7 @@ API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 GATHER: Final = 0.05
-"""Seconds in which events are gathered."""
+"""Seconds between looks. The first event is looked at at once, those that follow it together."""
 
 PROBLEMS_NAMED: Final = 50
 """Problems of one cluster that are named; more are counted."""
@@ -70,11 +70,24 @@ class ClusterSource:
             key_file=settings.service_key_file,
             remote_user=settings.service_remote_user,
         )
-        self._services_watch = self._watch(API_SERVICES, self._take_services, timing)
-        self._definitions_watch = self._watch(DEFINITIONS, self._take_definitions, timing)
+        self._services_watch = Watch(
+            self._client,
+            API_SERVICES,
+            on_change=self._take_services,
+            on_failure=self._news.set,
+            timing=timing,
+        )
+        self._definitions_watch = Watch(
+            self._client,
+            DEFINITIONS,
+            on_change=self._take_definitions,
+            on_failure=self._news.set,
+            keep=kept,
+            timing=timing,
+        )
         self._objects: Mapping[str, Object] | None = None
-        self._definitions: Mapping[str, Object] | None = None
-        self._taken: Mapping[str, Object] | None = None
+        self._definition_objects: Mapping[str, Object] | None = None
+        self._definitions: tuple[Definition, ...] = ()
         self._failure: Failure | None = None
         self._services: tuple[APIService, ...] | None = None
         """None: not known yet."""
@@ -135,23 +148,20 @@ class ClusterSource:
         if self._settings.crds:
             yield "customresourcedefinitions", self._definitions_watch
 
-    def _watch(self, path: str, take: Callable[[Mapping[str, Object]], None], timing: Timing) -> Watch:
-        return Watch(self._client, path, on_change=take, on_failure=self._news.set, timing=timing)
-
     def _take_services(self, objects: Mapping[str, Object]) -> None:
         self._objects = objects
         self._news.set()
 
     def _take_definitions(self, objects: Mapping[str, Object]) -> None:
-        self._definitions = objects
+        self._definition_objects = objects
         self._news.set()
 
     async def _follow(self) -> None:
         while True:
             await self._news.wait()
-            await asyncio.sleep(GATHER)
             self._news.clear()
             self._look()
+            await asyncio.sleep(GATHER)
 
     def _look(self) -> None:
         """What follows from what the watches have seen."""
@@ -188,10 +198,11 @@ class ClusterSource:
         """Whether there are any to build documents of."""
         if state is None or state.phase in REFUSED:
             return False
-        is_news = self._definitions is not self._taken
-        if is_news or (state.failure is None and self._failure is not None):
-            self._taken = self._definitions
-            self.manifests.take(self._definitions or {})
+        objects, self._definition_objects = self._definition_objects, None
+        if objects is not None:
+            self._definitions = definitions(objects)
+        if objects is not None or (state.failure is None and self._failure is not None):
+            self.manifests.take(self._definitions)
             self._changed()
         elif state.failure is not None and state.failure != self._failure:
             self.manifests.fail(state.failure)
@@ -202,12 +213,12 @@ class ClusterSource:
     def _unpublished(self) -> Iterator[str]:
         """What is wrong with definitions that no builder sees."""
         elsewhere = shadowed(self._services or ())
-        for name, item in (self._definitions or {}).items():
-            if not is_established(item):
-                yield f"CustomResourceDefinition {cut(name)}: not Established"
+        for item in self._definitions:
+            if not item.is_established:
+                yield f"CustomResourceDefinition {cut(item.name)}: not Established"
                 continue
-            for group_version in sorted(elsewhere.intersection(served(item))):
-                yield f"CustomResourceDefinition {cut(name)}: {group_version} is served from elsewhere"
+            for group_version in sorted(elsewhere.intersection(item.served)):
+                yield f"CustomResourceDefinition {cut(item.name)}: {group_version} is served from elsewhere"
 
 
 def _shown(state: WatchState) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.kubernetes.watch_events import GONE, Held, Object, after, differs, listed
+from specmux_aggregator.kubernetes.watch_events import GONE, Held, Keep, Object, after, differs, listed, whole
 from specmux_aggregator.model import Cause, Failure
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,8 @@ class Watch:
     """Follows one resource until it is cancelled.
 
     ``on_change`` gets all objects by name, "namespace/name" where they have one: after the first list, even
-    of nothing, and whenever they have changed.
+    of nothing, and whenever they have changed. ``on_failure`` is called when ``state.failure``
+    is another one. ``keep`` makes of an object what is held of it.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Watch:
         *,
         on_change: Callable[[Mapping[str, Object]], None],
         on_failure: Callable[[], None] = lambda: None,
+        keep: Keep = whole,
         timing: Timing = Timing(),
         random_unit: Callable[[], float] = random.random,
     ) -> None:
@@ -100,6 +102,7 @@ class Watch:
         self._path = path
         self._on_change = on_change
         self._on_failure = on_failure
+        self._keep = keep
         self._timing = timing
         self._random_unit = random_unit
         self._held: Held | None = None
@@ -148,7 +151,7 @@ class Watch:
 
     async def _list(self) -> Failure | None:
         pages = await self._pages()
-        held = pages if isinstance(pages, Failure) else listed(pages, self._held)
+        held = pages if isinstance(pages, Failure) else listed(pages, self._held, keep=self._keep)
         if isinstance(held, Failure):
             return held
         self._lists += 1
@@ -220,7 +223,7 @@ class Watch:
 
     def _take(self, events: list[Mapping[str, Any]]) -> Failure | None:
         assert self._held is not None
-        held, failure = after(self._held, events)
+        held, failure = after(self._held, events, keep=self._keep)
         if held.version != self._held.version:
             self._proven()
         self._hold(held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,16 @@ GONE: Final = 410
 _MALFORMED: Final = Failure(Cause.BAD_BODY, "an event is none of the API's")
 
 
+Keep: TypeAlias = Callable[[Object], Object]
+"""What is held of an object, for who needs less than all of it: its metadata, with uid and resourceVersion,
+and anything else."""
+
+
+def whole(item: Object) -> Object:
+    """Keeps all of it."""
+    return item
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """The objects by name, "namespace/name" where they have a namespace."""
@@ -26,7 +36,7 @@ class Held:
     """The resource version from which a watch goes on."""
 
 
-def listed(pages: Sequence[Mapping[str, Any]], before: Held | None) -> Held | Failure:
+def listed(pages: Sequence[Mapping[str, Any]], before: Held | None, *, keep: Keep = whole) -> Held | Failure:
     """What the pages of one list hold. An object that has not changed since ``before`` is the same one."""
     if not pages:
         return Failure(Cause.BAD_BODY, "the list has no page")
@@ -45,12 +55,15 @@ def listed(pages: Sequence[Mapping[str, Any]], before: Held | None) -> Held | Fa
                 return Failure(Cause.BAD_BODY, "an item of the list has no name")
             known = None if before is None else before.objects.get(name)
             # Items come without the two fields that the list has said for all of them.
-            whole = {"apiVersion": page.get("apiVersion"), "kind": kind, **item}
-            objects[name] = known if known is not None and _is_same(known, item) else whole
+            if known is None or not _is_same(known, item):
+                known = keep({"apiVersion": page.get("apiVersion"), "kind": kind, **item})
+            objects[name] = known
     return Held(objects, version)
 
 
-def after(held: Held, events: Iterable[Mapping[str, Any]]) -> tuple[Held, Failure | None]:
+def after(
+    held: Held, events: Iterable[Mapping[str, Any]], *, keep: Keep = whole
+) -> tuple[Held, Failure | None]:
     """What is held after the events, as far as they were good; and what ended them."""
     objects: dict[str, Object] | None = None
     version, failure = held.version, None
@@ -68,7 +81,7 @@ def after(held: Held, events: Iterable[Mapping[str, Any]]) -> tuple[Held, Failur
                 pass
             case "ADDED" | "MODIFIED" if name is not None:
                 objects = dict(held.objects) if objects is None else objects
-                objects[name] = item
+                objects[name] = keep(item)
             case "DELETED" if name is not None:
                 objects = dict(held.objects) if objects is None else objects
                 objects.pop(name, None)

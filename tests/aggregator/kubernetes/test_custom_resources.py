@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from specmux_aggregator.kubernetes.custom_resources import WatchedManifests
+from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, definitions, kept
 from specmux_aggregator.model import Backend, BackendName, Cause, Failure, Kind, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged, after
@@ -51,7 +51,7 @@ class Cluster:
         self.last = Observation(backend=backend)
 
     def has(self, *items: dict[str, Any]) -> None:
-        self.manifests.take({item["metadata"]["name"]: item for item in items})
+        self.manifests.take(definitions({str(index): kept(item) for index, item in enumerate(items)}))
 
     async def check(self) -> Sighting:
         sighting = await self.origin.observe(self.last)
@@ -81,9 +81,7 @@ def test_established_definitions_are_published_and_others_are_not() -> None:
         assert await cluster.kinds() == [V1]
         cluster.has(definition("Widget"), definition("Gadget", version="v2"))
         assert await cluster.kinds() == [V1, "apis/example.com/v2"]
-        cluster.manifests.take(
-            {"a": {"metadata": None, "status": None}, "b": {"status": {"conditions": "no"}}}
-        )
+        cluster.has({"metadata": None, "status": None}, {"status": {"conditions": "no"}, "spec": []})
         assert await cluster.kinds() == []
 
     run(scenario)
