@@ -181,9 +181,9 @@ def test_swagger_that_cannot_be_passed_on_is_our_error(answer: bytes, cause: str
 
 def test_swagger_longer_than_allowed_is_cut() -> None:
     async def scenario() -> None:
-        endless = CHUNKED + b"200\r\n%b\r\n" % (b"x" * 512) * 4
+        large = CHUNKED + b"200\r\n%b\r\n" % (b"x" * 512) * 4 + b"0\r\n\r\n"
         async with (
-            relaying(saying(endless), limits=Limits(max_document_bytes=1000)) as (_, client),
+            relaying(saying(large), limits=Limits(max_document_bytes=1000)) as (_, client),
             connected(client.base) as wire,
         ):
             await wire.ask("/openapi/v2")
@@ -458,6 +458,46 @@ def test_body_that_stops_coming_is_408_and_a_slow_one_is_taken() -> None:
                 assert (answer.status, reason_of(body)) == (408, "Timeout")
                 assert await wire.at_end()
             await client.until(lambda: origin.requests[1].is_cut)
+
+    asyncio.run(scenario())
+
+
+def test_backend_has_its_time_from_the_end_of_a_body_on() -> None:
+    async def scenario() -> None:
+        async def slow(seen: Seen) -> None:
+            await seen.read_body()
+            await asyncio.sleep(0.3)
+            await seen.write(OK)
+
+        patient = replace(ON, answer_timeout=0.5)
+        async with relaying(slow, proxy=patient) as (_, client), connected(client.base) as wire:
+            await wire.ask(THINGS, "Transfer-Encoding: chunked", method="POST")
+            await wire.send(b"3\r\nabc\r\n")
+            await asyncio.sleep(0.4)
+            await wire.send(b"0\r\n\r\n")
+            assert (await wire.answer())[0].status == 200
+
+    asyncio.run(scenario())
+
+
+def test_answer_may_begin_while_the_body_comes() -> None:
+    async def scenario() -> None:
+        async def echoes(seen: Seen) -> None:
+            await seen.write(CHUNKED)
+            while (size := int(await seen.reader.readline(), 16)) > 0:
+                piece = await seen.reader.readexactly(size + 2)
+                await seen.write(b"%x\r\n%b" % (size, piece))
+            await seen.write(b"0\r\n\r\n")
+
+        async with relaying(echoes) as (_, client), connected(client.base) as wire:
+            await wire.ask(THINGS, "Transfer-Encoding: chunked", method="POST")
+            assert (await wire.head()).status == 200
+            for _ in range(3):
+                await wire.send(b"3\r\nabc\r\n")
+                assert await wire.chunk() == b"abc"
+            await wire.send(b"0\r\n\r\n")
+            assert await wire.chunk() == b""
+            assert await wire.at_end()
 
     asyncio.run(scenario())
 

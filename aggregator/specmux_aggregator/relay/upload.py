@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final
 
-from aiohttp import HttpVersion11, ServerDisconnectedError, hdrs
+from aiohttp import HttpVersion11, hdrs
 
 if TYPE_CHECKING:
     from specmux_aggregator.connections import WireRequest
@@ -17,12 +17,12 @@ STOP: Final = 1.0  # seconds that a cancelled writer gets to let go; it takes on
 
 
 class Upload:
-    """Can be read once. ``sent`` is told the bytes of each piece."""
+    """Is read once: aiohttp sends no request again of whose body it read. ``sent`` is told the bytes of each
+    piece."""
 
     def __init__(self, request: WireRequest, *, sent: Callable[[int], None]) -> None:
         self._request = request
         self._sent = sent
-        self._has_read = False
         self._is_free = asyncio.Event()
         """Nobody waits for the next piece."""
         self._is_free.set()
@@ -40,9 +40,6 @@ class Upload:
         return None if message.chunked else int(message.headers[hdrs.CONTENT_LENGTH])
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._has_read:
-            # aiohttp sends idempotent requests again when a kept connection turns out to be closed.
-            raise ServerDisconnectedError("a part of the request's body was sent, and is gone")
         return self._pieces()
 
     def answer_within(self, seconds: float, deadline: asyncio.Timeout) -> None:
@@ -63,8 +60,9 @@ class Upload:
     async def _pieces(self) -> AsyncIterator[bytes]:
         self._invite()
         payload = self._request.payload
+        if not payload.is_eof():
+            yield b""  # the head goes out now: aiohttp keeps it back for the first bytes of the body
         while True:
-            self._has_read = True
             self._is_free.clear()
             try:
                 piece = await payload.readany()
