@@ -1,11 +1,12 @@
 """A Directory with the bytes of everything that can be asked of it, each made when it is first wanted. Pure.
 
-The forms that every client asks for are made beforehand (``prepare_common``), outside the event loop.
+What was asked of the Board before is made beforehand (``prepare``), outside the event loop.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,9 @@ from specmux_converters.media_types import CBOR, JSON
 CORE_PATH: Final = "/api"
 GROUPS_PATH: Final = "/apis"
 VERSION_PATH: Final = "/version"
+
+Asked = tuple[str, Form, Coding]
+"""Path, form and content coding of an answer."""
 
 Subject = Group | Version | str
 """What a path leads to; a path itself where it leads to a list of all."""
@@ -51,13 +55,19 @@ class Board:
         self._groups = {group.name: group for group in directory.groups}
         self._versions = {f"/{item.group_version}": item for item in directory.versions()}
         self._sheets: dict[tuple[str, Form], Sheet] = {}
-        self._coded: dict[tuple[str, Form, Coding], bytes] = {}
+        self._coded: dict[Asked, bytes] = {}
 
-    def prepare_common(self) -> None:
-        """Make what every kubectl asks for. Costs milliseconds per hundred kilobytes."""
+    def asked(self) -> tuple[Asked, ...]:
+        """What was made so far of the lists of all."""
+        return tuple(key for key in self._coded if key[0] in (CORE_PATH, GROUPS_PATH))
+
+    def prepare(self, asked: Iterable[Asked]) -> None:
+        """Make what every kubectl asks for, and what was asked of the Board before. Costs milliseconds per
+        hundred kilobytes, in CBOR five times that."""
         if self.is_complete:
-            for path in (CORE_PATH, GROUPS_PATH):
-                self.coded(path, path, Form(JSON, "v2"), Coding.GZIP)
+            common = [(path, Form(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
+            for path, form, coding in (*common, *asked):
+                self.coded(path, path, form, coding)
 
     def find(self, path: str) -> Subject | None:
         """What there is at a path of discovery."""
@@ -76,12 +86,9 @@ class Board:
 
     def coded(self, path: str, subject: Subject, form: Form, coding: Coding) -> bytes:
         """The sheet's bytes in a content coding."""
-        body = self.sheet(path, subject, form).body
-        if coding is Coding.IDENTITY:
-            return body
         key = (path, form, coding)
         if key not in self._coded:
-            self._coded[key] = encoded(body, coding)
+            self._coded[key] = encoded(self.sheet(path, subject, form).body, coding)
         return self._coded[key]
 
     def _made(self, path: str, subject: Subject, form: Form) -> Sheet:

@@ -114,13 +114,13 @@ class DiscoveryWatch:
         has_all = self._has_followed and all(item.attempted for item in known)
         is_complete = self.board.is_complete or (has_all and self._is_settled())
         now = time.monotonic()
-        directory = merge(known, now=now, grace=self._grace)
+        directory = await asyncio.to_thread(merge, known, now=now, grace=self._grace)
         # Nobody tells when a cluster turns out to have no backends.
         self._wake_at(now + SETTLING if has_all and not is_complete else directory.changes_at, now)
         if directory == self.board.directory and is_complete == self.board.is_complete:
             return
         board = Board(directory, is_complete=is_complete)
-        await asyncio.to_thread(board.prepare_common)
+        await asyncio.to_thread(board.prepare, self.board.asked())
         self.board = board
         self.generation += 1
 

@@ -11,11 +11,12 @@ import zstandard
 
 from discovery_values import DOWN, knowledge, resource
 from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, Subresource
+from specmux_aggregator.discovery import accept
 from specmux_aggregator.discovery.board import Board
 from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, after
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.replies import decide
-from specmux_aggregator.model import Backend, BackendName, Prepared, Request
+from specmux_aggregator.model import Backend, BackendName, Coding, Prepared, Request
 from specmux_converters import codecs
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
@@ -328,11 +329,18 @@ def test_private_when_who_asks_matters() -> None:
     assert head(answer)["Cache-Control"] == "private, no-cache"
 
 
-def test_common_forms_are_there_when_prepared() -> None:
+def test_forms_are_there_when_prepared() -> None:
+    before = board()
+    cbor = V2.replace("json", "cbor")
+    ask("/apis", before, accept=cbor)
+    ask("/apis/apps/v1", before)
     made = board()
-    made.prepare_common()
-    assert len(made._coded) == 2
-    assert (
-        ask("/apis", made, accept=V2, accept_encoding="gzip").body
-        is made._coded[next(key for key in made._coded if key[0] == "/apis")]
-    )
+    made.prepare(before.asked())
+    # What every kubectl asks for at both paths, and the CBOR that somebody asked for.
+    assert len(made.asked()) == len(made._coded) == 3
+    assert ask("/apis", made, accept=cbor).body == ask("/apis", before, accept=cbor).body
+    common = made._coded["/apis", accept.Form(JSON, "v2"), Coding.GZIP]
+    assert ask("/apis", made, accept=V2, accept_encoding="gzip").body is common
+    unready = board(is_complete=False)
+    unready.prepare(before.asked())
+    assert not unready._coded
