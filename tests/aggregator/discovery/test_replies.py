@@ -11,7 +11,7 @@ import zstandard
 
 from discovery_values import DOWN, knowledge, resource
 from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, Subresource
-from specmux_aggregator.discovery import accept
+from specmux_aggregator.discovery.accept import Form as WireForm
 from specmux_aggregator.discovery.board import Board
 from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, after
 from specmux_aggregator.discovery.merge import merge
@@ -339,7 +339,7 @@ def test_forms_are_there_when_prepared() -> None:
     # What every kubectl asks for at both paths, and the CBOR that somebody asked for.
     assert len(made.asked()) == len(made._coded) == 3
     assert ask("/apis", made, accept=cbor).body == ask("/apis", before, accept=cbor).body
-    common = made._coded["/apis", accept.Form(JSON, "v2"), Coding.GZIP]
+    common = made._coded["/apis", WireForm(JSON, "v2"), Coding.GZIP]
     assert ask("/apis", made, accept=V2, accept_encoding="gzip").body is common
     unready = board(is_complete=False)
     unready.prepare(before.asked())
