@@ -34,7 +34,6 @@ class FakeReviewer:
         self.broken: dict[str, int | dict[str, Any]] = {}
         self.delay: dict[str, float] = {}
         self.log: dict[str, list[dict[str, Any]]] = {TOKEN: [], ACCESS: []}
-        self.connections = 0
         self.port = 0
         self._runner: web.AppRunner | None = None
 
@@ -63,6 +62,10 @@ class FakeReviewer:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:  # reviews that sleep
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _token(self, request: web.Request) -> web.Response:
         spec = await self._spec(request, TOKEN)

@@ -20,13 +20,19 @@ if TYPE_CHECKING:
 class Answers:
     """Shared by the connections of one server."""
 
-    __slots__ = ("_exact", "_generation", "_service", "_similar", "_stats", "_use_memo")
+    __slots__ = ("_exact", "_generation", "_is_guarded", "_service", "_similar", "_stats", "_use_memo")
 
-    def __init__(self, service: Service, stats: RequestStats, *, use_memo: bool = True) -> None:
-        """Without ``use_memo`` the service is asked each time: for when an answer depends on who asks."""
+    def __init__(
+        self, service: Service, stats: RequestStats, *, use_memo: bool = True, is_guarded: bool = False
+    ) -> None:
+        """Without ``use_memo`` the service is asked each time. ``is_guarded``: ``find`` is called once there
+        is leave to answer. Then no request is remembered by its bytes: they hold credentials, and the same
+        ones may be refused tomorrow.
+        """
         self._service = service
         self._stats = stats
         self._use_memo = use_memo
+        self._is_guarded = is_guarded
         self._generation = service.generation
         self._exact: RequestMemo[bytes] = RequestMemo()
         self._similar: RequestMemo[Fields] = RequestMemo()
@@ -40,7 +46,7 @@ class Answers:
 
     def remember(self, data: bytes, slot: Slot) -> None:
         """``data`` was one whole request, from boundary to boundary, and ``slot`` is its answer."""
-        if self._use_memo and len(data) <= KEY_MAX:
+        if self._use_memo and not self._is_guarded and len(data) <= KEY_MAX:
             self._exact.offer(data, slot)
 
     def find(self, message: RawRequestMessage, now: float) -> Slot | None:

@@ -79,8 +79,7 @@ class HTTPServer:
         self._guard = guard
         self._client_ca_file = client_ca_file
         self._relay = relay
-        # With a guard, the same bytes may be answered today and refused tomorrow.
-        self._answers = Answers(service, self.stats, use_memo=use_memo and guard is None)
+        self._answers = Answers(service, self.stats, use_memo=use_memo, is_guarded=guard is not None)
         self._is_stopping = False
         self._certificates: Certificates | None = None
         self._connections: Connections | None = None

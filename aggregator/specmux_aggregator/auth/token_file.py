@@ -18,7 +18,7 @@ from typing import Final
 from aiohttp.hdrs import AUTHORIZATION
 
 from specmux_aggregator.auth.authority import Asked, Reason, Refused
-from specmux_aggregator.auth.bearer import TOKEN, bearer_token, digest
+from specmux_aggregator.auth.bearer import bearer_token, digest, is_token
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics import Metrics
 
@@ -108,7 +108,7 @@ def parse_tokens(content: bytes) -> frozenset[str]:
         raise BadTokens("not UTF-8") from None
     tokens: set[str] = set()
     for number, token in _rows(lines):
-        if not TOKEN.fullmatch(token):
+        if not is_token(token):
             raise BadTokens(f"line {number}: no token that could be sent as a bearer token")
         if token in tokens:
             raise BadTokens(f"line {number}: the token of an earlier line")
