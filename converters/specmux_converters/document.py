@@ -64,32 +64,33 @@ def _check(data: bytes, document: Document, limits: Limits) -> None:
 
     A text that was read and comes out the same has lost nothing; strings are counted in any other.
     """
-    written, margin = _written(document, limits, indented=data.startswith(b"{\n"))
-    text = with_characters(data.rstrip())
-    if len(text) + 2 * margin == len(written) and written.startswith(text, margin):
+    written = _written(document, limits, indented=data.startswith(b"{\n"))
+    text = with_characters(data)
+    if text.startswith(written) and not text[len(written) :].strip():
         return
     if count_strings(data) != count_strings(written):
         raise InvalidDocument("the key is there twice", pointer=duplicate_pointer(data.decode()))
 
 
-def _written(document: Document, limits: Limits, *, indented: bool) -> tuple[bytes, int]:
-    """The document as JSON and how many brackets stand around it, when it is not too deep."""
-    margin = max(WRITABLE_DEPTH - limits.max_depth, 0)
+def _written(document: Document, limits: Limits, *, indented: bool) -> bytes:
+    """The document as JSON, when it is not too deep."""
     if not indented:
         # What orjson still writes inside that many arrays is not too deep. Not so the other way round: it
         # counts an empty container like a full one.
+        margin = max(WRITABLE_DEPTH - limits.max_depth, 0)
         nest: Any = document
         for _ in range(margin):
             nest = [nest]
         with suppress(orjson.JSONEncodeError):
-            return orjson.dumps(nest), margin
+            written = orjson.dumps(nest)
+            return written[margin : len(written) - margin]
     try:
         written = orjson.dumps(document, option=orjson.OPT_INDENT_2)
     except orjson.JSONEncodeError as error:
         raise _too_deep(document, limits) from error
     if is_deeper(written, limits.max_depth):
         raise _too_deep(document, limits)
-    return written, 0
+    return written
 
 
 def _too_deep(document: Document, limits: Limits) -> LimitExceeded:
