@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import shutil
+import ssl
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
@@ -14,13 +16,16 @@ from typing import Any
 
 import orjson
 import pytest
+import trustme
 
 from fake_apiserver import FakeAPIServer, document, hash_of, serving
 from fake_cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running_process import specmux
 from running_service import Client, backend, service
-from specmux_aggregator.model import Backend, BackendName
+from shared_data import DATA, GOLDEN, load, read, shared
+from specmux_aggregator.model import Backend, BackendName, Credentials
 from specmux_aggregator.settings import Kubernetes
+from specmux_converters.recognise import recognise
 
 WITHIN = 1.0
 """Seconds in which a change is published."""
@@ -282,6 +287,43 @@ def test_dead_service_costs_nobody_else_and_the_apiserver_stands_in() -> None:
     run(scenario)
 
 
+def test_extension_apiserver_is_verified_by_its_bundle_and_is_shown_nothing_of_ours(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("extension.default.svc").configure_cert(context)
+    bundle = base64.b64encode(authority.cert_pem.bytes()).decode()
+    token = tmp_path / "token"
+    token.write_text("for-extensions")
+
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.tokens = {"ours"}
+        server = Backend(
+            name=BackendName("kubernetes"), url=cluster.url, credentials=Credentials(token="ours")
+        )
+        options = {"in_cluster": True, "service_url": "https://127.0.0.1:{port}"}
+        async with FakeCluster({METRICS: document(METRICS)}, tls=context) as metrics:
+            item = extension(metrics)
+            item["spec"]["caBundle"] = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
+            cluster.put(API_SERVICES, item)
+            async with service(cluster=server, kubernetes=Kubernetes(**options)) as client:
+                await until_ready(client)
+                failed = (await client.status())["backends"]["v1beta1.metrics.k8s.io"]
+                assert failed["error"]["cause"] == "bad_tls"
+                assert metrics.requests == []
+                item["spec"]["caBundle"] = bundle
+                cluster.put(API_SERVICES, item)
+                await within(client, lambda: owner(client, METRICS) == "v1beta1.metrics.k8s.io", "verified")
+                assert not any("Authorization" in seen.headers for seen in metrics.requests)
+            options["service_token_file"] = token
+            async with service(cluster=server, kubernetes=Kubernetes(**options)) as client:
+                await until_ready(client)
+                shown = metrics.requests[-1].headers["Authorization"]
+                assert shown == "Bearer for-extensions"
+        assert {seen.headers["Authorization"] for seen in cluster.requests} == {"Bearer ours"}
+
+    run(scenario)
+
+
 def test_malformed_api_service_is_named_and_the_rest_stands() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         async with serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics:
@@ -439,6 +481,30 @@ def test_what_is_switched_off_is_not_watched() -> None:
         assert cluster.seen(API_SERVICES) == []
         async with serves(cluster, crds=False) as client:
             assert list(await client.paths()) == [APPS]
+
+    run(scenario)
+
+
+@shared
+def test_real_definitions_are_served_as_upstream_builds_them() -> None:
+    operators = ("cert-manager", "prometheus-operator")
+
+    async def scenario(cluster: FakeCluster) -> None:
+        for operator in operators:
+            for path in sorted((DATA / "crds" / operator).rglob("*.yaml*")):
+                for manifest in recognise(read(path)).documents:
+                    established = {"conditions": [{"type": "Established", "status": "True"}]}
+                    cluster.put(CRDS, {**manifest, "status": established})
+        async with serves(cluster) as client:
+            paths = await client.paths()
+            compared = 0
+            for operator in operators:
+                folder = GOLDEN / "crd-openapi-v3" / operator
+                for path in folder.rglob("*.json.gz"):
+                    key = path.relative_to(folder).as_posix().removesuffix(".json.gz")
+                    assert orjson.loads((await client.get(paths[key]))[2]) == load(path), key
+                    compared += 1
+            assert compared == len(paths) - 1 > 0
 
     run(scenario)
 

@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 
 from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, definitions, kept
+from specmux_aggregator.kubernetes.watch_events import Held, listed
+from specmux_aggregator.kubernetes.watch_events import after as after_events
 from specmux_aggregator.model import Backend, BackendName, Cause, Failure, Kind, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
 from specmux_aggregator.sightings import Seen, Sighting, Unchanged, after
@@ -149,3 +151,22 @@ def test_check_waits_for_the_first_list_and_fails_while_there_is_none() -> None:
         assert list(cluster.last.offers) == [V1]
 
     run(scenario)
+
+
+def test_of_an_object_little_is_held_and_it_is_the_same_until_it_changes() -> None:
+    item = definition("Widget")
+    item["metadata"] |= {"uid": "u", "resourceVersion": "7"}
+    page = {"kind": "CustomResourceDefinitionList", "metadata": {"resourceVersion": "9"}, "items": [item]}
+    first = listed([page], None, keep=kept)
+    assert isinstance(first, Held)
+    (held,) = first.objects.values()
+    assert held.keys() == {"metadata", "definition"}
+    assert "managedFields" not in held["metadata"]
+    again = listed([page], first, keep=kept)
+    assert isinstance(again, Held)
+    assert again.objects["widgets.example.com"] is held
+    item["metadata"]["resourceVersion"] = "10"
+    later, failure = after_events(again, [{"type": "MODIFIED", "object": item}], keep=kept)
+    assert failure is None
+    assert definitions(later.objects) == definitions(first.objects)
+    assert later.objects["widgets.example.com"] is not held
