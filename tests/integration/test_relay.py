@@ -21,6 +21,7 @@ import pytest
 import trustme
 
 from fake_apiserver import FakeAPIServer, document, serving, swagger
+from fake_cluster import CRDS, FakeCluster
 from running_service import QUICK, Client, backend, directory, service
 from specmux_aggregator.model import BackendTLS, Credentials
 from specmux_aggregator.publisher import Publisher
@@ -1120,3 +1121,58 @@ def test_kubectl_reads_and_writes_through_us(tmp_path: Path) -> None:
             assert [seen.method for seen in origin.requests] == ["GET", "POST", "PUT", "DELETE"]
 
     asyncio.run(scenario())
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_watches_through_us_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    group, key = "apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1"
+    version = {"groupVersion": f"{group}/v1", "version": "v1"}
+    resource = {
+        "name": "customresourcedefinitions",
+        "singularName": "customresourcedefinition",
+        "namespaced": False,
+        "kind": "CustomResourceDefinition",
+        "verbs": ["get", "list", "watch"],
+    }
+    pages = {
+        "/api": {"kind": "APIVersions", "versions": []},
+        "/apis": {"kind": "APIGroupList", "groups": [{"name": group, "versions": [version]}]},
+        f"/{key}": {"kind": "APIResourceList", "groupVersion": f"{group}/v1", "resources": [resource]},
+    }
+
+    async def scenario() -> None:
+        cluster = FakeCluster({key: document(key)})
+        cluster.pages = {path: orjson.dumps(page) for path, page in pages.items()}
+        async with cluster, service(backend("a", cluster.url), proxy=ON) as client:
+            cluster.put(CRDS, {"metadata": {"name": "one.example.com"}})
+            await client.ready()
+            await until_listed(client, f"/{key}")
+            (tmp_path / "config").write_text("{}")
+            kubectl = await asyncio.create_subprocess_exec(
+                "kubectl",
+                f"--kubeconfig={tmp_path / 'config'}",
+                f"--cache-dir={tmp_path / 'cache'}",
+                f"--server={client.base}",
+                *("get", "customresourcedefinitions", "--watch", "-o", "name"),
+                stdout=subprocess.PIPE,
+            )
+            assert kubectl.stdout is not None
+            try:
+                async with asyncio.timeout(20):
+                    assert b"one.example.com" in await kubectl.stdout.readline()
+                    cluster.put(CRDS, {"metadata": {"name": "two.example.com"}})
+                    assert b"two.example.com" in await kubectl.stdout.readline()
+                assert gauge(client, "specmux_relayed_requests_in_flight") == 1
+            finally:
+                kubectl.kill()
+                await kubectl.wait()
+            await client.until(lambda: gauge(client, "specmux_relayed_requests_in_flight") == 0)
+            cluster.cut_watches()  # it would not notice by itself before it writes
+
+    asyncio.run(scenario())
+
+
+async def until_listed(client: Client, path: str) -> None:
+    async with asyncio.timeout(20):
+        while (await client.get(path))[0] != 200:
+            await asyncio.sleep(0.02)
