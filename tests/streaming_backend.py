@@ -115,8 +115,8 @@ class StreamingBackend:
                 else:
                     self.requests.append(seen)
                     await self.script(seen)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass  # the end of the connection, or of the test: asyncio would log a cancelled handler
         finally:
             writer.close()
             self.tasks.discard(task)
