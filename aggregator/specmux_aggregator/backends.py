@@ -46,7 +46,7 @@ class Backends:
         gone = {
             name: running
             for name, running in self._running.items()
-            if name not in wanted or _asked(wanted[name]) != _asked(_backend(running))
+            if name not in wanted or wanted[name].asked != _backend(running).asked
         }
         for name in gone:
             del self._running[name]
@@ -89,7 +89,7 @@ class Backends:
         self._running.clear()
 
     async def _first_observation(self, backend: Backend, before: _Running | None) -> Observation:
-        if before is not None and _address(_backend(before)) == _address(backend):
+        if before is not None and _backend(before).address == backend.address:
             # Only its priority, credentials or group-versions changed: what it offered still stands.
             return replace(before.refresher.observation, backend=backend)
         return await self._restore(backend) or Observation(backend=backend)
@@ -105,12 +105,3 @@ class Backends:
 
 def _backend(running: _Running) -> Backend:
     return running.refresher.observation.backend
-
-
-def _asked(backend: Backend) -> Backend:
-    """What makes a difference to who asks the backend; the rest concerns the merging of what it offers."""
-    return replace(backend, priority=0, group_priority=None, version_priority=None, found=None)
-
-
-def _address(backend: Backend) -> tuple[object, ...]:
-    return (backend.kind, backend.url, backend.directory)

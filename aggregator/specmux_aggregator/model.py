@@ -6,7 +6,7 @@ All are frozen. A Snapshot is replaced as a whole, so a reader that took one see
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -150,6 +150,16 @@ class Backend:
     @property
     def is_fallback(self) -> bool:
         return self.found is not None and self.found.is_fallback
+
+    @property
+    def asked(self) -> Backend:
+        """What makes a difference to who asks it; the rest is its standing among the others."""
+        return replace(self, priority=0, group_priority=None, version_priority=None, found=None)
+
+    @property
+    def address(self) -> tuple[object, ...]:
+        """While it is the same, what the backend was known to offer stands, whoever asks and how."""
+        return (self.kind, self.url, self.directory)
 
     def owns(self, group_version: GroupVersion) -> bool:
         if self.found is not None and group_version in self.found.excluded:

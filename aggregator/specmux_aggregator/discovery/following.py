@@ -57,11 +57,21 @@ class Follower:
         self._missed = 0
         """How often in a row it had no discovery."""
 
+    def inherit(self, before: Follower) -> None:
+        """Go on from what another knew of the same backend, which was asked with other credentials."""
+        self.knowledge = replace(before.knowledge, backend=self.observation.backend)
+        self.told_at = before.told_at
+
     def note(self, observation: Observation) -> None:
         """The backend as it is published now: if its documents or its health changed, look at once."""
         last, self.observation = self.observation, observation
+        is_moved = last.backend != observation.backend
+        if is_moved:
+            self.knowledge = replace(self.knowledge, backend=observation.backend)
         if (
-            last.offers != observation.offers
+            # What it may publish can be another; one that is asked has told more than that.
+            (is_moved and self._asked is None)
+            or last.offers != observation.offers
             or last.resources != observation.resources
             or (last.failure is None) != (observation.failure is None)
             or last.attempted != observation.attempted

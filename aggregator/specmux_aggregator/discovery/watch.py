@@ -63,16 +63,21 @@ class DiscoveryWatch:
             return
         self._has_followed = True
         observations = snapshot.observations
+        gone: dict[BackendName, Follower] = {}
         for name, running in list(self._running.items()):
             observation = observations.get(name)
-            if observation is None or observation.backend != running.follower.observation.backend:
+            if observation is None or observation.backend.asked != running.follower.observation.backend.asked:
                 del self._running[name]
                 self._end(running.task)
+                gone[name] = running.follower
         for name, observation in observations.items():
             if name in self._running:
                 self._running[name].follower.note(observation)
             else:
                 follower = self._make(observation)
+                before = gone.get(name)
+                if before is not None and before.observation.backend.address == observation.backend.address:
+                    follower.inherit(before)
                 task = asyncio.create_task(follower.run(), name=f"discovery {name}")
                 self._running[name] = _Running(follower, task)
         self.changed()
