@@ -171,6 +171,14 @@ def test_demo_prints_lines_that_work() -> None:
         assert "Location: ?hash=" in said
         assert "HTTP/1.1 304" in said
         assert '"speaks": "v2"' in said
+        if shutil.which("kubectl") is not None:
+            commands = [line.split() for line in lines if line.startswith("kubectl")]
+            told = [
+                subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+                for command in commands
+            ]
+            assert "Metres above the sea" in told[0]
+            assert {line.split()[0] for line in told[1].splitlines()[1:]} >= {"plants", "books", "stations"}
         assert process.stop(signal.SIGINT) == 0
         assert "Traceback" not in process.output
 

@@ -6,11 +6,16 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, Resource, Subresource
 from specmux_aggregator.discovery.aggregated import Lists, parse_aggregated
 from specmux_aggregator.discovery.fields import NOTES_NAMED, BadList
+from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
+from specmux_aggregator.document_url import key_fault
 from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -138,3 +143,58 @@ def test_document_is_refused_when_it_is_none(body: bytes, reason: str) -> None:
 def test_document_is_refused_when_it_is_too_large() -> None:
     with pytest.raises(BadList, match="more than the 100 allowed"):
         parse_aggregated(b" " * 101, limits=Limits(max_bytes=100), max_group_versions=2)
+
+
+NAMES = [
+    "metadata",
+    "name",
+    "versions",
+    "version",
+    "freshness",
+    "resources",
+    "resource",
+    "responseKind",
+    "kind",
+    "scope",
+    "verbs",
+    "shortNames",
+    "categories",
+    "subresources",
+    "subresource",
+    "acceptedTypes",
+    "items",
+    "groups",
+    "namespaced",
+    "group",
+]
+
+scalars = (
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4) | st.sampled_from(["v1", "a/b"])
+)
+json_values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
+    max_leaves=30,
+)
+
+
+@given(members=st.dictionaries(st.sampled_from(["items", "groups", "versions", "resources"]), json_values))
+@settings(max_examples=300, deadline=None)
+def test_hostile_content_ends_in_lists_or_a_refusal(members: dict[str, Any]) -> None:
+    aggregated = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", **members}
+    lists = parsed(orjson.dumps(aggregated))
+    assert all(key_fault(key) is None for key in lists.resources)
+    limits = Limits()
+    keys, _ = parse_core_versions(
+        orjson.dumps({**members, "kind": "APIVersions"}), limits=limits, max_group_versions=9
+    )
+    groups, _ = parse_groups(
+        orjson.dumps({**members, "kind": "APIGroupList"}), limits=limits, max_group_versions=9
+    )
+    assert all(key_fault(key) is None for key in (*keys, *groups))
+    resources, _ = parse_resources(
+        orjson.dumps({**members, "kind": "APIResourceList", "groupVersion": "v1"}),
+        GroupVersion("api/v1"),
+        limits=limits,
+    )
+    assert len({resource.name for resource in resources}) == len(resources)
