@@ -8,9 +8,7 @@ import logging
 import shutil
 import ssl
 import subprocess
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,91 +16,28 @@ import orjson
 import pytest
 import trustme
 
+from cluster_service import (
+    APPS,
+    METRICS,
+    WIDGETS,
+    WITHIN,
+    builtin,
+    definition,
+    extension,
+    hash_now,
+    owner,
+    serves,
+    until_ready,
+    within,
+)
 from fake_apiserver import FakeAPIServer, document, hash_of, serving
 from fake_cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running_process import specmux
-from running_service import Client, backend, service
+from running_service import backend, service
 from shared_data import DATA, GOLDEN, load, read, shared
 from specmux_aggregator.model import Backend, BackendName, Credentials
 from specmux_aggregator.settings import Kubernetes
 from specmux_converters.recognise import recognise
-
-WITHIN = 1.0
-"""Seconds in which a change is published."""
-
-WIDGETS = "apis/example.com/v1"
-APPS, METRICS = "apis/apps/v1", "apis/metrics.k8s.io/v1beta1"
-
-
-def definition(
-    kind: str, *versions: str, group: str = "example.com", description: str = ""
-) -> dict[str, Any]:
-    plural = f"{kind.lower()}s"
-    schema = {"type": "object", "description": description, "properties": {"spec": {"type": "object"}}}
-    return {
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural},
-            "versions": [
-                {"name": name, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-                for name in versions or ("v1",)
-            ],
-        },
-        "status": {"conditions": [{"type": "Established", "status": "True"}]},
-    }
-
-
-def extension(
-    server: FakeAPIServer, group: str = "metrics.k8s.io", version: str = "v1beta1"
-) -> dict[str, Any]:
-    return api_service(group, version, service=("extension", "default"), port=port_of(server))
-
-
-def builtin(group: str, version: str) -> dict[str, Any]:
-    item = api_service(group, version)
-    item["metadata"]["labels"] = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
-    return item
-
-
-def port_of(server: FakeAPIServer) -> int:
-    return int(server.url.rpartition(":")[2])
-
-
-@asynccontextmanager
-async def serves(
-    cluster: FakeCluster, *backends: Backend, state: Path | None = None, **kubernetes: Any
-) -> AsyncIterator[Client]:
-    """The service in front of the cluster, as soon as it is ready."""
-    options = {"in_cluster": True, "service_url": "http://127.0.0.1:{port}", **kubernetes}
-    server = Backend(name=BackendName("kubernetes"), url=cluster.url)
-    async with service(*backends, state=state, cluster=server, kubernetes=Kubernetes(**options)) as client:
-        await until_ready(client)
-        yield client
-
-
-async def until_ready(client: Client) -> None:
-    async with asyncio.timeout(20):
-        while (await client.get("/readyz"))[0] != 200:
-            await asyncio.sleep(0.01)
-
-
-def owner(client: Client, key: str) -> str | None:
-    entry = client.app.publisher.current.entries.get(key)  # type: ignore[call-overload]
-    return entry.owner if entry else None
-
-
-def hash_now(client: Client, key: str) -> str | None:
-    entry = client.app.publisher.current.entries.get(key)  # type: ignore[call-overload]
-    return entry.offer.hash if entry else None
-
-
-async def within(client: Client, is_so: Callable[[], bool], what: str, seconds: float = WITHIN) -> None:
-    started = time.monotonic()
-    await client.until(is_so, what)
-    took = time.monotonic() - started
-    assert took < seconds, f"{what}: {took:.2f} s"
 
 
 def run(scenario: Callable[[FakeCluster], Any]) -> None:
@@ -224,22 +159,26 @@ def test_forbidden_resources_are_done_without_and_told_once(caplog: pytest.LogCa
         cluster.documents[WIDGETS] = crd_document
         cluster.put(CRDS, definition("Widget"))
         cluster.forbidden |= {CRDS, API_SERVICES}
-        async with serves(cluster) as client:
+        async with serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics, serves(cluster) as client:
+            cluster.put(API_SERVICES, extension(metrics))
             assert owner(client, WIDGETS) == "kubernetes"
             await asyncio.sleep(1.0)  # asked again several times
             watches = (await client.status())["sources"]["kubernetes"]["watches"]
             assert watches["customresourcedefinitions"]["state"] == "forbidden"
             assert watches["apiservices"]["error"]["cause"] == "credentials"
-            metrics = (await client.get("/metrics"))[2].decode()
-            assert 'specmux_source_up{resource="apiservices"} 0.0' in metrics
+            exposed = (await client.get("/metrics"))[2].decode()
+            assert 'specmux_source_up{resource="apiservices"} 0.0' in exposed
             told = [record.message for record in caplog.records if CRDS in record.message]
             assert len(told) == 1, told
             cluster.forbidden.clear()
             await within(client, lambda: owner(client, WIDGETS) == "kubernetes-crds", "granted", 3.0)
-            cluster.forbidden.add(CRDS)
+            await within(client, lambda: owner(client, METRICS) is not None, "granted", 3.0)
+            cluster.forbidden |= {CRDS, API_SERVICES}
             cluster.compact()
+            cluster.put(API_SERVICES, builtin("batch", "v1"))
             cluster.put(CRDS, definition("Gadget"))
             await within(client, lambda: owner(client, WIDGETS) == "kubernetes", "taken away", 3.0)
+            await within(client, lambda: owner(client, METRICS) is None, "taken away", 3.0)
             body = orjson.loads((await client.get((await client.paths())[WIDGETS]))[2])
             assert body == orjson.loads(crd_document)
 
@@ -352,9 +291,7 @@ def test_configuration_wins_by_name_and_by_group_version_and_keeps_what_was_foun
                 conflicts = (await client.status())["conflicts"]
                 assert [item["losers"] for item in conflicts] == [["kubernetes-crds"]]
                 same_name = backend("v1beta1.metrics.k8s.io", mine.url)
-                await client.app.reconfigure(
-                    client.app.settings.__class__(backends=(same_name,), listen=client.app.settings.listen)
-                )
+                await client.app.reconfigure(replace(client.app.settings, backends=(same_name,)))
                 renamed = "v1beta1.metrics.k8s.io"
                 await client.until(
                     lambda: owner(client, WIDGETS) == renamed, "the name is the configuration's"

@@ -45,11 +45,28 @@ def cluster_backends(
 ) -> tuple[Backend, ...]:
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions."""
     known = tuple(services)
-    local = {item.group_version: item.priorities for item in known if item.service is None}
-    fallback = Found(cluster=apiserver.url, is_fallback=True, priorities=MappingProxyType(local))
+    # Without those that the apiserver makes itself for every definition: they say what is the default anyway.
+    priorities = MappingProxyType(
+        {
+            item.group_version: item.priorities
+            for item in known
+            if item.service is None and (item.is_builtin or item.priorities != CRD_PRIORITIES)
+        }
+    )
+    fallback = Found(cluster=apiserver.url, is_fallback=True, priorities=priorities)
     backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
     if has_custom_resources:
-        backends.append(_custom_resources(apiserver, known))
+        group_priority, version_priority = CRD_PRIORITIES
+        found = Found(cluster=apiserver.url, excluded=shadowed(known), priorities=priorities)
+        backends.append(
+            Backend(
+                name=CUSTOM_RESOURCES,
+                kind=Kind.CRDS,
+                group_priority=group_priority,
+                version_priority=version_priority,
+                found=found,
+            )
+        )
     backends += [
         _backend(item, item.service, reach, cluster=apiserver.url)
         for item in known
@@ -61,17 +78,6 @@ def cluster_backends(
 def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
     """The group-versions that an apiserver serves from elsewhere, whatever CustomResourceDefinitions say."""
     return frozenset(item.group_version for item in services if item.is_builtin or item.service is not None)
-
-
-def _custom_resources(apiserver: Backend, services: Iterable[APIService]) -> Backend:
-    group_priority, version_priority = CRD_PRIORITIES
-    return Backend(
-        name=CUSTOM_RESOURCES,
-        kind=Kind.CRDS,
-        group_priority=group_priority,
-        version_priority=version_priority,
-        found=Found(cluster=apiserver.url, excluded=shadowed(services)),
-    )
 
 
 def _backend(item: APIService, service: Service, reach: Reach, *, cluster: str) -> Backend:

@@ -86,6 +86,8 @@ class ClusterSource:
             timing=timing,
         )
         self._objects: Mapping[str, Object] | None = None
+        self._read: Mapping[str, Object] | None = None
+        self._noted: bytes | None = None
         self._definition_objects: Mapping[str, Object] | None = None
         self._definitions: tuple[Definition, ...] = ()
         self._failure: Failure | None = None
@@ -98,6 +100,7 @@ class ClusterSource:
     async def run(self, recalled: bytes | None) -> None:
         """Follow the cluster for ever. ``recalled``: what was noted by an earlier run."""
         if recalled is not None and self._settings.api_services:
+            self._noted = recalled
             self._services, _ = read_api_services(recall(recalled))
         self._look()
         try:
@@ -181,12 +184,16 @@ class ClusterSource:
         self.pending = tuple(name for name, state in states.items() if state.phase is Phase.PENDING)
 
     def _read_services(self, state: WatchState | None) -> None:
-        objects, self._objects = self._objects, None
         if state is None or state.phase in REFUSED:
-            self._services, self._problems = (), ()
-        elif objects is not None:
-            self._services, problems = read_api_services(objects.values())
-            self._note(noted(objects.values()))
+            # Read again once they are shown again, changed or not.
+            self._services, self._problems, self._read = (), (), None
+        elif self._objects is not None and self._objects is not self._read:
+            self._read = self._objects
+            self._services, problems = read_api_services(self._objects.values())
+            note = noted(self._objects.values())
+            if note != self._noted:
+                self._noted = note
+                self._note(note)
             for problem in problems:
                 if problem not in self._problems:
                     logger.warning("%s", problem)

@@ -62,7 +62,12 @@ APPS = api_service(
     versionPriority=15,
 )
 CORE = api_service("v1.", labels={"kube-aggregator.kubernetes.io/automanaged": "onstart"})
-OF_A_CRD = api_service("v1.example.com", labels={"kube-aggregator.kubernetes.io/automanaged": "true"})
+OF_A_CRD = api_service(
+    "v1.example.com",
+    labels={"kube-aggregator.kubernetes.io/automanaged": "true"},
+    groupPriorityMinimum=1000,
+    versionPriority=100,
+)
 
 
 def read(*objects: Any) -> tuple[APIService, ...]:
@@ -117,6 +122,12 @@ def test_apiserver_itself_stands_in_for_the_rest_with_the_priorities_of_its_own(
     assert backend.priorities_of("apis/apps/v1") == (17800, 15)  # type: ignore[arg-type]
     assert backend.priorities_of("api/v1") == (100, 10)  # type: ignore[arg-type]
     assert backend.priorities_of("apis/metrics.k8s.io/v1beta1") == (None, None)  # type: ignore[arg-type]
+
+
+def test_priorities_that_somebody_gave_a_definition_are_its_own_and_the_usual_ones_are_no_change() -> None:
+    assert backends(APPS, OF_A_CRD) == backends(APPS)
+    found = backends(APPS, api_service("v1.example.com", groupPriorityMinimum=3, versionPriority=2))
+    assert found[CUSTOM_RESOURCES].priorities_of("apis/example.com/v1") == (3, 2)  # type: ignore[arg-type]
 
 
 def test_definitions_publish_nothing_that_the_apiserver_serves_from_elsewhere() -> None:
