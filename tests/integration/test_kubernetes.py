@@ -9,6 +9,7 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
