@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,27 @@ def test_refresh_follows_a_swapped_symlink(tmp_path: Path) -> None:
     certificates = Certificates(link / "tls.crt", link / "tls.key")
     (tmp_path / "next").symlink_to("two")
     (tmp_path / "next").rename(link)
+    assert certificates.refresh() is True
+
+
+@pytest.mark.parametrize("content", [None, "", "-----BEGIN CERTIFICATE-----\nhalf"])
+def test_first_reading_of_the_clients_ca_must_succeed(tmp_path: Path, content: str | None) -> None:
+    """An empty bundle would let in nobody, and one that is not there should not let in everybody."""
+    ca_file = tmp_path / "clients.crt"
+    if content is not None:
+        ca_file.write_text(content)
+    with pytest.raises(InvalidConfig, match="the clients' CA"):
+        Certificates(*write(tmp_path, trustme.CA()), client_ca_file=ca_file)
+
+
+def test_clients_ca_that_becomes_unusable_is_kept(tmp_path: Path) -> None:
+    ca_file = tmp_path / "clients.crt"
+    trustme.CA().cert_pem.write_to_path(ca_file)
+    certificates = Certificates(*write(tmp_path, trustme.CA()), client_ca_file=ca_file)
+    assert certificates.context.verify_mode is ssl.CERT_OPTIONAL
+    ca_file.write_text("")
+    assert certificates.refresh() is False
+    trustme.CA().cert_pem.write_to_path(ca_file)
     assert certificates.refresh() is True
 
 

@@ -20,7 +20,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from prometheus_client import CollectorRegistry
 
 from fake_reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
-from serving import Running, eventually, read_all, read_answer, request, running
+from serving import Running, eventually, read_all, read_answer, request, running, timeless
 from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.authority import Asked
 from specmux_aggregator.auth.cluster import STRANGERS, TOKENS, Cluster
@@ -233,6 +233,30 @@ def test_nobody_gets_what_another_may_have(reviewer: Reviewing, tier: str, is_pi
             answer = read_answer(client)
             assert answer.startswith(f"HTTP/1.1 {status} ".encode()), (target, caller)
             assert (b'"Status"' in answer) is (status > 400)
+
+
+def test_tiers_answer_the_same_behind_a_gate(reviewer: Reviewing) -> None:
+    reviewer.fake.allows = lambda user, path: path != "/b"
+    sent = [
+        request(target, *fields, method=method)
+        for fields in (
+            (ALICE,),
+            (),
+            ("Authorization: Bearer no",),
+            (ALICE, ALICE),
+            (ALICE, 'If-None-Match: "v"'),
+        )
+        for target in ("/a", "/b", "/big", "/slow", "/livez", "http://x/a?y")
+        for method in ("GET", "HEAD", "POST")
+    ] * 2
+    answers = {}
+    for tier in ("ordinary", "accelerated", "memoised"):
+        with guarded(reviewer.fake, tier) as started:
+            in_one_piece = timeless(started.server.exchange(*sent, request("/end", ALICE, close=True)))
+            singly = [timeless(started.server.exchange(message, half_close=True)) for message in sent]
+            answers[tier] = (in_one_piece, singly)
+    assert answers["ordinary"] == answers["accelerated"] == answers["memoised"]
+    assert answers["ordinary"][0].count(b"HTTP/1.1 ") == len(sent) + 1
 
 
 @on_both_tiers
