@@ -77,17 +77,21 @@ def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APISe
 def noted(objects: Iterable[Mapping[str, Any]]) -> bytes:
     """What ``recall`` gives back after a restart: all but what the apiserver makes itself of definitions. How
     they are is not part of it, so that it changes seldom."""
-    return orjson.dumps(
-        [
-            {
-                "metadata": {"name": metadata.get("name"), "labels": metadata.get("labels")},
-                "spec": item.get("spec"),
-            }
-            for item in objects
-            if isinstance(metadata := item.get("metadata"), dict)
-            and not (isinstance(labels := metadata.get("labels"), dict) and labels.get(AUTOMANAGED) == "true")
-        ]
-    )
+    return b"[" + b",".join(filter(None, map(_noted, objects))) + b"]"
+
+
+def _noted(item: Mapping[str, Any]) -> bytes | None:
+    metadata = item.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    labels = metadata.get("labels")
+    managed = labels.get(AUTOMANAGED) if isinstance(labels, dict) else None
+    if managed == "true" or not metadata:
+        return None
+    short = {"name": metadata.get("name"), "labels": {AUTOMANAGED: managed}}
+    try:
+        return orjson.dumps({"metadata": short, "spec": item.get("spec")})
+    except orjson.JSONEncodeError:
+        return None  # nested deeper than can be written
 
 
 def recall(note: bytes) -> list[Mapping[str, Any]]:
@@ -169,10 +173,14 @@ def _available(status: object) -> Condition:
         if isinstance(condition, dict) and condition.get("type") == "Available":
             return Condition(
                 condition.get("status") == "True",
-                cut(str(condition.get("reason") or "")),
-                cut(str(condition.get("message") or "")),
+                _words(condition.get("reason")),
+                _words(condition.get("message")),
             )
     return Condition(False, "", "its cluster has not said whether it is available")
+
+
+def _words(value: object) -> str:
+    return cut(value) if isinstance(value, str) else ""
 
 
 def _object(item: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -45,8 +45,8 @@ def kept(item: Object) -> Object:
     metadata = item.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     definition = Definition(
-        name=str(metadata.get("name") or ""),
-        created=str(metadata.get("creationTimestamp") or ""),
+        name=_text(metadata.get("name")),
+        created=_text(metadata.get("creationTimestamp")),
         is_established=_is_established(item.get("status")),
         served=tuple(_served(item.get("spec"))),
         manifest=_manifest(item, metadata.get("name")),
@@ -125,7 +125,11 @@ def _served(spec: Any) -> Iterator[GroupVersion]:
     versions = spec.get("versions") if isinstance(spec, dict) else None
     for version in versions if isinstance(versions, list) else ():
         if isinstance(version, dict) and version.get("served") is True:
-            yield GroupVersion(f"apis/{spec.get('group')}/{version.get('name')}")
+            yield GroupVersion(f"apis/{_text(spec.get('group'))}/{_text(version.get('name'))}")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _manifest(item: Object, name: object) -> bytes | None:

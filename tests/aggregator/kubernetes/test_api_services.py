@@ -6,7 +6,10 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specmux_aggregator.kubernetes.api_services import (
     APIService,
@@ -22,6 +25,7 @@ from specmux_aggregator.kubernetes.cluster_backends import (
     cluster_backends,
     shadowed,
 )
+from specmux_aggregator.kubernetes.custom_resources import definitions, kept
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Kind
 
 CA = b"-----BEGIN CERTIFICATE-----\n"
@@ -224,6 +228,39 @@ def test_what_is_noted_makes_the_same_backends_after_a_restart() -> None:
     assert shadowed(services) == shadowed(read(METRICS, APPS))
     beaten = {**METRICS, "status": {"conditions": []}, "metadata": {**METRICS["metadata"], "uid": "u"}}
     assert noted([beaten]) == noted([METRICS])
+
+
+DEEP: Any = {}
+for _ in range(900):
+    DEEP = {"a": DEEP}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 70_000) | st.text(max_size=5) | st.just(DEEP),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=300)
+def test_whatever_stands_in_an_object_it_is_understood_or_a_problem(data: st.DataObject) -> None:
+    item = orjson.loads(orjson.dumps(METRICS))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = item
+        while True:
+            key = data.draw(st.sampled_from(sorted(place))) if isinstance(place, dict) and place else None
+            if key is None:
+                break
+            if not isinstance(place[key], dict) or data.draw(st.booleans()):
+                place[key] = data.draw(JSON)
+                break
+            place = place[key]
+    services, problems = read_api_services([item, APPS])
+    assert len(services) + len(problems) == 2
+    again, _ = read_api_services(recall(noted([item, APPS])))
+    assert {service.name for service in again} <= {service.name for service in services}
+    cluster_backends(KUBERNETES, services, reach=Reach(), has_apiserver=True, has_custom_resources=True)
+    (definition,) = definitions({"x": kept(item)})
+    assert isinstance(definition.name, str)
 
 
 @pytest.mark.parametrize("note", [b"", b"{", b"{}", b"null", b"[1, null]"])
