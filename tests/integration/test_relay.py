@@ -20,12 +20,14 @@ import orjson
 import pytest
 import trustme
 
+from cluster_service import METRICS, WIDGETS, builtin, definition, extension, until_ready
+from cluster_service import owner as owner_in
 from fake_apiserver import FakeAPIServer, document, serving, swagger
-from fake_cluster import CRDS, FakeCluster
+from fake_cluster import API_SERVICES, CRDS, FakeCluster
 from running_service import QUICK, Client, backend, directory, service
 from specmux_aggregator.model import BackendTLS, Credentials
 from specmux_aggregator.publisher import Publisher
-from specmux_aggregator.settings import Limits, Listen, Proxy
+from specmux_aggregator.settings import Kubernetes, Limits, Listen, Proxy
 from specmux_converters.group_versions import GroupVersion
 from streaming_backend import OK, Script, Seen, StreamingBackend, answer_ok, saying, streaming
 from wire_client import Answer, WireClient, connected
@@ -1077,6 +1079,39 @@ def test_stopping_the_service_ends_watches_within_its_time() -> None:
             await client.app.server.stop()
             assert time.monotonic() - started < 3.0
             await asyncio.wait_for(origin.requests[0].left.wait(), 5)
+
+    asyncio.run(scenario())
+
+
+def test_resources_of_a_cluster_go_to_their_extension_or_to_the_apiserver_as_the_client() -> None:
+    async def scenario() -> None:
+        async with (
+            serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics,
+            FakeCluster({APPS: document(APPS)}) as cluster,
+        ):
+            cluster.tokens = {"ours", "theirs"}
+            cluster.put(API_SERVICES, builtin("apps", "v1"))
+            cluster.put(API_SERVICES, extension(metrics))
+            cluster.put(CRDS, definition("Widget"))
+            made = {f"/{key}/things": b'{"from": "the apiserver"}' for key in (WIDGETS, APPS)}
+            cluster.pages.update(made)
+            ours = Credentials(token="ours", impersonation=(("Impersonate-User", "specmux"),))
+            server = backend("kubernetes", cluster.url, credentials=ours)
+            watched = Kubernetes(in_cluster=True, service_url="http://127.0.0.1:{port}")
+            async with service(cluster=server, kubernetes=watched, proxy=ON) as client:
+                await until_ready(client)
+                await client.until(lambda: METRICS in client.app.publisher.current.entries)
+                assert owner_in(client, WIDGETS) == "kubernetes-crds"
+                for target, body in made.items():
+                    answer = await client.get(target, Authorization="Bearer theirs")
+                    assert (answer[0], answer[2]) == (200, body)
+                    sent = cluster.requests[-1].headers
+                    assert sent["Authorization"] == "Bearer theirs"
+                    assert "Impersonate-User" not in sent
+                assert (await client.get(f"/{WIDGETS}/things"))[0] == 401  # nobody lends a name
+                before = len(cluster.requests)
+                assert (await client.get(f"/{METRICS}/nodes"))[0] == 404  # the extension's own answer
+                assert not any("/nodes" in seen.target for seen in cluster.requests[before:])
 
     asyncio.run(scenario())
 
