@@ -279,6 +279,7 @@ def test_apiserver_with_discovery_of_its_own(tmp_path: Path, prefix: str, form: 
     async def scenario() -> None:
         api = FakeAPIServer({key: orjson.dumps(openapi_v3(item)) for key, item in keys.items()})
         api.discovery.form = form
+        api.discovery.version = {"major": "1", "minor": "33", "gitVersion": "v1.33.7-garden"}
         api.discovery.lists = {
             key: [resource(key, item.plural, item.kind, shortNames=[item.plural[:2]])]
             for key, item in keys.items()
@@ -303,6 +304,7 @@ def test_apiserver_with_discovery_of_its_own(tmp_path: Path, prefix: str, form: 
             assert "As printed on the spine." in await kubectl.good("explain", "books.spec.title")
             lines = (await kubectl.good("api-resources", "--no-headers")).splitlines()
             assert {line.split()[0] for line in lines} == {"plants", "seeds", "books"}
+            assert "Server Version: v1.33.7-garden" in await kubectl.good("version")
             asked_of_us = api.count("/openapi/v3/")
             await kubectl.good("explain", "plants", "--recursive")
             assert api.count("/openapi/v3/") == asked_of_us
