@@ -15,7 +15,6 @@ from aiohttp.hdrs import AUTHORIZATION
 from specmux_aggregator.auth.authority import Asked, Reason, Refused
 from specmux_aggregator.auth.bearer import bearer_token, digest
 from specmux_aggregator.auth.remembered import Remembered
-from specmux_aggregator.auth.review_objects import AccessVerdict, TokenVerdict
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.model import Failure
 from specmux_aggregator.singleflight import SingleFlight
@@ -66,8 +65,8 @@ class Cluster:
         self._users: Remembered[bytes, User] = Remembered(TOKENS)
         self._strangers: Remembered[bytes, Refused] = Remembered(STRANGERS)
         self._accesses: Remembered[tuple[bytes, str], bool] = Remembered(ACCESSES)
-        self._token_flights: SingleFlight[bytes, TokenVerdict | Failure] = SingleFlight()
-        self._access_flights: SingleFlight[tuple[bytes, str], AccessVerdict | Failure] = SingleFlight()
+        self._token_flights: SingleFlight[bytes, User | Refused] = SingleFlight()
+        self._access_flights: SingleFlight[tuple[bytes, str], bool | Refused] = SingleFlight()
 
     def permits(self, asked: Asked) -> bool:
         now = time.monotonic()
@@ -111,11 +110,13 @@ class Cluster:
         known = self._users.get(key, now) or self._strangers.get(key, now)
         if known is not None:
             return known
-        verdict = await self._token_flights.run(key, lambda: self._reviews.token(token))
+        return await self._token_flights.run(key, lambda: self._review_token(key, token))
+
+    async def _review_token(self, key: bytes, token: str) -> User | Refused:
+        until = self._until()
+        verdict = await self._reviews.token(token)
         if isinstance(verdict, Failure):
             return _NO_REVIEW
-        # From when it was asked: a token that is revoked while its review is on the way is not kept longer.
-        until = now + self._cache_seconds
         if verdict.user is not None:
             self._users.put(key, verdict.user, until=until)
             return verdict.user
@@ -124,16 +125,27 @@ class Cluster:
         return _BAD_TOKEN
 
     async def _refused_access(self, user: User, path: str) -> Refused | None:
-        key = (user.key, path)
-        now = time.monotonic()
-        is_allowed = self._accesses.get(key, now)
+        is_allowed = self._accesses.get((user.key, path), time.monotonic())
         if is_allowed is None:
-            verdict = await self._access_flights.run(key, lambda: self._reviews.access(user, path))
-            if isinstance(verdict, Failure):
-                return _NO_REVIEW
-            is_allowed = verdict.is_allowed
-            if verdict.is_final and len(path) <= PATH_MAX:
-                self._accesses.put(key, is_allowed, until=now + self._cache_seconds)
+            reviewed = await self._access_flights.run(
+                (user.key, path), lambda: self._review_access(user, path)
+            )
+            if isinstance(reviewed, Refused):
+                return reviewed
+            is_allowed = reviewed
         if is_allowed:
             return None
         return Refused(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot get path "{cut(path)}"')
+
+    async def _review_access(self, user: User, path: str) -> bool | Refused:
+        until = self._until()
+        verdict = await self._reviews.access(user, path)
+        if isinstance(verdict, Failure):
+            return _NO_REVIEW
+        if verdict.is_final and len(path) <= PATH_MAX:
+            self._accesses.put((user.key, path), verdict.is_allowed, until=until)
+        return verdict.is_allowed
+
+    def _until(self) -> float:
+        """Counted from before the question: what is revoked while it is on the way is not kept longer."""
+        return time.monotonic() + self._cache_seconds
