@@ -16,13 +16,13 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
 from specmux_aggregator.backend_sets import BackendSets
 from specmux_aggregator.backends import Backends
-from specmux_aggregator.discovery.asking import BackendDiscovery
-from specmux_aggregator.discovery.following import Follower, polling_of
+from specmux_aggregator.check_metrics import count_check
+from specmux_aggregator.discovery.choice import follower_of
+from specmux_aggregator.discovery.following import Follower
 from specmux_aggregator.discovery.metrics import DiscoveryCollector
 from specmux_aggregator.discovery.synthesising import Synthesis
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents import Documents
-from specmux_aggregator.fetch import BackendClient
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import API_SERVICES, ClusterSource
 from specmux_aggregator.kubernetes.source_metrics import SourceCollector
@@ -30,12 +30,8 @@ from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.limit_metrics import LimitCollector
 from specmux_aggregator.memory_watch import MemoryWatch
 from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
-from specmux_aggregator.model import Backend, Dialect, Failure, Kind, Observation, Snapshot
-from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
-from specmux_aggregator.origins.directory import DirectoryOrigin
-from specmux_aggregator.origins.files import Folder
-from specmux_aggregator.origins.http import HTTPOrigin
-from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.model import Backend, Observation, Snapshot
+from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.pages import Pages
 from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.refresh import Refresher
@@ -43,17 +39,12 @@ from specmux_aggregator.relay.relaying import Relaying
 from specmux_aggregator.representations import Representations
 from specmux_aggregator.server import HTTPServer
 from specmux_aggregator.service import Service
-from specmux_aggregator.settings import Polling, Settings
-from specmux_aggregator.sightings import Seen, Sighting
+from specmux_aggregator.settings import Settings
 from specmux_aggregator.state import StateDirectory
 from specmux_aggregator.workers import Worker
-from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
-
-DISCOVERY_TIMEOUT = 5.0
-"""Seconds for one answer of discovery, at most."""
 
 DIRECTORY_INTERVAL = 1.0
 """Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their
@@ -85,9 +76,7 @@ class App:
             is_authorised_elsewhere=lambda message: self._relaying.asks_as_the_client(message),
         )
         self._state = state
-        self._limits = DocumentLimits(
-            max_bytes=settings.limits.max_document_bytes, max_depth=settings.limits.max_depth
-        )
+        self._limits = settings.limits.of_documents
         # Two processes, so that the conversion of one backend's document never delays a client's encoding.
         self._builder = Worker(timeout=settings.limits.build_timeout)
         self._encoder = Worker(timeout=settings.limits.build_timeout)
@@ -239,68 +228,24 @@ class App:
         if backend.kind.is_directory:
             polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
         return Refresher(
-            self._origin(backend, polling),
+            origin_of(
+                backend,
+                self._builder,
+                manifests=None if self.cluster is None else self.cluster.manifests,
+                polling=polling,
+                limits=self.settings.limits,
+            ),
             observation,
             polling=polling,
             publish=self._publish,
-            observed=self._observed,
-        )
-
-    def _origin(self, backend: Backend, polling: Polling) -> Origin:
-        limits = self.settings.limits
-        if backend.kind is Kind.DIRECTORY:
-            return DirectoryOrigin(
-                backend,
-                self._folder(backend),
-                self._builder,
-                limits=self._limits,
-                max_group_versions=limits.max_group_versions,
-            )
-        if backend.kind is Kind.CRDS:
-            return CRDsOrigin(backend, self._manifests(backend), self._builder, limits=self._limits)
-        return HTTPOrigin(
-            backend,
-            BackendClient(backend, polling=polling, limits=limits),
-            self._builder,
-            limits=self._limits,
-            max_group_versions=limits.max_group_versions,
-            v3_probe_interval=polling.v3_probe_interval,
-        )
-
-    def _manifests(self, backend: Backend) -> Manifests:
-        if self.cluster is not None and backend.found is not None:
-            return self.cluster.manifests
-        return self._folder(backend)
-
-    def _folder(self, backend: Backend) -> Folder:
-        if backend.directory is None:
-            raise ValueError(f"backend {backend.name} has no directory")
-        limits = self.settings.limits
-        return Folder(
-            backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes
+            observed=partial(count_check, self.metrics),
         )
 
     def _follower(self, observation: Observation) -> Follower:
-        backend = observation.backend
-        settings = self.settings
-        polling = polling_of(
-            settings.polling, interval=settings.discovery.interval, timeout=DISCOVERY_TIMEOUT
-        )
-        asked = None
-        if backend.url:
-            asked = BackendDiscovery(
-                backend,
-                BackendClient(backend, polling=polling, limits=settings.limits),
-                limits=DocumentLimits(
-                    max_bytes=settings.limits.max_root_bytes, max_depth=settings.limits.max_depth
-                ),
-                max_group_versions=settings.limits.max_group_versions,
-            )
-        return Follower(
+        return follower_of(
             observation,
-            asked,
             Synthesis(self._documents, self._builder, limits=self._limits),
-            polling=polling,
+            settings=self.settings,
             changed=self._discovery_changed,
         )
 
@@ -315,22 +260,6 @@ class App:
     def _snapshot_published(self, snapshot: Snapshot) -> None:
         if self.discovery is not None:
             self.discovery.follow(snapshot)
-
-    def _observed(self, observation: Observation, sighting: Sighting, seconds: float) -> None:
-        """Count one check of a backend."""
-        if isinstance(sighting, Failure):
-            self.metrics.timed("poll", "failed", seconds)
-            self.metrics.backend_failures.labels(observation.backend.name, sighting.cause.value).inc()
-            return
-        is_built = isinstance(sighting, Seen) and sighting.dialect is not Dialect.V3 and sighting.bodies
-        self.metrics.timed("convert" if is_built else "poll", "ok", seconds)
-        if isinstance(sighting, Seen):
-            for duration in sighting.seconds.values():
-                self.metrics.crd_aggregation.observe(duration)
-        if isinstance(sighting, Seen) and sighting.dialect is Dialect.V2:
-            for group_version in sighting.bodies:
-                is_lossy = bool(sighting.offers[group_version].losses)
-                self.metrics.conversions.labels("true" if is_lossy else "false").inc()
 
     def _shed(self) -> int:
         """Let go of forms for want of memory, with what else keeps their bytes; how many they were."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from specmux_aggregator.model import Backend
+from specmux_converters.document import Limits as DocumentLimits
 
 MIB = 1024 * 1024
 
@@ -210,6 +211,15 @@ class Limits:
     max_group_versions: int = _setting(10_000, "group-versions of one backend", at_least=1)
     max_depth: int = _setting(200, "nesting of a document", at_least=1, at_most=254)
     build_timeout: float = _setting(60.0, "seconds for one build in the worker process", at_least=TICK)
+
+    @property
+    def of_documents(self) -> DocumentLimits:
+        return DocumentLimits(max_bytes=self.max_document_bytes, max_depth=self.max_depth)
+
+    @property
+    def of_roots(self) -> DocumentLimits:
+        """Also of discovery, which is as short."""
+        return DocumentLimits(max_bytes=self.max_root_bytes, max_depth=self.max_depth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,16 +176,6 @@ class Follower:
         )
 
 
-def polling_of(polling: Polling, *, interval: float, timeout: float) -> Polling:
-    """How discovery is asked for: as the root is, at its own interval and within its own time."""
-    return replace(
-        polling,
-        interval=interval,
-        total_timeout=min(timeout, polling.total_timeout),
-        idle_timeout=min(timeout, polling.idle_timeout),
-    )
-
-
 def _log_change(last: Knowledge, now: Knowledge) -> None:
     name = now.backend.name
     if now.failure is not None:

@@ -1,0 +1,48 @@
+"""Which origin a backend has."""
+
+from __future__ import annotations
+
+from specmux_aggregator.fetch import BackendClient
+from specmux_aggregator.model import Backend, Kind
+from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
+from specmux_aggregator.origins.directory import DirectoryOrigin
+from specmux_aggregator.origins.files import Folder
+from specmux_aggregator.origins.http import HTTPOrigin
+from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.settings import Limits, Polling
+from specmux_aggregator.workers import Worker
+
+
+def origin_of(
+    backend: Backend, worker: Worker, *, manifests: Manifests | None, polling: Polling, limits: Limits
+) -> Origin:
+    """A new origin; whoever asks for it closes it. ``manifests``: those of the cluster, where one is watched,
+    for the backend that was found there."""
+    match backend.kind:
+        case Kind.DIRECTORY:
+            return DirectoryOrigin(
+                backend,
+                _folder(backend, limits),
+                worker,
+                limits=limits.of_documents,
+                max_group_versions=limits.max_group_versions,
+            )
+        case Kind.CRDS:
+            is_found = backend.found is not None and manifests is not None
+            source = manifests if is_found and manifests is not None else _folder(backend, limits)
+            return CRDsOrigin(backend, source, worker, limits=limits.of_documents)
+        case Kind.AUTO | Kind.V2 | Kind.V3:
+            return HTTPOrigin(
+                backend,
+                BackendClient(backend, polling=polling, limits=limits),
+                worker,
+                limits=limits.of_documents,
+                max_group_versions=limits.max_group_versions,
+                v3_probe_interval=polling.v3_probe_interval,
+            )
+
+
+def _folder(backend: Backend, limits: Limits) -> Folder:
+    if backend.directory is None:
+        raise ValueError(f"backend {backend.name} has no directory")
+    return Folder(backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes)
