@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import random
+import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
 
 from cluster_service import (
     APPS,
     METRICS,
+    WIDGETS,
     accept_definition,
     builtin,
     definition,
     extension,
+    hash_now,
     listed,
     serves,
     with_discovery,
+    within,
 )
 from fake_apiserver import FakeAPIServer, document, serving
-from fake_cluster import API_SERVICES, FakeCluster
+from fake_cluster import API_SERVICES, CRDS, FakeCluster
+from running_service import backend
 from specmux_aggregator.discovery.accept import AGGREGATED
+from specmux_aggregator.model import Credentials
+from specmux_aggregator.settings import Discovery
 
 V2 = AGGREGATED[0].content_type
 
@@ -58,5 +72,196 @@ def test_discovery_loses_nothing_while_the_cluster_changes() -> None:
             looking.cancel()
             assert len(lost) > 50
             assert not any(lost), [missing for missing in lost if missing][:3]
+
+    run(scenario)
+
+
+def test_credentials_that_change_take_nothing_out_of_discovery() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with (
+            serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics,
+            serves(cluster, backend("m", metrics.url)) as client,
+        ):
+            await client.until(lambda: METRICS in listed(client), "listed")
+            metrics.discovery.delay = 0.3
+            settings = client.app.settings
+            changed = backend("m", metrics.url, credentials=Credentials(token="t"))
+            await client.app.reconfigure(replace(settings, backends=(changed,)))
+            asked = len(metrics.discovery.log)
+            while len(metrics.discovery.log) == asked:
+                assert METRICS in listed(client)
+                await asyncio.sleep(0.005)
+            await metrics.stop()
+            moved = backend("m", "http://127.0.0.1:1")
+            await client.app.reconfigure(replace(settings, backends=(moved,)))
+            # Another server is another matter.
+            await client.until(lambda: METRICS not in listed(client), "forgotten")
+
+    run(scenario)
+
+
+def test_apiserver_that_is_away_loses_nothing_though_history_is_compacted() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics:
+            for kind in ("Stays", "Goes"):
+                cluster.put(CRDS, definition(kind, group=f"{kind.lower()}.example.com"))
+            cluster.put(API_SERVICES, extension(metrics))
+            async with serves(cluster) as client:
+                before = await client.paths()
+                await client.until(lambda: set(before) <= listed(client), "listed")
+                for url in before.values():
+                    assert (await client.get(url))[0] == 200
+                await cluster.stop()
+                ends = time.monotonic() + 2.0
+                while time.monotonic() < ends:
+                    assert await client.paths() == before
+                    assert set(before) <= listed(client)
+                    for url in before.values():
+                        assert (await client.get(url))[0] == 200
+                    assert (await client.get("/readyz"))[0] == 200
+                    await asyncio.sleep(0.05)
+                watches = (await client.status())["sources"]["kubernetes"]["watches"]
+                assert {watch["state"] for watch in watches.values()} == {"failing"}
+                cluster.delete(CRDS, "goess.goes.example.com")
+                cluster.delete(API_SERVICES, "v1beta1.metrics.k8s.io")
+                cluster.put(CRDS, definition("Comes", group="comes.example.com"))
+                cluster.compact()
+                await cluster.start()
+                wanted = {APPS, "apis/stays.example.com/v1", "apis/comes.example.com/v1"}
+                await client.until(lambda: set(client.app.publisher.current.entries) == wanted, "caught up")
+                await client.until(lambda: listed(client) == wanted, "listed")
+
+    run(scenario)
+
+
+def test_watches_that_end_all_the_time_lose_no_change() -> None:
+    """Each of two hundred changes is a step from one state of the cluster to the next."""
+
+    async def scenario(cluster: FakeCluster) -> None:
+        dice = random.Random(7)
+        cluster.watch_life = 0.05
+        async with serves(cluster) as client:
+            kinds = [f"Kind{number}" for number in range(12)]
+            alive: dict[str, int] = {}
+            for step in range(200):
+                kind = dice.choice(kinds)
+                if kind in alive and dice.random() < 0.4:
+                    del alive[kind]
+                    cluster.delete(CRDS, f"{kind.lower()}s.{kind.lower()}.example.com")
+                else:
+                    alive[kind] = step
+                    made = definition(kind, group=f"{kind.lower()}.example.com", description=f"step {step}")
+                    cluster.put(CRDS, made)
+                if dice.random() < 0.05:
+                    cluster.compact()
+                await asyncio.sleep(dice.random() * 0.02)
+            wanted = {APPS, *(f"apis/{kind.lower()}.example.com/v1" for kind in alive)}
+            await client.until(lambda: set(client.app.publisher.current.entries) == wanted, "all there")
+            for kind, step in alive.items():
+                key = f"apis/{kind.lower()}.example.com/v1"
+                async with asyncio.timeout(10):
+                    while f"step {step}".encode() not in (await client.get((await client.paths())[key]))[2]:
+                        await asyncio.sleep(0.02)
+
+    run(scenario)
+
+
+def test_api_service_that_is_made_anew_with_another_service_never_shows_the_old_one_again() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with (
+            serving(FakeAPIServer({METRICS: document(METRICS, "old")})) as old,
+            serving(FakeAPIServer({METRICS: document(METRICS, "new")})) as new,
+        ):
+            cluster.put(API_SERVICES, extension(old))
+            async with serves(cluster) as client:
+                url = (await client.paths())[METRICS]
+                assert b'"old"' in (await client.get(url))[2]
+                for server, note in ((new, b'"new"'), (old, b'"old"'), (new, b'"new"')):
+                    before = hash_now(client, METRICS)
+                    cluster.delete(API_SERVICES, "v1beta1.metrics.k8s.io")
+                    cluster.put(API_SERVICES, extension(server))
+                    await within(
+                        client, lambda before=before: hash_now(client, METRICS) not in (None, before), "new"
+                    )  # type: ignore[misc]
+                    status, _, body = await client.get((await client.paths())[METRICS])
+                    assert (status, note in body) == (200, True)
+                    status, _, _ = await client.get(url)
+                    assert status == (200 if server is old else 301)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("path", [CRDS, API_SERVICES])
+@pytest.mark.parametrize("kind", ["login page", "bomb", "array", "wrong kind", "empty", "404 as html"])
+def test_garbage_in_place_of_a_list_keeps_what_was_known(path: str, kind: str) -> None:
+    bomb = gzip.compress(b'{"kind":"List","items":[' + b" " * (80 << 20) + b"]}", 1)
+
+    async def garbage(_: web.Request) -> web.Response:
+        match kind:
+            case "login page":
+                return web.Response(text="<html><form>Log in</form></html>", content_type="text/html")
+            case "bomb":
+                fields = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+                return web.Response(body=bomb, headers=fields)
+            case "array":
+                return web.json_response([])
+            case "wrong kind":
+                return web.json_response({"kind": "Status", "metadata": {}, "items": {"a": 1}})
+            case "404 as html":
+                return web.Response(status=404, text="<html>not here</html>", content_type="text/html")
+            case _:
+                return web.Response(body=b"")
+
+    async def scenario(cluster: FakeCluster) -> None:
+        async with serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics:
+            cluster.put(API_SERVICES, extension(metrics))
+            cluster.put(CRDS, definition("Widget"))
+            async with serves(cluster) as client:
+                wanted = {APPS, METRICS, WIDGETS}
+                assert set(await client.paths()) == wanted
+                await client.until(lambda: wanted <= listed(client), "listed")
+                name = path.rpartition("/")[2]
+                assert client.app.cluster is not None
+                cluster.answers[path] = garbage
+                cluster.compact()
+                cluster.cut_watches()
+                watches = client.app.cluster
+                await client.until(lambda: watches.watches[name].failure is not None, "failed")
+                if kind == "404 as html":
+                    # That is an answer: there are no such objects.
+                    await client.until(lambda: set(client.app.publisher.current.entries) != wanted, "gone")
+                else:
+                    await asyncio.sleep(0.3)
+                    assert set(await client.paths()) == wanted
+                    assert wanted <= listed(client)
+                del cluster.answers[path]
+                await client.until(lambda: watches.watches[name].failure is None, "is back")
+                await client.until(lambda: set(client.app.publisher.current.entries) == wanted, "all there")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("path", ["/apis", "/openapi/v3", "/version"])
+def test_login_page_in_place_of_what_an_apiserver_says_keeps_what_was_known(path: str) -> None:
+    async def login(_: web.Request) -> web.Response:
+        return web.Response(text="<!DOCTYPE html><html>Log in</html>", content_type="text/html")
+
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.discovery.version = {"gitVersion": "v1.35.0"}
+        cluster.put(CRDS, definition("Widget"))
+        async with serves(
+            cluster, settings={"discovery": Discovery(interval=0.1, stale_grace=30.0)}
+        ) as client:
+            await client.until(lambda: {APPS, WIDGETS} <= listed(client), "listed")
+            cluster.answers[path] = login
+            asked = len(cluster.seen(path))
+            await client.until(lambda: len(cluster.seen(path)) > asked + 3, "asked again")
+            assert set(await client.paths()) == {APPS, WIDGETS}
+            _, _, body = await client.get("/apis", Accept=V2)
+            assert {item["metadata"]["name"] for item in orjson.loads(body)["items"]} == {
+                "apps",
+                "example.com",
+            }
+            assert orjson.loads((await client.get("/version"))[2]) == {"gitVersion": "v1.35.0"}
 
     run(scenario)

@@ -106,6 +106,9 @@ class ApiClient:
                     failure = take(events) if events else None
                     if failure is not None:
                         return failure
+                if not lines.is_between:
+                    # A page of somebody in between, most likely: who breaks off ends no body properly.
+                    return Failure(Cause.BAD_BODY, "the watch ended within an event")
         except Unusable as unusable:
             return unusable.failure
         except LineTooLong as error:

@@ -31,6 +31,11 @@ class Lines:
         self._check(max(map(len, (*whole, rest[-1]))))
         return [line for line in whole if line.strip()]
 
+    @property
+    def is_between(self) -> bool:
+        """Every line that has begun has ended."""
+        return not any(part.strip() for part in self._begun)
+
     def _check(self, size: int) -> None:
         if size > self._max_bytes:
             raise LineTooLong(self._max_bytes)

@@ -49,6 +49,8 @@ class Timing:
     backoff_max: float = 30.0
     short_max: float = 10.0
     """The longest wait after a watch that was answered and ended properly, but at once."""
+    silent_max: float = 60.0
+    """The longest that watches may end at once and say nothing; then it is listed again."""
     ask_again: float = 60.0
     """Until a resource is asked for again that is forbidden, or that the apiserver does not have."""
 
@@ -217,6 +219,9 @@ class Watch:
             return self._failed(failure, stood=stood)
         self._proven()
         if not stood:
+            if self._heard_at is not None and time.monotonic() - self._heard_at >= timing.silent_max:
+                # Whoever answers like that may know nothing of the objects.
+                self._must_list = True
             return self._backoff(timing.short_max)
         self._attempts = 0
         return 0.0

@@ -402,6 +402,42 @@ def test_watch_that_always_ends_at_once_loses_nothing_and_does_not_hammer() -> N
     run(scenario)
 
 
+def test_watches_that_end_at_once_and_say_nothing_are_checked_with_a_list() -> None:
+    async def empty(request: web.Request) -> web.Response | None:
+        return web.Response(body=b"") if "watch" in request.query else None
+
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        cluster.answers[CRDS] = empty
+        async with following(cluster, timing=replace(QUICK, silent_max=0.3)) as followed:
+            await followed.until_names("a")
+            put(cluster, "b")
+            await followed.until_names("a", "b")
+            assert followed.lists() == 2
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("page", [b"<html>Log in</html>", b"[]", b'{"type": "ADDED"'])
+def test_answer_that_ends_within_a_line_is_no_watch(page: bytes) -> None:
+    async def answered(request: web.Request) -> web.Response | None:
+        return web.Response(body=page) if "watch" in request.query else None
+
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        cluster.answers[CRDS] = answered
+        async with following(cluster) as followed:
+            await followed.until(lambda: followed.watch.state.failure is not None)
+            assert followed.names == ["a"]
+            failure = followed.watch.state.failure
+            assert failure is not None
+            assert failure.cause is Cause.BAD_BODY
+            put(cluster, "b")
+            await followed.until_names("a", "b")
+
+    run(scenario)
+
+
 def test_watch_that_stood_is_resumed_at_once() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         cluster.watch_life = QUICK.standing + 0.05
