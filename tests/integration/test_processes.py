@@ -177,7 +177,7 @@ def test_demo_prints_lines_that_work() -> None:
                 subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
                 for command in commands
             ]
-            assert "Metres above the sea" in told[0]
+            assert "As printed on the spine" in told[0]
             assert {line.split()[0] for line in told[1].splitlines()[1:]} >= {"plants", "books", "stations"}
         assert process.stop(signal.SIGINT) == 0
         assert "Traceback" not in process.output

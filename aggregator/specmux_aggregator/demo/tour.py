@@ -46,7 +46,7 @@ Try, in another terminal:
   curl -si -H "If-None-Match: $etag" {url}/openapi/v3 | head -1
 
   # an unmodified kubectl: a kind of the backend that has Swagger 2.0 only, and what else there is
-  kubectl --server={url} explain stations.spec
+  kubectl --server={url} explain books.spec
   kubectl --server={url} api-resources
 
   # what it knows of its backends, and what operators watch
