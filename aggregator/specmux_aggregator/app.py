@@ -123,6 +123,7 @@ class App:
             limits=settings.limits,
             clients_have_certificates=settings.auth.mode == "mtls",
             is_private=settings.auth.is_private,
+            max_waiting=settings.listen.max_in_flight,
         )
         self.server = HTTPServer(
             self.service,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import select
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -42,6 +43,9 @@ HEADERS_MAX: Final = 128
 LINGER: Final = 2.0  # seconds for which the rest of an unwanted request body is read and dropped
 PATH_SHOWN: Final = 120  # characters of a path in a log line
 RECEIVE: Final = 16 * 1024  # bytes taken from a socket at once
+HANG_UP: Final = getattr(
+    select, "POLLRDHUP", 0
+)  # with 0 only a connection that is closed both ways is noticed
 
 TOO_LONG: Final = refusal(400, "BadRequest", f"a line of the request's head is longer than {LINE_MAX} bytes")
 BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is malformed")
@@ -92,6 +96,7 @@ class Connection(RequestHandler):
     """One client's connection."""
 
     __slots__ = (
+        "_is_ending",
         "_is_half_closed",
         "_partial_since",
         "_pushes",
@@ -108,6 +113,8 @@ class Connection(RequestHandler):
         self._wire: asyncio.Transport | None = None
         """The transport until the connection is lost; aiohttp forgets it while answers wait to be sent."""
         self._is_half_closed = False
+        self._is_ending = False
+        """It ends with the running answer, and the body that belongs to it is still read."""
         self._partial_since = 0.0
         """Monotonic seconds since when the head of a request is awaited; 0: none has begun."""
         self._stalled = (0.0, 0, 0)
@@ -155,6 +162,8 @@ class Connection(RequestHandler):
         """The backend's answer is written. Its body may have taken long to come: the next head has time."""
         self.relayed = None
         self._partial_since = 0.0
+        if self._is_ending:
+            self.close()
 
     def take_begun(self) -> Begun | None:
         begun, self.begun = self.begun, None
@@ -222,6 +231,8 @@ class Connection(RequestHandler):
             return None
         if self.is_idle and self._is_half_closed:
             return "half_closed"
+        if self.relayed is not None and self._has_left(self._wire):
+            return "left"
         if self._partial_since and self.is_idle and now - self._partial_since > listen.header_timeout:
             return "header_timeout"
         waiting = self._wire.get_write_buffer_size()
@@ -231,6 +242,15 @@ class Connection(RequestHandler):
         elif now - since > listen.write_timeout:
             return "write_stall"
         return None
+
+    def _has_left(self, wire: asyncio.Transport) -> bool:
+        """Whether the client closed its side while nothing is read, since it sent more than is taken up: then
+        no event tells."""
+        if not (self._reading_paused or self._buffer_paused):
+            return False
+        poll = select.poll()
+        poll.register(wire.get_extra_info("socket"), HANG_UP)
+        return bool(poll.poll(0))
 
     def cut_off(self) -> None:
         """End the connection at once, whatever waits to be written."""
@@ -242,6 +262,8 @@ class Connection(RequestHandler):
         """End the connection now if it is idle, else after the running answer."""
         if self.is_idle:
             self.force_close()
+        elif self.relayed is not None and not self.relayed.payload.is_eof():
+            self._is_ending = True  # closed to aiohttp means that nothing is read any more, bodies included
         else:
             self.close()
 

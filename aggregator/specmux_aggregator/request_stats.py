@@ -95,6 +95,7 @@ class RequestStats:
         "disconnects",
         "header_timeouts",
         "in_flight",
+        "in_flight_elsewhere",
         "malformed",
         "memo_hits",
         "requests_refused",
@@ -105,6 +106,8 @@ class RequestStats:
         self._cells: dict[tuple[str, str, int, bool], Cell] = {}
         self.in_flight = 0
         """Requests whose answer is being looked for."""
+        self.in_flight_elsewhere = 0
+        """Those of them that a backend is asked to answer."""
         self.connections = 0
         self.connections_refused = 0
         """Closed at once: the cap on all together was reached."""

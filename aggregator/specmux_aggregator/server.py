@@ -166,9 +166,7 @@ class HTTPServer:
         try:
             prepared = await self._refusal(request)
             if prepared is None and self._relay is not None and self._relay.claims(request.message):
-                prepared = self._crowded(request.message)
-                if prepared is None:
-                    return await self._relay.relay(request)
+                return await self._relayed(request, self._relay)
             if prepared is None:
                 prepared = await self._answer(request, started)
         except asyncio.CancelledError:
@@ -178,6 +176,13 @@ class HTTPServer:
             self.stats.in_flight -= 1
         closing = self._is_stopping or is_last(request, prepared)
         return WireResponse(prepared, connection=connection, started=started, is_last=closing)
+
+    async def _relayed(self, request: WireRequest, relay: Relay) -> Response:
+        self.stats.in_flight_elsewhere += 1
+        try:
+            return await relay.relay(request)
+        finally:
+            self.stats.in_flight_elsewhere -= 1
 
     async def _refusal(self, request: WireRequest) -> Prepared | None:
         message, connection = request.message, request.connection
@@ -194,7 +199,9 @@ class HTTPServer:
         """The refusal of a request that would have to wait while as many as may wait do."""
         cap = self._listen.max_in_flight
         # Whatever needs no waiting has come and gone between two looks, so all others in flight wait.
-        if not cap or self.stats.in_flight <= cap or message.path.partition("?")[0] in HEALTH:
+        # The relay counts by backend those that wait for a backend's answer: a silent one crowds nobody out.
+        waiting = self.stats.in_flight - self.stats.in_flight_elsewhere
+        if not cap or waiting <= cap or message.path.partition("?")[0] in HEALTH:
             return None
         self.stats.requests_refused += 1
         return CROWDED_HEAD if message.method == "HEAD" else CROWDED

@@ -50,7 +50,7 @@ class Listen:
     )
     max_in_flight: int = _setting(
         1024,
-        "requests that wait for a backend or an encoding; one more is answered 429; 0: no cap",
+        "requests that wait, and those passed on to one backend; one more is answered 429; 0: no cap",
         at_least=0,
     )
     keepalive_timeout: float = _setting(75.0, "seconds an idle connection is kept", at_least=TICK)

@@ -25,8 +25,9 @@ from serving import (
     running,
 )
 from specmux_aggregator.model import Prepared, Request
+from specmux_aggregator.responses import WireResponse
 from specmux_aggregator.settings import Listen
-from specmux_aggregator.wire import refusal
+from specmux_aggregator.wire import prepare, refusal
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)
 
@@ -43,13 +44,13 @@ def connect_from(started: Running, address: str) -> socket.socket:
 
 
 @contextmanager
-def crowd(started: Running, size: int) -> Iterator[None]:
-    """As many clients wait for an answer; they get it when the context ends."""
+def crowd(started: Running, size: int, *, beside: int = 0) -> Iterator[None]:
+    """As many clients wait for an answer; they get it when the context ends. ``beside``: others wait."""
     with ExitStack() as stack:
         clients = [stack.enter_context(started.connect()) for _ in range(size)]
         for client in clients:
             client.sendall(request("/hang"))
-        eventually(lambda: started.counts.in_flight == size)
+        eventually(lambda: started.counts.in_flight == size + beside)
         yield
         started.service.released.set()
         for client in clients:
@@ -168,23 +169,34 @@ def test_those_whose_leave_is_asked_for_count_as_waiting() -> None:
         assert b" 401 " in read_answer(client)
 
 
-class EveryRelay:
-    """Claims everything, and must be asked for nothing while too many wait."""
+class SilentRelay:
+    """Claims what is below /apis, and does not answer until it may."""
 
     def __init__(self) -> None:
-        self.relayed = 0
+        self.asked = 0
+        self.released = threading.Event()
 
     def claims(self, message: Any) -> bool:
-        return True
+        return bool(message.path.startswith("/apis"))
 
     async def relay(self, asked: Any) -> Any:
-        self.relayed += 1
-        raise AssertionError("relayed")
+        self.asked += 1
+        while not self.released.is_set():
+            await asyncio.sleep(0.01)
+        prepared = prepare(200, [], b"relayed")
+        return WireResponse(prepared, connection=asked.connection, started=0.0, is_last=True)
 
 
-def test_request_for_a_backend_is_refused_before_the_backend_hears_of_it() -> None:
-    with running("ordinary", max_in_flight=1) as started, crowd(started, 1):
-        relay = EveryRelay()
-        started.server._relay = relay
-        assert b" 429 " in started.exchange(request(close=True))
-        assert relay.relayed == 0
+def test_requests_for_a_silent_backend_keep_nobody_else_from_waiting() -> None:
+    with running("ordinary", max_in_flight=1) as started, ExitStack() as stack:
+        relay = started.server._relay = SilentRelay()
+        held = [stack.enter_context(started.connect()) for _ in range(3)]
+        for client in held:
+            client.sendall(request("/apis/a/v1/b"))
+        eventually(lambda: relay.asked == 3)
+        assert b" 200 OK" in started.exchange(request("/slow", close=True))
+        with crowd(started, 1, beside=3):
+            assert b" 429 " in started.exchange(request("/slow", close=True))
+        relay.released.set()
+        for client in held:
+            assert b"relayed" in read_all(client)

@@ -10,8 +10,6 @@ import shutil
 import ssl
 import subprocess
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,49 +22,14 @@ from cluster_service import METRICS, WIDGETS, builtin, definition, extension, un
 from cluster_service import owner as owner_in
 from fake_apiserver import FakeAPIServer, document, serving, swagger
 from fake_cluster import API_SERVICES, CRDS, FakeCluster
+from relayed_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
 from running_service import QUICK, Client, backend, directory, service
 from specmux_aggregator.model import BackendTLS, Credentials
 from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.settings import Kubernetes, Limits, Listen, Proxy
 from specmux_converters.group_versions import GroupVersion
-from streaming_backend import OK, Script, Seen, StreamingBackend, answer_ok, saying, streaming
-from wire_client import Answer, WireClient, connected
-
-APPS = "apis/apps/v1"
-THINGS = f"/{APPS}/namespaces/a/things"
-ON = Proxy(resources=True, answer_timeout=5.0)
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-@asynccontextmanager
-async def relaying(
-    script: Script = answer_ok, **settings: Any
-) -> AsyncIterator[tuple[StreamingBackend, Client]]:
-    """One backend, and the service in front of it with resources switched on."""
-    async with (
-        streaming(StreamingBackend(script=script)) as origin,
-        service(backend("a", origin.url), **{"proxy": ON, **settings}) as client,
-    ):
-        await client.ready()
-        yield origin, client
-
-
-def reason_of(body: bytes) -> str:
-    status = orjson.loads(body)
-    assert status["kind"] == "Status"
-    return str(status["reason"])
-
-
-async def exchange(client: Client, *sent: bytes) -> list[tuple[Answer, bytes]]:
-    """Send all at once; the answers until the server closes."""
-    answers = []
-    async with connected(client.base) as wire:
-        await wire.send(b"".join(sent))
-        with contextlib.suppress(asyncio.IncompleteReadError):
-            while True:
-                answers.append(await wire.answer())
-    return answers
-
+from streaming_backend import OK, Seen, StreamingBackend, answer_ok, saying, streaming
+from wire_client import WireClient, connected
 
 # /openapi/v2
 

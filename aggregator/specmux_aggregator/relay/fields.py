@@ -36,8 +36,19 @@ _HOP_BY_HOP: Final = frozenset(
 """RFC 9110 7.6.1, and those of proxies (11.7)."""
 
 _OF_REQUESTS: Final = _HOP_BY_HOP | {"content-length", "cookie", "expect", "forwarded", "host", "x-real-ip"}
-_OF_ANSWERS: Final = _HOP_BY_HOP | {"alt-svc", "content-length", "set-cookie"}
+_OF_ANSWERS: Final = _HOP_BY_HOP | {
+    "alt-svc",
+    "clear-site-data",
+    "content-length",
+    "refresh",
+    "set-cookie",
+    "set-cookie2",
+    "strict-transport-security",
+}
+"""Also what speaks for a whole origin: that is ours, and other backends'."""
 _OF_FRONT_PROXIES: Final = ("x-remote-", "x-forwarded-")
+
+_PUNCTUATION: Final = re.compile("[^a-z0-9]")
 
 _UNSENDABLE: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8 (which aiohttp could not write as they came)."""
@@ -54,11 +65,14 @@ def resource_fields(fields: Iterable[Field], *, client: str | None) -> list[Fiel
     ValueError for a value that cannot be passed on as it is.
     """
     given = list(fields)
+    if sum(name.lower() == "authorization" for name, _ in given) > 1:
+        raise ValueError("the field Authorization is given more than once")  # whose is it then?
     dropped = _OF_REQUESTS | _named_by_connection(given)
     passed = []
     for name, value in given:
-        plain = name.lower().replace("_", "-")  # as a backend behind CGI-like variables would read it
-        if name.lower() in dropped or plain.startswith(_OF_FRONT_PROXIES):
+        # As a backend behind CGI-like variables would read it: X_Remote_User, X.Remote.User.
+        plain = _PUNCTUATION.sub("-", name.lower())
+        if name.lower() in dropped or plain in dropped or plain.startswith(_OF_FRONT_PROXIES):
             continue
         if _UNSENDABLE.search(value):
             raise ValueError(f"the field {name} holds a character that cannot be passed on")
@@ -85,6 +99,8 @@ def swagger_fields(fields: Iterable[Field]) -> list[Field]:
 def answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
     """What a client is told of a backend's fields. ValueError for what would break the framing."""
     given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+    if has_other_coding(given):
+        raise ValueError("the answer has a transfer coding that was not asked for")
     dropped = _OF_ANSWERS | _named_by_connection(given)
     passed = [(name, value) for name, value in given if name.lower() not in dropped]
     for name, value in passed:
@@ -97,6 +113,12 @@ def swagger_answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
     """As ``answer_fields``, of a Swagger 2.0 document."""
     passed = answer_fields(raw)
     return [(name, value) for name, value in passed if name.lower() in _SWAGGER_TOLD or name == "Via"]
+
+
+def has_other_coding(fields: Iterable[Field]) -> bool:
+    """Whether the message's transfer coding is not simply chunked: that would be lost on the way."""
+    codings = [value for name, value in fields if name.lower() == "transfer-encoding"]
+    return bool(codings) and [value.lower() for value in codings] != ["chunked"]
 
 
 def hops(fields: Iterable[Field]) -> int:

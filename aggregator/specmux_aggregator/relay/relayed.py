@@ -6,6 +6,7 @@ An answer that stops before its end ends the client's connection in a way that c
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import struct
 from collections.abc import Callable
@@ -67,8 +68,11 @@ class Relayed:
         # What a client has not sent yet of its body is not waited for once its answer is there.
         is_early = not request.payload.is_eof()
         is_closing = message.should_close or message.upgrade or self._framing is Framing.CLOSE
-        self._is_last = is_early or is_closing
-        self._head = self._headed(fields, is_old=message.version == HttpVersion10)
+        is_old = message.version == HttpVersion10
+        # Chunks of HTTP/1.0 are read differently elsewhere; nothing may follow them (RFC 9112 6.1).
+        self._is_last = is_early or is_closing or (is_old and message.chunked)
+        self._head = self._headed(fields, is_old=is_old)
+        self._lost = _lost(self._answer) if self._framing is Framing.CLOSE else None
 
     @property
     def keep_alive(self) -> bool:
@@ -111,6 +115,8 @@ class Relayed:
                     is_at_end = content.at_eof()
                 except TRANSPORT_ERRORS as error:
                     return error
+                if is_at_end and self._lost is not None and self._lost.done() and self._lost.exception():
+                    return ConnectionResetError(errno.ECONNRESET, "the backend cut the connection")
             sent += len(piece)
             if self._max_bytes is not None and sent > self._max_bytes:
                 return too_large(self._max_bytes)
@@ -155,6 +161,16 @@ class Relayed:
             wire = transport.get_extra_info("socket")
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self._connection.cut_off()
+
+
+def _lost(answer: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
+    """The end of the backend's connection: a failure if it was no orderly one, of which aiohttp says nothing
+    else where a body ends with it."""
+    protocol = None if answer.connection is None else answer.connection.protocol
+    lost = None if protocol is None else protocol.closed
+    if lost is not None:
+        lost.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # marks it as seen
+    return lost
 
 
 def framing_of(answer: aiohttp.ClientResponse, request: WireRequest) -> Framing:

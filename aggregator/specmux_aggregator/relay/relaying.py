@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.answer_fields import status_failure
 from specmux_aggregator.backend_answers import too_large
 from specmux_aggregator.document_url import SWAGGER_PATH
-from specmux_aggregator.model import Backend, Cause, Failure, Prepared, Snapshot
+from specmux_aggregator.model import Backend, BackendName, Cause, Failure, Prepared, Snapshot
 from specmux_aggregator.relay import fields as header_fields
 from specmux_aggregator.relay.exchanges import Exchange, Exchanges
 from specmux_aggregator.relay.fields import Field
@@ -26,7 +27,7 @@ from specmux_aggregator.relay.upload import Upload
 from specmux_aggregator.replies import cache_control
 from specmux_aggregator.requests import fields_of
 from specmux_aggregator.responses import WireResponse
-from specmux_aggregator.server import is_last
+from specmux_aggregator.server import CROWDED, CROWDED_HEAD, is_last
 from specmux_aggregator.wire import refusal
 
 if TYPE_CHECKING:
@@ -68,9 +69,11 @@ class Relaying:
         limits: Limits,
         clients_have_certificates: bool,
         is_private: bool,
+        max_waiting: int,
     ) -> None:
         """``clients_have_certificates``: they show to us, and to us alone, who they are. ``is_private``: no
-        shared cache may keep what we ask for.
+        shared cache may keep what we ask for. ``max_waiting``: requests that may wait for one backend,
+        so that a silent one keeps no other's from waiting; 0: any number.
         """
         self._snapshot = snapshot
         self._metrics = metrics
@@ -78,6 +81,8 @@ class Relaying:
         self._limits = limits
         self._clients_have_certificates = clients_have_certificates
         self._is_private = is_private
+        self._max_waiting = max_waiting
+        self._waiting: Counter[BackendName] = Counter()
         self._exchanges = Exchanges(snapshot, metrics, polling=polling)
         self._swagger_owner: tuple[int, Backend] | None = None
         """Who had it, in the snapshot of that generation."""
@@ -129,6 +134,8 @@ class Relaying:
             return _status(request, 400, "BadRequest", "the connection was closed before there was an answer")
         if message.method in ("TRACE", "CONNECT"):
             return _status(request, 405, "MethodNotAllowed", f"{message.method} is not passed on")
+        if header_fields.has_other_coding(fields):
+            return _status(request, 501, "NotImplemented", "of transfer codings only chunked is passed on")
         if message.upgrade or header_fields.wants_upgrade(fields):
             return _status(request, 501, "NotImplemented", NO_UPGRADE)
         if self._clients_have_certificates:
@@ -147,12 +154,14 @@ class Relaying:
             fields = header_fields.resource_fields(message.headers.items(), client=_address(request))
         except ValueError as error:
             return _status(request, 400, "BadRequest", str(error))
+        if self._is_crowded(owner):
+            return crowded(request)
         upload = None
         if request.has_body:
             upload = Upload(request, sent=self._metrics.relayed_bytes.labels(owner.name, "request").inc)
             if upload.length is not None:
                 fields.append(("Content-Length", str(upload.length)))
-        begun = await self._begin(owner, message.method, target, fields, upload)
+        begun = await self._begin(owner, message.method, target, fields, upload, is_ours=False)
         if upload is not None and isinstance(begun, Failure):
             await upload.stopped()
             if upload.is_broken:
@@ -164,21 +173,41 @@ class Relaying:
         return await self._pass_on(request, begun, upload, header_fields.answer_fields)
 
     async def _begin(
-        self, owner: Backend, method: str, target: str, fields: Sequence[Field], upload: Upload | None
+        self,
+        owner: Backend,
+        method: str,
+        target: str,
+        fields: Sequence[Field],
+        upload: Upload | None,
+        *,
+        is_ours: bool,
     ) -> Exchange | Failure:
         patience = self._proxy.answer_timeout
+        self._waiting[owner.name] += 1
         try:
             async with asyncio.timeout(patience) as deadline:
                 if upload is not None:
                     upload.answer_within(patience, deadline)
                 return await self._exchanges.begin(
-                    owner, method, target, fields, is_ours=False, body=upload, idle_timeout=math.inf
+                    owner,
+                    method,
+                    target,
+                    fields,
+                    is_ours=is_ours,
+                    body=upload,
+                    idle_timeout=None if is_ours else math.inf,
                 )
         except TimeoutError:
             return Failure(Cause.TIMEOUT, f"no answer within {patience:g} s")
         finally:
+            self._waiting[owner.name] -= 1
+            if not self._waiting[owner.name]:
+                del self._waiting[owner.name]  # backends come and go
             if upload is not None:
                 upload.answered()
+
+    def _is_crowded(self, backend: Backend) -> bool:
+        return 0 < self._max_waiting <= self._waiting[backend.name]
 
     async def _swagger(self, request: WireRequest) -> Relayed | Prepared:
         snapshot = self._snapshot()
@@ -188,6 +217,8 @@ class Relaying:
             asked = (owner, *(backend for backend in asked if backend != owner))
         lost: tuple[Backend, Failure] | None = None
         for backend in asked:
+            if self._is_crowded(backend):
+                return crowded(request)
             begun = await self._swagger_of(backend, request)
             match begun:
                 case Exchange():
@@ -221,7 +252,7 @@ class Relaying:
     async def _swagger_of(self, backend: Backend, request: WireRequest) -> Exchange | Failure:
         message, max_bytes = request.message, self._limits.max_document_bytes
         fields = header_fields.swagger_fields(message.headers.items())
-        begun = await self._exchanges.begin(backend, message.method, SWAGGER_PATH, fields, is_ours=True)
+        begun = await self._begin(backend, message.method, SWAGGER_PATH, fields, None, is_ours=True)
         if isinstance(begun, Failure):
             return begun
         length = begun.answer.content_length
@@ -275,6 +306,12 @@ class Relaying:
             prepared = _status(request, 502, "BadGateway", message)
         self._exchanges.failed(backend, failure, prepared.status)
         return prepared
+
+
+def crowded(request: WireRequest) -> Prepared:
+    """The answer to one more than may wait."""
+    request.connection.connections.stats.requests_refused += 1
+    return CROWDED_HEAD if request.message.method == "HEAD" else CROWDED
 
 
 def _unfit(status: int) -> Failure | None:

@@ -6,6 +6,7 @@ import pytest
 
 from specmux_aggregator.relay.fields import (
     answer_fields,
+    has_other_coding,
     hops,
     resource_fields,
     swagger_answer_fields,
@@ -42,6 +43,10 @@ def test_hop_by_hop_fields_end_here_both_ways() -> None:
         "x-remote-group",
         "X-REMOTE-EXTRA-scopes",
         "X_Remote_User",
+        "X.Remote-User",
+        "X_Real_IP",
+        "Transfer_Encoding",
+        "Content_Length",
         "Cookie",
         "Forwarded",
         "X-Forwarded-For",
@@ -102,7 +107,9 @@ def test_swagger_is_told_with_its_own_fields_only() -> None:
 
 
 def test_answer_loses_cookies_and_other_origins() -> None:
-    raw = [(b"Set-Cookie", b"a=b"), (b"Alt-Svc", b'h3=":443"'), (b"Warning", b'299 - "\xe4"')]
+    whole_origin = [b"Alt-Svc", b"Clear-Site-Data", b"Refresh", b"Strict-Transport-Security"]
+    raw = [(name, b"a") for name in [b"Set-Cookie", *whole_origin]]
+    raw.append((b"Warning", b'299 - "\xe4"'))
     assert answer_fields(raw) == [("Warning", '299 - "\xe4"'), ("Via", "1.1 specmux")]
 
 
@@ -110,6 +117,13 @@ def test_answer_loses_cookies_and_other_origins() -> None:
 def test_answer_with_a_malformed_field_is_refused(field: tuple[bytes, bytes]) -> None:
     with pytest.raises(ValueError, match="malformed"):
         answer_fields([field])
+
+
+def test_only_chunked_is_a_transfer_coding_that_can_be_passed_on() -> None:
+    assert not has_other_coding([("A", "gzip")])
+    assert not has_other_coding([("Transfer-Encoding", "Chunked")])
+    assert has_other_coding([("transfer-encoding", "gzip, chunked")])
+    assert has_other_coding([("Transfer-Encoding", "gzip"), ("Transfer-Encoding", "chunked")])
 
 
 def test_upgrade_is_wanted_only_with_both_fields() -> None:
