@@ -222,7 +222,15 @@ def test_cluster_that_cannot_be_read_is_an_invalid_configuration(path: Path) -> 
     result = checked(path, "kubernetes: {kubeconfig: nowhere}")
     assert result.exit_code == 3
     assert "nowhere" in result.stderr
-    result = checked(path, "kubernetes: {in_cluster: true}", env={"KUBERNETES_SERVICE_HOST": ""})
+
+
+def test_file_for_a_pod_is_checked_outside_of_one_but_not_probed(path: Path) -> None:
+    outside = {"KUBERNETES_SERVICE_HOST": ""}
+    result = checked(path, "kubernetes: {in_cluster: true}", env=outside)
+    assert result.exit_code == 0
+    assert result.stdout == "kubernetes.in_cluster: True\n"
+    assert result.stderr.startswith("warning: kubernetes.in_cluster: not inside a cluster")
+    result = checked(path, "kubernetes: {in_cluster: true}", "--probe", env=outside)
     assert result.exit_code == 3
     assert "not inside a cluster" in result.stderr
 

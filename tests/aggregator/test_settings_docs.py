@@ -60,4 +60,16 @@ def test_every_cause_is_documented() -> None:
 
 def test_example_is_a_configuration() -> None:
     settings = ConfigSource(file=DOCS / "specmux.example.yaml").read()
-    assert [backend.name for backend in settings.backends] == ["core", "metrics", "legacy", "files"]
+    assert [backend.name for backend in settings.backends] == [
+        "batch",
+        "metrics",
+        "legacy",
+        "files",
+        "definitions",
+    ]
+
+
+def test_example_has_every_group() -> None:
+    lines = (DOCS / "specmux.example.yaml").read_text().splitlines()
+    groups = {field.key.partition(".")[0] for field in setting_fields()}
+    assert {line.partition(":")[0] for line in lines if line[:1].isalpha()} == groups | {"backends"}

@@ -11,8 +11,9 @@ import click
 
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.config import ConfigSource, environment
-from specmux_aggregator.errors import NoBackendReachable
+from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
 from specmux_aggregator.fetch import BackendClient, NotModified, Payload, Root
+from specmux_aggregator.kubernetes.access import Access
 from specmux_aggregator.kubernetes.choice import chosen
 from specmux_aggregator.model import Backend, Cause, Failure, Kind
 from specmux_aggregator.setting_fields import setting_fields
@@ -32,13 +33,13 @@ def check_config(file: Path, probe: bool) -> None:
     """
     with reported_errors():
         settings = ConfigSource(file=file, environment=environment()).read()
-        access = chosen(settings.kubernetes, os.environ)
+        access, missing = _cluster(settings, is_needed=probe)
         for line in described(settings):
             click.echo(line)
         if access is not None:
             click.echo(f"cluster {access.context}: {'; '.join(_facts(access.server))}")
         backends = settings.backends if access is None else (*settings.backends, access.server)
-        for line in unreadable(settings, backends):
+        for line in (*missing, *unreadable(settings, backends)):
             click.echo(f"warning: {line}", err=True)
         if probe:
             asyncio.run(_probe(settings, backends))
@@ -54,6 +55,17 @@ def described(settings: Settings) -> Iterator[str]:
         yield f"backend {backend.name}: {'; '.join(_facts(backend))}"
     if not settings.backends and not settings.kubernetes.is_meant:
         yield "no backends"
+
+
+def _cluster(settings: Settings, *, is_needed: bool) -> tuple[Access | None, list[str]]:
+    """The cluster that is meant, and what of it is not at hand. Raises InvalidConfig."""
+    try:
+        return chosen(settings.kubernetes, os.environ), []
+    except InvalidConfig as error:
+        # What a pod finds is not where its file is written and checked, as its other files are not.
+        if is_needed or not settings.kubernetes.in_cluster:
+            raise
+        return None, [f"kubernetes.in_cluster: {error}"]
 
 
 def unreadable(settings: Settings, backends: tuple[Backend, ...]) -> Iterator[str]:
