@@ -30,7 +30,7 @@ QUICK = Polling(
     revalidate_interval=0.2,
     v3_probe_interval=0.3,
 )
-QUICK_WATCH = Timing(standing=0.1, backoff_min=0.02, backoff_max=0.1, short_max=0.1, silent_max=0.5, ask_again=0.2)
+QUICK_WATCH = Timing(standing=0.1, backoff_min=0.02, backoff_max=0.1, silent_max=0.5, ask_again=0.2)
 DEADLINE = 20.0
 """Seconds after which a test gives up waiting for what should take milliseconds."""
 
