@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import random
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -30,12 +32,45 @@ from cluster_service import (
 )
 from fake_apiserver import FakeAPIServer, document, serving
 from fake_cluster import API_SERVICES, CRDS, FakeCluster
-from running_service import backend
+from running_service import Client, backend, service
 from specmux_aggregator.discovery.accept import AGGREGATED
-from specmux_aggregator.model import Credentials
+from specmux_aggregator.model import Backend, BackendName, Credentials, Kind
 from specmux_aggregator.settings import Discovery
+from specmux_converters.recognise import recognise
 
 V2 = AGGREGATED[0].content_type
+
+MANIFEST = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {plural}.example.com}}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {{plural: {plural}, kind: {kind}}}
+  versions:
+"""
+VERSION = "  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: %s}}\n"
+ALIASES = "".join(f"  b{level}: &b{level} [{', '.join([f'*b{level - 1}'] * 10)}]\n" for level in range(1, 9))
+MANY = "".join(
+    f"  - {{name: v{number}, served: true, storage: false, schema: {{openAPIV3Schema: {{type: object}}}}}}\n"
+    for number in range(1, 1001)
+)
+
+UNUSUAL = {
+    "equals": VERSION % '{type: object, properties: {op: {type: string, enum: [=, "!="], default: =}}}',
+    "yes and no": VERSION % "{type: object, properties: {y: {type: integer}, n: {type: string}}}",
+    "anchors": VERSION
+    % "{type: object, properties: {a: &a {type: string}, b: *a, c: {<<: *a, minLength: 1}}}",
+    "template in a text": VERSION % '{type: object, description: "{{ .Values.text }}"}',
+    "many versions": MANY,
+    "no schema": "  - {name: v1, served: true, storage: true}\n",
+}
+"""Versions of a manifest that publish something."""
+BROKEN = {
+    "bomb of aliases": VERSION % "{type: object}" + "x:\n  b0: &b0 [a]\n" + ALIASES,
+    "template": VERSION % '{{ include "schema" . }}',
+    "key twice": VERSION % "{type: object, type: string}",
+}
 
 
 def run(scenario: Callable[[FakeCluster], Coroutine[Any, Any, None]]) -> None:
@@ -263,5 +298,104 @@ def test_login_page_in_place_of_what_an_apiserver_says_keeps_what_was_known(path
                 "example.com",
             }
             assert orjson.loads((await client.get("/version"))[2]) == {"gitVersion": "v1.35.0"}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("name", [*UNUSUAL, *BROKEN])
+def test_manifest_of_any_kind_costs_no_neighbour(name: str, tmp_path: Path) -> None:
+    good = (
+        MANIFEST.format(plural="goods", kind="Good") + VERSION % "{type: object, description: A neighbour.}"
+    )
+    (tmp_path / "good.yaml").write_text(good)
+    (tmp_path / "bad.yaml").write_text(
+        MANIFEST.format(plural="bads", kind="Bad") + {**UNUSUAL, **BROKEN}[name]
+    )
+
+    async def main() -> None:
+        crds = Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=tmp_path)
+        async with service(crds) as client:
+            await client.until(lambda: WIDGETS in client.app.publisher.current.entries, "published")
+            components = await kinds(client)
+            assert components["Good"] == "A neighbour."
+            assert ("Bad" in components) == (name in UNUSUAL)
+            notes = (await client.status())["backends"]["crds"]["notes"]
+            assert any(note.startswith("bad.yaml: ") for note in notes) == (name in BROKEN), notes
+            if name == "many versions":
+                await client.until(lambda: len(client.app.publisher.current.entries) == 1000, "all")
+                await client.until(lambda: len(listed(client)) == 1000, "listed")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_definition_of_any_kind_costs_no_neighbour(name: str) -> None:
+    (made,) = recognise((MANIFEST.format(plural="bads", kind="Bad") + UNUSUAL[name]).encode()).documents
+
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.put(CRDS, definition("Good", description="A neighbour."))
+        async with serves(cluster) as client:
+            assert await kinds(client) == {"Good": "A neighbour."}
+            before = hash_now(client, WIDGETS)
+            cluster.put(CRDS, {**definition("Bad"), **made})
+            await client.until(lambda: hash_now(client, WIDGETS) != before, "published")
+            components = await kinds(client)
+            assert components["Good"] == "A neighbour."
+            assert "Bad" in components
+
+    run(scenario)
+
+
+async def kinds(client: Client) -> dict[str, Any]:
+    """The descriptions of the kinds of one group-version."""
+    document = orjson.loads((await client.get((await client.paths())[WIDGETS]))[2])
+    prefix = "com.example.v1."
+    return {
+        name.removeprefix(prefix): schema.get("description")
+        for name, schema in document["components"]["schemas"].items()
+        if name.startswith(prefix) and not name.endswith("List")
+    }
+
+
+def test_bundle_that_holds_no_certificate_costs_no_neighbour() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics:
+            for group, bundle in (
+                ("none.example.com", b"hello"),
+                ("cut.example.com", b"-----BEGIN CERTIFICATE-----"),
+            ):
+                item = extension(metrics, group, "v1")
+                item["spec"]["caBundle"] = base64.b64encode(bundle).decode()
+                cluster.put(API_SERVICES, item)
+            cluster.put(CRDS, definition("Widget"))
+            async with serves(cluster, service_url="https://127.0.0.1:{port}") as client:
+                assert set(await client.paths()) == {APPS, WIDGETS}
+                backends = (await client.status())["backends"]
+                for name in ("v1.none.example.com", "v1.cut.example.com"):
+                    assert backends[name]["error"]["cause"] == "bad_tls", backends[name]
+
+    run(scenario)
+
+
+def test_definition_that_stops_serving_a_version_is_out_of_documents_and_lists() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        both, one = definition("Widget", "v1", "v2"), definition("Widget", "v1", "v2")
+        one["spec"]["versions"][1]["served"] = False
+        accept_definition(cluster, both)
+        async with serves(cluster) as client:
+            second = "apis/example.com/v2"
+            await client.until(lambda: {WIDGETS, second} <= listed(client), "listed")
+            url = (await client.paths())[second]
+            assert (await client.get(url))[0] == 200
+            cluster.put(CRDS, one)
+            cluster.delete(API_SERVICES, "v2.example.com")
+            await within(client, lambda: second not in listed(client), "is gone")
+            assert second not in await client.paths()
+            assert (await client.get(url))[0] == 404
+            assert (await client.get("/" + second))[0] == 404
+            assert WIDGETS in listed(client)
+            _, _, body = await client.get("/apis", Accept=V2)
+            groups = {item["metadata"]["name"]: item["versions"] for item in orjson.loads(body)["items"]}
+            assert [version["version"] for version in groups["example.com"]] == ["v1"]
 
     run(scenario)

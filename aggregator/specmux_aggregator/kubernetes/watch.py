@@ -46,9 +46,7 @@ class Timing:
     standing: float = 5.0
     """What a watch has to last to count as one that stands."""
     backoff_min: float = 0.5
-    backoff_max: float = 30.0
-    short_max: float = 10.0
-    """The longest wait after a watch that was answered and ended properly, but at once."""
+    backoff_max: float = 10.0
     silent_max: float = 60.0
     """The longest that watches may end at once and say nothing; then it is listed again."""
     ask_again: float = 60.0
@@ -113,6 +111,9 @@ class Watch:
         self._attempts = 0
         """Watches and lists in a row that came to nothing."""
         self._refusals = 0
+        """Answers in a row that were no watch."""
+        self._is_listed_again = False
+        """A version that had grown old was answered with a list, and nothing has come of that yet."""
         self._heard_at: float | None = None
         self._lists = 0
         self._watches = 0
@@ -222,7 +223,7 @@ class Watch:
             if self._heard_at is not None and time.monotonic() - self._heard_at >= timing.silent_max:
                 # Whoever answers like that may know nothing of the objects.
                 self._must_list = True
-            return self._backoff(timing.short_max)
+            return self._backoff()
         self._attempts = 0
         return 0.0
 
@@ -249,9 +250,10 @@ class Watch:
         )
         if cannot_resume or self._refusals >= PATIENCE:
             self._must_list = True
-        if stood or (failure.status == GONE and self._attempts == 0):
+        if stood or (failure.status == GONE and not self._is_listed_again):
             # Connections end and versions grow old: that is a watch's life, and no failure unless it goes on.
-            self._attempts = 0 if stood else 1
+            self._attempts = 0 if stood else max(1, self._attempts)
+            self._is_listed_again = not stood
             return 0.0
         if self._failure is None or (failure.cause, failure.status) != (
             self._failure.cause,
@@ -266,16 +268,17 @@ class Watch:
             self._on_failure()
         if failure.status in (403, 404):
             return self._timing.ask_again * (0.9 + 0.2 * self._random_unit())
-        return max(self._backoff(self._timing.backoff_max), failure.retry_after or 0.0)
+        return max(self._backoff(), failure.retry_after or 0.0)
 
-    def _backoff(self, longest: float) -> float:
+    def _backoff(self) -> float:
         self._attempts += 1
-        wait = min(longest, self._timing.backoff_min * 2.0 ** min(self._attempts - 1, 20))
+        wait = min(self._timing.backoff_max, self._timing.backoff_min * 2.0 ** min(self._attempts - 1, 20))
         return wait * (0.5 + 0.5 * self._random_unit())
 
     def _proven(self) -> None:
         """A watch works: it has stood, said something, or come to a proper end."""
         self._refusals = 0
+        self._is_listed_again = False
         if self._failure is not None:
             self._failure = None
             self._on_failure()

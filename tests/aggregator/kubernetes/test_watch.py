@@ -24,7 +24,7 @@ from specmux_aggregator.settings import Polling
 
 POLLING = Polling(connect_timeout=2.0, idle_timeout=2.0, total_timeout=5.0)
 QUICK = Timing(
-    standing=0.15, backoff_min=0.02, backoff_max=0.1, short_max=0.1, ask_again=0.2, grace=0.3
+    standing=0.15, backoff_min=0.02, backoff_max=0.1, ask_again=0.2, grace=0.3
 )  # seconds, of milliseconds' length
 LIMIT = 10.0
 
@@ -270,6 +270,26 @@ def test_410_in_place_of_a_watch_means_a_new_list(code: int) -> None:
     run(scenario)
 
 
+def test_compaction_while_the_apiserver_is_away_costs_no_wait_once_it_is_back() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster, timing=replace(QUICK, backoff_max=1.0)) as followed:
+            await followed.until_names("a")
+            await cluster.until_watched(CRDS)
+            await cluster.stop()
+            await followed.until(lambda: followed.watch.state.failure is not None)
+            await asyncio.sleep(1.0)
+            put(cluster, "b")
+            cluster.compact()
+            await cluster.start()
+            await followed.until(lambda: bool(cluster.seen(CRDS)) and followed.watches() > 1)
+            started = time.monotonic()
+            await followed.until_names("a", "b")
+            assert time.monotonic() - started < 0.4
+
+    run(scenario)
+
+
 def test_endless_410_is_not_asked_in_a_hurry() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         async def refuse(request: web.Request) -> web.Response | None:
@@ -387,7 +407,7 @@ def test_empty_lines_and_split_lines_are_no_matter() -> None:
 def test_watch_that_always_ends_at_once_loses_nothing_and_does_not_hammer() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         cluster.watch_life = 0.02
-        async with following(cluster, timing=replace(QUICK, short_max=0.08)) as followed:
+        async with following(cluster, timing=replace(QUICK, backoff_max=0.08)) as followed:
             await followed.until(lambda: followed.watches() > 4)
             started, before = time.monotonic(), followed.watches()
             for name in "abcdefgh":
@@ -441,7 +461,7 @@ def test_answer_that_ends_within_a_line_is_no_watch(page: bytes) -> None:
 def test_watch_that_stood_is_resumed_at_once() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         cluster.watch_life = QUICK.standing + 0.05
-        async with following(cluster, timing=replace(QUICK, backoff_min=5.0, short_max=5.0)) as followed:
+        async with following(cluster, timing=replace(QUICK, backoff_min=5.0, backoff_max=5.0)) as followed:
             started = time.monotonic()
             await followed.until(lambda: followed.watches() == 4)
             assert time.monotonic() - started < 2.0

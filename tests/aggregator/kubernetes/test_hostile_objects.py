@@ -1,0 +1,127 @@
+"""Whatever stands anywhere in an object of a cluster: never an exception, never a lost neighbour."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cluster_service import definition
+from fake_cluster import api_service
+from specmux_aggregator.crd_build import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
+from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
+from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
+from specmux_aggregator.kubernetes.custom_resources import definitions, kept
+from specmux_aggregator.kubernetes.watch_events import Held, after, listed
+from specmux_aggregator.model import Backend, BackendName, Failure
+from specmux_converters.document import Limits
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+JUNK = JSON | st.sampled_from(
+    ["", "v1", "apps", "example.com", "..", "a/b", "v1.example.com", "True", 0, -1, 65536, [None], {"": None}]
+)
+
+SERVICE = api_service(
+    "metrics.k8s.io",
+    "v1beta1",
+    service=("metrics", "system"),
+    caBundle="aGVsbG8=",
+    insecureSkipTLSVerify=False,
+)
+SERVICE["metadata"]["labels"] = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+GOOD_SERVICE = api_service("good.example.com", "v1", service=("good", "system"))
+WIDGET = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    **definition("Widget", "v1", "v2"),
+}
+WIDGET["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u", "resourceVersion": "7"}
+GOOD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    **definition("Good", group="good.example.com"),
+}
+APISERVER = Backend(name=BackendName("kubernetes"), url="https://127.0.0.1:6443")
+
+
+def places(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place in a tree: a container and a key of it."""
+    for key, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
+        yield node, key
+        if isinstance(child, dict | list):
+            yield from places(child)
+
+
+def spoilt(item: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """The object with junk in one to three places, as JSON has it."""
+    count = len(list(places(item)))
+
+    def put(changes: list[tuple[int, Any]]) -> dict[str, Any]:
+        made = copy.deepcopy(dict(item))
+        found = list(places(made))
+        for place, value in changes:
+            container, key = found[place]
+            container[key] = copy.deepcopy(value)
+        return dict(orjson.loads(orjson.dumps(made)))
+
+    return st.lists(st.tuples(st.integers(0, count - 1), JUNK), min_size=1, max_size=3).map(put)
+
+
+@settings(max_examples=500, deadline=None)
+@given(spoilt(SERVICE), st.booleans())
+def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_recalled: bool) -> None:
+    objects = recall(noted([item, GOOD_SERVICE])) if is_recalled else [item, GOOD_SERVICE]
+    services, problems = read_api_services(objects)
+    assert len(services) + len(problems) >= len(objects) - 1
+    backends = cluster_backends(
+        APISERVER, services, reach=Reach(), has_apiserver=True, has_custom_resources=True
+    )
+    assert "v1.good.example.com" in {backend.name for backend in backends}
+    assert all(backend.url.startswith("https://") for backend in backends if backend.url)
+    assert len(shadowed(services)) <= 2
+    for problem in problems:
+        assert problem.isprintable()
+        assert len(problem) < 500
+
+
+@settings(max_examples=300, deadline=None)
+@given(spoilt(WIDGET))
+def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
+    objects = {"a": kept(item), "b": kept(GOOD)}
+    found = definitions(objects)
+    assert [each.name for each in found if each.name == "goods.good.example.com"]
+    files = tuple(
+        ManifestFile(f"{number}.json", str(number).encode(), each.manifest)
+        for number, each in enumerate(found)
+        if each.manifest is not None
+    )
+    built = build_crds(DirectoryMemo(), files, owned=None, held={}, limits=Limits())
+    assert isinstance(built, CRDsBuilt)
+    assert "apis/good.example.com/v1" in {document.group_version for document in built.documents}
+    assert all(note.isprintable() for note in built.notes)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.one_of(JSON, spoilt(WIDGET)), max_size=3),
+    JSON,
+    st.sampled_from(["ADDED", "DELETED", "BOOKMARK", "ERROR", "X"]),
+)
+def test_any_list_and_any_event_is_taken_or_a_failure(items: list[Any], metadata: Any, kind: str) -> None:
+    page = {"kind": "List", "metadata": metadata, "items": items}
+    for made in (page, {**page, "metadata": {"resourceVersion": "9"}}, {**page, "items": metadata}):
+        held = listed([made], None, keep=kept)
+        assert isinstance(held, Held | Failure)
+    before = Held({"good": kept(GOOD)}, "1")
+    for item in [*items, metadata]:
+        held, failure = after(before, [{"type": kind, "object": item}, {"type": metadata}], keep=kept)
+        assert "good" in held.objects
+        assert failure is not None
