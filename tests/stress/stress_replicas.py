@@ -1,9 +1,9 @@
 """Three replicas behind nginx while their backend changes and they are replaced, and shared caches in front.
 
-    python tests/stress/stress_replicas.py [--seconds 30]
+    python tests/stress/stress_replicas.py [--seconds 30] [--write docs/reliability.md]
 
 Loopback only; ends by itself. Needs nginx, and varnishd for its part (Debian packages nginx-light, varnish).
-Prints a table in Markdown; exits 1 when a promise was broken:
+Prints a table in Markdown, and writes it into a page where one is named; exits 1 when a promise was broken:
 
 * with a changing backend, at most one document request in a thousand is redirected, and never twice in a row;
 * equal hashes on all replicas; replacing all three under load costs no client an error;
@@ -27,6 +27,7 @@ import aiohttp
 import orjson
 
 from faulty_backend import FaultyBackend, document
+from stress.findings_table import FindingsTable
 from stress.replicas import (
     TIMEOUT,
     Clients,
@@ -54,7 +55,7 @@ CYCLED = "apis/cycled.example.com/v1"
 
 
 class Replicas:
-    """One run. ``table`` is what it found: (what, how much, what came of it)."""
+    """One run. ``table`` is what it found."""
 
     def __init__(self, folder: Path, *, seconds: float) -> None:
         self.seconds = seconds
@@ -62,7 +63,7 @@ class Replicas:
         keys = sorted(documents().items())[:12]
         self.backend = FaultyBackend({**dict(keys), CYCLED: document(CYCLED, "A")})
         self.replicas: list[Replica] = []
-        self.table: list[tuple[str, str, str]] = []
+        self.table = FindingsTable()
         self.wrong: list[str] = []
         self.changes = 0
 
@@ -84,7 +85,7 @@ class Replicas:
                 await self._cached("Varnish", port)
                 await self._rolled_back("Varnish", port)
             else:
-                self._row("Varnish", "not installed here", "not tried")
+                self.table.add("Varnish", "not installed here", "not tried")
             for replica in self.replicas:
                 if (code := await replica.end()) != 0 or "Traceback" in replica.log:
                     self.wrong.append(f"a replica ended with {code}:\n{replica.log[-2000:]}")
@@ -98,7 +99,7 @@ class Replicas:
             self.wrong.append(f"{seen.redirects} redirects in {seen.documents} documents")
         if seen.longest > 1:
             self.wrong.append(f"a chain of {seen.longest} redirects")
-        self._row(
+        self.table.add(
             f"{seen.documents:,} documents through nginx, {CLIENTS} clients, {self.seconds:g} s",
             f"{self.changes - before} changes of the backend",
             f"{seen.redirects} redirects ({share:.3%}), longest chain {seen.longest}",
@@ -111,12 +112,12 @@ class Replicas:
             return len({await fetch(replica.port, "/openapi/v3") for replica in self.replicas}) == 1
 
         await until(is_agreed, "the replicas agree")
-        self._row("roots of the three replicas", "backend at rest", "equal, byte for byte")
+        self.table.add("roots of the three replicas", "backend at rest", "equal, byte for byte")
 
     async def _replaced(self, port: int) -> None:
         seen = await self._under_load(port, self._replace())
         documents = f"{seen.documents:,} documents"
-        self._row("replacing all three under load", documents, f"{len(seen.wrong)} errors")
+        self.table.add("replacing all three under load", documents, f"{len(seen.wrong)} errors")
 
     async def _replace(self) -> None:
         for replica in self.replicas:
@@ -160,7 +161,7 @@ class Replicas:
         cost = await self._hits() - before
         if cost != 1 or len(bodies) != 1:
             self.wrong.append(f"{name}: {REQUESTS} requests cost {cost}, {len(bodies)} bodies")
-        self._row(f"{name} as a cache", f"{REQUESTS} requests for one URL", f"{cost} at the origin")
+        self.table.add(f"{name} as a cache", f"{REQUESTS} requests for one URL", f"{cost} at the origin")
 
     async def _rolled_back(self, name: str, port: int) -> None:
         """A, B, A: at each step clients get what the backend has, through the cache."""
@@ -172,7 +173,7 @@ class Replicas:
                 if await client.document(session, CYCLED, paths[CYCLED]["serverRelativeURL"]) != body:
                     self.wrong.append(f"{name} served something else for {step}")
         self.wrong += client.seen.wrong
-        self._row(f"A → B → A → B → A behind {name}", "5 reads", "each the backend's own document")
+        self.table.add(f"A → B → A → B → A behind {name}", "5 reads", "each the backend's own document")
 
     async def _turn_to(self, marker: str) -> bytes:
         """Change one document, and wait for all replicas to say so."""
@@ -191,10 +192,6 @@ class Replicas:
     async def _hits(self) -> int:
         return sum([await replica.hits() for replica in self.replicas])
 
-    def _row(self, *cells: str) -> None:
-        assert len(cells) == 3
-        self.table.append((cells[0], cells[1], cells[2]))
-
 
 async def _paths(port: int) -> dict[str, dict[str, str]]:
     paths: dict[str, dict[str, str]] = orjson.loads(await fetch(port, "/openapi/v3"))["paths"]
@@ -212,15 +209,17 @@ def stress(seconds: float) -> Replicas:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--write", type=Path, help="the page that holds the table")
     arguments = parser.parse_args()
     if nginx() is None:
         sys.exit("nginx is not installed: apt-get install nginx-light")
     run = stress(arguments.seconds)
-    print("| what | how much | what came of it |\n|---|---|---|")
-    for row in run.table:
-        print(f"| {' | '.join(row)} |")
+    print(run.table)
     for wrong in run.wrong:
-        print(f"\nBROKEN: {wrong}")
+        print(f"BROKEN: {wrong}")
+    if arguments.write is not None:
+        command = f"python tests/stress/stress_replicas.py --seconds {arguments.seconds:g}"
+        run.table.write_into(arguments.write, maker=Path(__file__).name, command=command)
     sys.exit(1 if run.wrong else 0)
 
 

@@ -27,6 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from conformance.test_http_malformed import MALFORMED
+from stress.findings_table import FindingsTable
 from stress.service_load import Findings, Readers, bad_requests, bent_requests, drip, random_hashes, stall
 from stress.service_world import Service, World
 from stress.upheavals import libfaketime, rotate, set_clock
@@ -36,7 +37,6 @@ Work = Coroutine[Any, Any, None]
 MIB = 1024 * 1024
 RSS_MAX = 300 * MIB
 GROWTH_MAX = 5 * MIB
-BEGIN, END = "<!-- made by stress_service.py: begin -->\n", "<!-- end -->\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ FORMS = {
 
 
 class Stress:
-    """One run. ``table`` is what it found: (what, how much, what came of it)."""
+    """One run. ``table`` is what it found."""
 
     def __init__(self, folder: Path, form: Form) -> None:
         self.form = form
@@ -82,7 +82,7 @@ class Stress:
         self.world = World(folder)
         self.findings = Findings()
         self.steady = frozenset(self.world.steady.documents)
-        self.table: list[tuple[str, str, str]] = []
+        self.table = FindingsTable()
 
     async def run(self) -> None:
         async with self.world:
@@ -126,24 +126,28 @@ class Stress:
         )
         await rounds
         answers = ", ".join(f"{count:,} × {code}" for code, count in sorted(self.findings.answers.items()))
-        self._row("load", f"{self.form.clients} keep-alive clients, {self.form.seconds:g} s", answers)
-        self._row(
+        self.table.add("load", f"{self.form.clients} keep-alive clients, {self.form.seconds:g} s", answers)
+        self.table.add(
             "of these, for the backend that is well", f"{self.findings.steady:,} answers", self._verdict()
         )
-        self._row(
+        self.table.add(
             "backend faults", f"{self.world.faults}", f"{self.findings.unavailable} × 503 for what nobody had"
         )
-        self._row("reloads, one in three of a broken file", f"{self.world.reloads}", self._verdict())
-        self._row("changed documents", f"{self.world.changes}", f"{len(self.findings.forms)} forms checked")
+        self.table.add("reloads, one in three of a broken file", f"{self.world.reloads}", self._verdict())
+        self.table.add(
+            "changed documents", f"{self.world.changes}", f"{len(self.findings.forms)} forms checked"
+        )
         warnings = service.log.count("state directory:")
         if service.has_full_disk and not 1 <= warnings <= self.form.seconds:
             self.findings.note(f"{warnings} warnings of a full disk")
         disk = f"{warnings} warnings" if service.has_full_disk else "not tried: no mount namespace here"
-        self._row("state directory on a full disk", "tmpfs of 2 MiB", disk)
-        self._row(
+        self.table.add("state directory on a full disk", "tmpfs of 2 MiB", disk)
+        self.table.add(
             "stalled and dripping clients at once", f"{self.form.slow} and {self.form.slow}", "all cut off"
         )
-        self._row("memory (RSS), descriptors", f"{peak // MIB} MiB, {descriptors}", f"≤ {RSS_MAX // MIB} MiB")
+        self.table.add(
+            "memory (RSS), descriptors", f"{peak // MIB} MiB, {descriptors}", f"≤ {RSS_MAX // MIB} MiB"
+        )
 
     async def _while(
         self, service: Service, seconds: float, *work: Coroutine[Any, Any, None]
@@ -180,7 +184,7 @@ class Stress:
         for name, requests in (("written", MALFORMED), ("generated", bent)):
             statuses = await bad_requests(service, requests, self.findings)
             told = ", ".join(f"{count:,} × {code or 'closed'}" for code, count in sorted(statuses.items()))
-            self._row(f"bad requests, {name}", f"{len(requests):,}", told)
+            self.table.add(f"bad requests, {name}", f"{len(requests):,}", told)
 
     async def _unknown_hashes(self, service: Service) -> None:
         key, count = min(self.steady), self.form.unknown_hashes
@@ -190,7 +194,7 @@ class Stress:
         growth = service.rss - before
         if set(statuses) != {301} or growth > GROWTH_MAX:
             self.findings.note(f"unknown hashes: {dict(statuses)}, memory {growth / MIB:+.1f} MiB")
-        self._row("unknown hashes", f"{count:,}", f"all 301, memory {growth / MIB:+.1f} MiB")
+        self.table.add("unknown hashes", f"{count:,}", f"all 301, memory {growth / MIB:+.1f} MiB")
 
     async def _kills(self) -> None:
         choice, count = random.Random(3), self.form.kills
@@ -217,7 +221,7 @@ class Stress:
         await self.world.steady.listen()
         await service.start()
         await self._end(service, "end after the kills")
-        self._row(
+        self.table.add(
             "kill -9 with a state directory", f"{count}", "nothing torn, the last good documents served"
         )
 
@@ -226,18 +230,18 @@ class Stress:
         folder.mkdir()
         seen, wrong = await rotate(folder, self.form.rotations)
         self.findings.wrong += wrong
-        self._row(
+        self.table.add(
             "certificate and configuration exchanged under load", f"{self.form.rotations} times each", seen
         )
         library = libfaketime()
         if library is None:
-            self._row("clock a year ahead and a year back", "not tried: no libfaketime here", "")
+            self.table.add("clock a year ahead and a year back", "not tried: no libfaketime here", "")
             return
         folder = self.folder / "clock"
         folder.mkdir()
         seen, wrong = await set_clock(folder, library)
         self.findings.wrong += wrong
-        self._row("clock a year ahead, a year back, and home", "under load", seen)
+        self.table.add("clock a year ahead, a year back, and home", "under load", seen)
 
     async def _end(self, service: Service, what: str) -> None:
         code = await service.end()
@@ -247,14 +251,12 @@ class Stress:
         wrong = re.findall(r".* ERROR (?!the changed configuration is refused).*", log)
         if wrong:
             self.findings.note(f"{what}: {wrong[0]}")
-        self._row(what, "SIGTERM", f"code {code}, no traceback in {len(log.splitlines()):,} lines of log")
+        self.table.add(
+            what, "SIGTERM", f"code {code}, no traceback in {len(log.splitlines()):,} lines of log"
+        )
 
     def _verdict(self) -> str:
         return f"{len(self.findings.wrong)} wrong"
-
-    def _row(self, *cells: str) -> None:
-        assert len(cells) == 3
-        self.table.append((cells[0], cells[1], cells[2]))
 
 
 async def _then_wait(work: Coroutine[Any, Any, Any]) -> None:
@@ -277,14 +279,12 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the page that holds the table")
     arguments = parser.parse_args()
     run = stress(FORMS[arguments.form])
-    rows = "".join(f"| {' | '.join(row)} |\n" for row in run.table)
-    table = f"| what | how much | what came of it |\n|---|---|---|\n{rows}"
-    print(table)
+    print(run.table)
     for wrong in run.findings.wrong:
         print(f"BROKEN: {wrong}")
     if arguments.write is not None:
-        before, _, rest = arguments.write.read_text().partition(BEGIN)
-        arguments.write.write_text(f"{before}{BEGIN}{table}{END}{rest.partition(END)[2]}")
+        command = f"python tests/stress/stress_service.py --form {arguments.form}"
+        run.table.write_into(arguments.write, maker=Path(__file__).name, command=command)
     sys.exit(1 if run.findings.wrong else 0)
 
 
