@@ -1,4 +1,4 @@
-"""Links in the documentation lead somewhere, and the README's commands exist."""
+"""Links in the documentation lead somewhere, and the tests and commands that it names exist."""
 
 from __future__ import annotations
 
@@ -8,13 +8,37 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "helm/specmux/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def label(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """Of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
 def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    for link, anchor in LINK.findall(page.read_text()):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), f"{link}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_tests_that_a_page_names_exist(page: Path) -> None:
+    files = {path.name for path in (ROOT / "tests").rglob("*.py")}
+    names = re.findall(r"`(?:\.venv/bin/)?(?:python )?([\w./*-]+)[^`]*`", page.read_text())
+    assert [name for name in names if name.startswith("tests/") and not any(ROOT.glob(name))] == []
+    assert [name for name in names if re.fullmatch(r"test_\w+\.py", name) and name not in files] == []
 
 
 def test_readme_names_only_targets_that_make_knows() -> None:
