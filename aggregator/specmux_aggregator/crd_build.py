@@ -1,7 +1,8 @@
 """The documents of a directory of CustomResourceDefinition manifests; runs in a worker process, as build.py.
 
 Files that did not change are not sent again: they are named by their digest, and a worker that no longer
-knows one asks for it. Each group is built by itself, so that a change costs its group.
+knows one asks for it. Each group is built by itself, and only when its manifests changed: a change costs its
+group, however many others there are.
 """
 
 from __future__ import annotations
@@ -50,7 +51,26 @@ class CRDsBuilt:
     notes: tuple[str, ...]
     seconds: Mapping[GroupVersion, float]
     resources: Mapping[GroupVersion, Resources]
-    """What discovery lists of each document."""
+    """What discovery lists of each document; without those of groups in which nothing changed since the
+    documents were made that the caller holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One API group as it was last built."""
+
+    manifests: tuple[Document, ...]
+    owned: Owned
+    problems: tuple[str, ...]
+    group_versions: tuple[GroupVersion, ...]
+
+    def is_of(self, manifests: list[Document], owned: Owned) -> bool:
+        """Whether building it again would give the same. Files that did not change hold the same objects."""
+        return (
+            self.owned == owned
+            and len(self.manifests) == len(manifests)
+            and all(one is other for one, other in zip(self.manifests, manifests, strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +89,7 @@ class DirectoryMemo:
     good: dict[str, tuple[Document, ...]] = field(default_factory=dict)
     """What each file held when it could last be read: an edit that goes wrong takes nothing away."""
     groups: dict[str, CRDMemo] = field(default_factory=dict)
+    built: dict[str, _Group] = field(default_factory=dict)
     offers: dict[GroupVersion, tuple[str, Offer]] = field(default_factory=dict)
     """The offer that was made of a fingerprint."""
     resources: dict[GroupVersion, tuple[str, Resources]] = field(default_factory=dict)
@@ -106,17 +127,31 @@ def build_crds(
     documents: list[Built] = []
     seconds: dict[GroupVersion, float] = {}
     resources: dict[GroupVersion, Resources] = {}
+    built: dict[str, _Group] = {}
     for group, manifests in sorted(groups.items()):
-        made, problems = _build_group(memo, group, manifests, owned, held, limits, documents, seconds)
-        notes += problems
-        names = dict(filter(None, map(names_of, manifests)))
-        for group_version in made.fingerprints:
-            resources[group_version] = named(_resources(memo, made, group_version), names)
+        last = memo.built.get(group)
+        if last is not None and last.is_of(manifests, owned) and _holds(held, memo, last):
+            documents += [Built(key, memo.offers[key][1], None) for key in last.group_versions]
+        else:
+            made, problems = _build_group(memo, group, manifests, owned, held, limits, documents, seconds)
+            names = dict(filter(None, map(names_of, manifests)))
+            for group_version in made.fingerprints:
+                resources[group_version] = named(_resources(memo, made, group_version), names)
+            last = _Group(tuple(manifests), owned, tuple(problems), tuple(made.fingerprints))
+        built[group] = last
+        notes += last.problems
     memo.offers = {item.group_version: memo.offers[item.group_version] for item in documents}
     memo.resources = {item.group_version: memo.resources[item.group_version] for item in documents}
+    # Last: what a build that failed has begun is done again by the next one.
+    memo.built = built
     more = len(notes) - PROBLEMS_NAMED
     shown = (*notes[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else tuple(notes)
     return CRDsBuilt(tuple(documents), shown, seconds, resources)
+
+
+def _holds(held: Mapping[GroupVersion, Hash], memo: DirectoryMemo, group: _Group) -> bool:
+    """Whether the caller has every document of the group."""
+    return all(held.get(key) == memo.offers[key][1].hash for key in group.group_versions)
 
 
 def _build_group(

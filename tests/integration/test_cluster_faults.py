@@ -399,3 +399,37 @@ def test_definition_that_stops_serving_a_version_is_out_of_documents_and_lists()
             assert [version["version"] for version in groups["example.com"]] == ["v1"]
 
     run(scenario)
+
+
+def test_names_of_definitions_stay_listed_while_others_change() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        for kind in ("Widget", "Gadget"):
+            named = definition(kind, group=f"{kind.lower()}.example.com")
+            named["spec"]["names"]["shortNames"] = [kind[:2].lower()]
+            cluster.put(CRDS, named)
+        async with serves(cluster) as client:
+
+            async def short_names() -> dict[str, list[str]]:
+                _, _, body = await client.get("/apis", Accept=V2)
+                return {
+                    resource["resource"]: resource.get("shortNames", [])
+                    for group in orjson.loads(body)["items"]
+                    for version in group["versions"]
+                    for resource in version["resources"]
+                    if group["metadata"]["name"] != "apps"
+                }
+
+            async def until(wanted: dict[str, list[str]]) -> None:
+                async with asyncio.timeout(10):
+                    while await short_names() != wanted:
+                        await asyncio.sleep(0.01)
+
+            await until({"widgets": ["wi"], "gadgets": ["ga"]})
+            changed = definition("Gadget", group="gadget.example.com")
+            changed["spec"]["names"]["shortNames"] = ["gg"]
+            cluster.put(CRDS, changed)
+            await until({"widgets": ["wi"], "gadgets": ["gg"]})
+            cluster.put(CRDS, definition("Thing", group="thing.example.com"))
+            await until({"widgets": ["wi"], "gadgets": ["gg"], "things": []})
+
+    run(scenario)

@@ -69,12 +69,14 @@ class CRDsOrigin:
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
         self._files = files
+        offered = {document.group_version for document in built.documents}
+        known = {key: found for key, found in last.resources.items() if key in offered}
         return seen_of(
             Dialect.CRDS,
             built.documents,
             notes=(*notes, *built.notes),
             seconds=built.seconds,
-            resources=built.resources,
+            resources={**known, **built.resources},
         )
 
     async def document(
