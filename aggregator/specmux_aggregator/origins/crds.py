@@ -70,13 +70,13 @@ class CRDsOrigin:
             return Failure(Cause.BUILD_FAILED, str(error))
         self._files = files
         offered = {document.group_version for document in built.documents}
-        known = {key: found for key, found in last.resources.items() if key in offered}
+        kept = {key: listed for key, listed in last.resources.items() if key in offered}
         return seen_of(
             Dialect.CRDS,
             built.documents,
             notes=(*notes, *built.notes),
             seconds=built.seconds,
-            resources={**known, **built.resources},
+            resources={**kept, **built.resources},
         )
 
     async def document(
