@@ -24,6 +24,8 @@ DRIP_INTERVAL = 0.02
 
 BOMB_BYTES = 1024**3
 
+REBINDS = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -106,11 +108,18 @@ class FaultyBackend:
 
     async def listen(self) -> None:
         """Accept connections, on the port of the first time."""
-        if self._server is None:
-            self._server = await asyncio.start_server(
-                self._serve, "127.0.0.1", self._port, ssl=self.tls, reuse_address=True
-            )
-            self._port = self._server.sockets[0].getsockname()[1]
+        for _ in range(REBINDS):
+            if self._server is not None:
+                return
+            # While nobody listened, the port may have become the near end of some other connection.
+            with contextlib.suppress(OSError):
+                self._server = await asyncio.start_server(
+                    self._serve, "127.0.0.1", self._port, ssl=self.tls, reuse_address=True
+                )
+                self._port = self._server.sockets[0].getsockname()[1]
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"port {self._port} is not free again")
 
     async def refuse(self) -> None:
         """Refuse connections, and drop those that are open."""
