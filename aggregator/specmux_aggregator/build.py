@@ -80,7 +80,6 @@ def build_swagger(
         return convert_document(
             memo,
             document,
-            provenance=Provenance.CONVERTED,
             owned=owned,
             held=held,
             max_group_versions=max_group_versions,
@@ -112,7 +111,6 @@ def build_file(
                 convert_document(
                     memo,
                     document,
-                    provenance=Provenance.CONVERTED,
                     owned=owned,
                     held=held,
                     max_group_versions=max_group_versions,
@@ -148,7 +146,6 @@ def convert_document(
     memo: BuildMemo,
     document: Document,
     *,
-    provenance: Provenance,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     max_group_versions: int,
@@ -169,7 +166,13 @@ def convert_document(
     conversion = convert(document, owns=owns, memo=memo.conversion)
     lost = losses_by_group_version(conversion)
     return tuple(
-        _built(group_version, conversion.json(group_version), provenance, lost.get(group_version, ()), held)
+        _built(
+            group_version,
+            conversion.json(group_version),
+            Provenance.CONVERTED,
+            lost.get(group_version, ()),
+            held,
+        )
         for group_version in conversion.documents
     )
 

@@ -23,7 +23,7 @@ from .fields import AGE_MAX, fields_of, replaced
 from .flight import FlightLocks
 from .freshness import Rule, age_of
 from .keys import partition_of
-from .media_types import CBOR, JSON, canonical
+from .media_types import canonical
 from .merging import merge_documents
 from .options import CacheOptions
 from .results import Merged, Paths, Prefetched, Resource, Schema
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .events import Event
     from .exchange import Obtained
 
-DECODED_TYPES: Final = (JSON, CBOR)
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
 )

@@ -257,10 +257,6 @@ class Index:
         """Make SQLite's own indexes anew from the rows."""
         self.database.execute("REINDEX")
 
-    def vacuum(self) -> None:
-        """Rewrite the database; takes as much space again while it runs."""
-        self.database.execute("VACUUM")
-
     def problems(self) -> list[str]:
         """What SQLite itself finds wrong."""
         return [text for (text,) in self.database.execute("PRAGMA integrity_check(20)") if text != "ok"]

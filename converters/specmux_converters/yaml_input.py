@@ -40,14 +40,6 @@ _NODE_BYTES: Final = 16
 """What a value counts for beside its text."""
 
 
-def parse_yaml(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
-    """The one YAML document in ``data``. Errors as ``document.parse``."""
-    documents = parse_yaml_stream(data, limits=limits)
-    if len(documents) != 1:
-        raise InvalidDocument(f"{len(documents)} YAML documents, where one is expected")
-    return documents[0]
-
-
 def parse_yaml_stream(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, ...]:
     """The documents in ``data``, the empty ones left out. Errors as ``document.parse``.
 
