@@ -14,28 +14,18 @@ import pytest
 import trustme
 from blockbuster import blockbuster_ctx
 
+from asked_backend import POLLING, root_of
 from faulty_backend import FaultyBackend
 from specmux_aggregator.credentials import FILE_MAX, Identity, TokenFile, TrustStore, Unusable
 from specmux_aggregator.fetch import BackendClient, Root
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Cause, Credentials, Failure
-from specmux_aggregator.settings import Limits, Polling
+from specmux_aggregator.settings import Limits
 
-POLLING = Polling(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
 TOKEN = "s3cret-token"
 
 
 def backend_at(url: str, *, tls: BackendTLS = BackendTLS(), **credentials: Any) -> Backend:  # noqa: B008 - frozen
     return Backend(name=BackendName("b"), url=url, tls=tls, credentials=Credentials(**credentials))
-
-
-async def asked(backend: Backend, times: int = 1) -> Any:
-    client = BackendClient(backend, polling=POLLING, limits=Limits())
-    try:
-        for _ in range(times):
-            answer = await client.root()
-        return answer
-    finally:
-        await client.close()
 
 
 def issued(ca: trustme.CA, *names: str, days: int = 1) -> trustme.LeafCert:
@@ -85,7 +75,7 @@ def test_token_is_read_again_when_the_file_changes(tmp_path: Path) -> None:
 def test_remote_user_is_sent_where_configured() -> None:
     async def scenario() -> dict[str, str]:
         async with FaultyBackend({}) as server:
-            await asked(backend_at(server.url, remote_user="system:aggregator"))
+            await root_of(backend_at(server.url, remote_user="system:aggregator"))
             return server.requests[0].fields
 
     fields = asyncio.run(scenario())
@@ -99,7 +89,7 @@ def test_each_backend_gets_its_own_token(tmp_path: Path) -> None:
         async with FaultyBackend({}) as one, FaultyBackend({}) as two:
             for name, server in (("one", one), ("two", two)):
                 (tmp_path / name).write_text(name)
-                await asked(backend_at(server.url, token_file=tmp_path / name))
+                await root_of(backend_at(server.url, token_file=tmp_path / name))
             assert one.requests[0].fields["authorization"] == "Bearer one"
             assert two.requests[0].fields["authorization"] == "Bearer two"
 
@@ -115,7 +105,7 @@ def test_token_file_is_refused_when_it_holds_no_token(content: bytes, tmp_path: 
 
     async def scenario() -> Any:
         async with FaultyBackend({}) as server:
-            answer = await asked(backend_at(server.url, token_file=path))
+            answer = await root_of(backend_at(server.url, token_file=path))
             assert server.requests == []
             return answer
 
@@ -165,7 +155,7 @@ def test_secrets_are_in_no_failure_and_no_log(tmp_path: Path, caplog: pytest.Log
 
             for fault in (echo, echo_body, echo_root):
                 server.fault = fault
-                answers.append(await asked(backend_at(server.url, token_file=path)))
+                answers.append(await root_of(backend_at(server.url, token_file=path)))
         return answers
 
     answers = asyncio.run(scenario())
@@ -176,7 +166,7 @@ def test_secrets_are_in_no_failure_and_no_log(tmp_path: Path, caplog: pytest.Log
 def test_certificate_is_verified_against_the_backend_s_ca(ca: trustme.CA, ca_file: Path) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, "127.0.0.1"))) as server:
-            return await asked(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)), times=2)
+            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)), times=2)
 
     assert isinstance(asyncio.run(scenario()), Root)
 
@@ -191,7 +181,7 @@ def test_bad_tls_when_the_certificate_is_not_valid(
 ) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, *names, days=days))) as server:
-            return await asked(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)))
+            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)))
 
     answer = asyncio.run(scenario())
     assert isinstance(answer, Failure)
@@ -202,7 +192,7 @@ def test_bad_tls_when_the_certificate_is_not_valid(
 def test_bad_tls_when_another_ca_signed(ca_file: Path) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(trustme.CA(), "127.0.0.1"))) as server:
-            return await asked(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)))
+            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)))
 
     answer = asyncio.run(scenario())
     assert isinstance(answer, Failure)
@@ -218,7 +208,7 @@ def test_bad_tls_when_the_port_speaks_plain_http(ca_file: Path) -> None:
     async def scenario() -> Any:
         async with await asyncio.start_server(complain, "127.0.0.1", 0) as server:
             host, port = server.sockets[0].getsockname()
-            return await asked(backend_at(f"https://{host}:{port}", tls=BackendTLS(ca_file=ca_file)))
+            return await root_of(backend_at(f"https://{host}:{port}", tls=BackendTLS(ca_file=ca_file)))
 
     assert asyncio.run(scenario()) == Failure(Cause.BAD_TLS, "no TLS connection: wrong version number")
 
@@ -226,7 +216,7 @@ def test_bad_tls_when_the_port_speaks_plain_http(ca_file: Path) -> None:
 def test_reset_when_a_tls_port_is_asked_in_plain_http(ca: trustme.CA) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, "127.0.0.1"))) as server:
-            return await asked(backend_at(server.url.replace("https://", "http://")))
+            return await root_of(backend_at(server.url.replace("https://", "http://")))
 
     answer = asyncio.run(scenario())
     assert isinstance(answer, Failure)
@@ -237,7 +227,7 @@ def test_server_name_is_what_the_certificate_is_checked_for(ca: trustme.CA, ca_f
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, "api.example"))) as server:
             tls = BackendTLS(ca_file=ca_file, server_name="api.example")
-            return await asked(backend_at(server.url, tls=tls))
+            return await root_of(backend_at(server.url, tls=tls))
 
     assert isinstance(asyncio.run(scenario()), Root)
 
@@ -245,7 +235,7 @@ def test_server_name_is_what_the_certificate_is_checked_for(ca: trustme.CA, ca_f
 def test_unverified_certificate_is_taken_with_one_loud_line(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(trustme.CA(), "127.0.0.1", days=-1))) as server:
-            return await asked(backend_at(server.url, tls=BackendTLS(insecure_skip_verify=True)), times=3)
+            return await root_of(backend_at(server.url, tls=BackendTLS(insecure_skip_verify=True)), times=3)
 
     assert isinstance(asyncio.run(scenario()), Root)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
@@ -352,6 +342,6 @@ def test_files_are_read_off_the_event_loop(ca: trustme.CA, ca_file: Path, tmp_pa
         async with FaultyBackend({}, tls=server_tls(issued(ca, "127.0.0.1"))) as server:
             backend = backend_at(server.url, tls=BackendTLS(ca_file=ca_file), token_file=path)
             with blockbuster_ctx():
-                return await asked(backend, times=2)
+                return await root_of(backend, times=2)
 
     assert isinstance(asyncio.run(scenario()), Root)

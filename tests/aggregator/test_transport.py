@@ -13,15 +13,15 @@ import pytest
 import trustme
 from blockbuster import blockbuster_ctx
 
+from asked_backend import POLLING, root_of
 from connect_proxy import ConnectProxy
 from fake_cluster import CRDS, FakeCluster
 from specmux_aggregator.credentials import TrustStore, Unusable
 from specmux_aggregator.fetch import BackendClient, Root
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Cause, Credentials, Failure
-from specmux_aggregator.settings import Limits, Polling
+from specmux_aggregator.settings import Limits
 
-POLLING = Polling(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
 SECRET = "s3cret"
 
 
@@ -37,16 +37,6 @@ def serving_tls(ca: trustme.CA, *names: str, wants_certificate: bool = False) ->
         context.verify_mode = ssl.CERT_REQUIRED
         ca.configure_trust(context)
     return context
-
-
-async def root_of(backend: Backend, times: int = 1) -> Any:
-    client = BackendClient(backend, polling=POLLING, limits=Limits())
-    try:
-        for _ in range(times):
-            answer = await client.root()
-        return answer
-    finally:
-        await client.close()
 
 
 def backend_at(url: str, **fields: Any) -> Backend:

@@ -20,6 +20,7 @@ import zstandard
 from multidict import CIMultiDict
 from yarl import URL
 
+from bent_bytes import bent
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 from stress.service_world import Service
 
@@ -242,18 +243,4 @@ def bent_requests(key: str, count: int) -> list[bytes]:
         f"GET /openapi/v3/{key}?hash=AB&timeout=32s HTTP/1.1\r\nHost: a\r\nAccept: {CBOR}\r\n"
         f'If-None-Match: "x"\r\nContent-Length: 3\r\n\r\nabcGET /openapi/v3 HTTP/1.1\r\nHost: a\r\n\r\n'
     ).encode()
-    return [_bent(whole, choice) for _ in range(count)]
-
-
-def _bent(whole: bytes, choice: random.Random) -> bytes:
-    bent = bytearray(whole)
-    for _ in range(choice.randint(1, 6)):
-        place = choice.randrange(len(bent))
-        match choice.randrange(3):
-            case 0:
-                bent[place] = choice.randrange(256)
-            case 1:
-                del bent[place : place + choice.randint(1, 20)]
-            case _:
-                bent[place:place] = bent[place : place + choice.randint(1, 20)]
-    return bytes(bent)
+    return [bent(whole, choice) for _ in range(count)]
