@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 import ssl
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.errors import InvalidConfig
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 log = logging.getLogger(__name__)
+
+TRUSTED_MAX: Final = 16
+"""Certificates of the listener that may follow each other within one handshake."""
 
 Stamp = tuple[tuple[int, int, int], ...]
 """Inode, size and modification time (ns) of each file: a ConfigMap or Secret swaps a symlink, so all may
@@ -40,12 +44,15 @@ class Certificates:
         self._files = tuple(path for path in files if path is not None)
         try:
             self._stamp = self._stamps()
+            self._ca = self._read_ca()
             self._current = self._load()
             self.context = self._load()
         except (OSError, ssl.SSLError) as error:
             used = "the certificate" if client_ca_file is None else "the certificate or the clients' CA"
             raise InvalidConfig(f"cannot use {used}: {error}", where="listen.tls_cert_file") from error
         self.context.sni_callback = self._hand_over
+        self._trusted = deque([self._current], maxlen=TRUSTED_MAX)
+        """The contexts that verify against the CA that is in force."""
 
     def refresh(self) -> bool | None:
         """Look at the files, and load them if they changed. Blocks for a few file reads.
@@ -56,15 +63,26 @@ class Certificates:
             stamp = self._stamps()
             if stamp == self._stamp:
                 return None
-            self._current = self._load()
+            ca, current = self._read_ca(), self._load()
         except (OSError, ssl.SSLError) as error:
             log.warning("the certificate was not reloaded: %s", error)
             return False
         # Only a stamp that was taken before a load that worked counts as seen: files that changed again in
         # between are read again.
-        self._stamp = stamp
+        self._stamp, self._current = stamp, current
+        if ca != self._ca:
+            self._ca = ca
+            self._trusted.clear()
+        self._trusted.append(current)
         log.info("the certificate was reloaded")
         return True
+
+    def is_current(self, tls: ssl.SSLObject) -> bool:
+        """Whether what the other side proved still counts: a handshake can outlast a change of the CA."""
+        return self._client_ca_file is None or tls.context in self._trusted
+
+    def _read_ca(self) -> bytes:
+        return b"" if self._client_ca_file is None else self._client_ca_file.read_bytes()
 
     def _hand_over(self, tls: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         tls.context = self._current

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
     from aiohttp.streams import StreamReader
 
+    from specmux_aggregator.handshakes import Handshake
     from specmux_aggregator.model import Prepared
     from specmux_aggregator.request_stats import RequestStats
     from specmux_aggregator.service_protocol import Response
@@ -174,7 +175,9 @@ class Connection(RequestHandler):
         is_admitted = self.connections.admit(self, transport.get_extra_info("peername"))
         super().connection_made(transport)
         self._wire = wire = cast(asyncio.Transport, transport)
-        wire.set_write_buffer_limits(high=0)  # what sending.push relies on
+        # sending.push relies on being told of every byte that waits. asyncio's TLS tells from this mark on, the
+        # others above it: with 0 it would say after every other write that something waits, and never the end.
+        wire.set_write_buffer_limits(high=0 if self.ssl_context is None else 1)
         _receive_little(wire)
         if not is_admitted:
             self.force_close()
@@ -289,6 +292,8 @@ class Connections(web.Server):
         self._make_connection = make_connection
         self._open: dict[Connection, bytes] = {}
         """Each with the address that it counts under."""
+        self._shaking: dict[Handshake, bytes] = {}
+        """The same of those whose TLS handshake is not done."""
         self._addresses = ClientAddresses(listen.max_connections_per_address)
         self._is_empty = asyncio.Event()
         self._is_empty.set()
@@ -307,25 +312,29 @@ class Connections(web.Server):
             auto_decompress=False,  # bodies are only ever dropped
         )
 
-    def admit(self, connection: Connection, peer: Any) -> bool:
+    def admit(self, holder: Connection | Handshake, peer: Any) -> bool:
         """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it."""
-        if len(self._open) >= self.listen.max_connections:
+        if len(self._open) + len(self._shaking) >= self.listen.max_connections:
             self.stats.connections_refused += 1
             return False
         address = address_of(peer)
         if not self._addresses.take(address):
             self.stats.connections_refused_by_address += 1
             return False
-        self._open[connection] = address
-        self.stats.connections = len(self._open)
-        self._is_empty.clear()
+        if isinstance(holder, Connection):
+            self._open[holder] = address
+            self._is_empty.clear()
+        else:
+            self._shaking[holder] = address
+        self.stats.connections = len(self._open) + len(self._shaking)
         return True
 
-    def release(self, connection: Connection) -> None:
-        address = self._open.pop(connection, None)
+    def release(self, holder: Connection | Handshake) -> None:
+        held: dict[Any, bytes] = self._open if isinstance(holder, Connection) else self._shaking
+        address = held.pop(holder, None)
         if address is not None:
             self._addresses.give_back(address)
-        self.stats.connections = len(self._open)
+        self.stats.connections = len(self._open) + len(self._shaking)
         if not self._open:
             self._is_empty.set()
 

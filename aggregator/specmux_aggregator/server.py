@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs
 from aiohttp.http import HttpRequestParser
@@ -22,6 +22,7 @@ from specmux_aggregator.answers import Answers
 from specmux_aggregator.certificates import Certificates
 from specmux_aggregator.connections import Connection, Connections, WireRequest, path_of
 from specmux_aggregator.errors import SpecmuxError
+from specmux_aggregator.handshakes import Handshakes
 from specmux_aggregator.request_stats import RequestStats
 from specmux_aggregator.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.responses import WireResponse
@@ -83,6 +84,7 @@ class HTTPServer:
         self._is_stopping = False
         self._certificates: Certificates | None = None
         self._connections: Connections | None = None
+        self._handshakes: Handshakes | None = None
         self._listener: asyncio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -101,16 +103,13 @@ class HTTPServer:
         self._connections = Connections(
             self._handle, listen, stats=self.stats, make_connection=await self._connection_maker()
         )
-        tls: dict[str, Any] = {}
+        made: Callable[[], asyncio.BaseProtocol] = self._connections
         if self._certificates is not None:
-            tls = {
-                "ssl": self._certificates.context,
-                "ssl_handshake_timeout": listen.header_timeout,
-                "ssl_shutdown_timeout": listen.write_timeout,
-            }
+            self._handshakes = Handshakes(self._connections, self._certificates, listen)
+            made = self._handshakes
         try:
             self._listener = await asyncio.get_running_loop().create_server(
-                self._connections, listen.address, listen.port, backlog=BACKLOG, **tls
+                made, listen.address, listen.port, backlog=BACKLOG
             )
         except OSError as error:
             raise SpecmuxError(f"cannot listen on {listen.address}:{listen.port}: {error}") from error
@@ -136,6 +135,8 @@ class HTTPServer:
                 await self._watch
         if self._listener is not None:
             self._listener.close()
+        if self._handshakes is not None:
+            await self._handshakes.stop()
         if self._connections is not None:
             await self._connections.drain(self._listen.shutdown_timeout)
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 from contextlib import AsyncExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import trustme
 
 from relayed_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
 from running_service import backend, service
 from specmux_aggregator.settings import Listen, Proxy
 from streaming_backend import OK, Seen, StreamingBackend, saying, streaming
-from wire_client import connected
+from wire_client import WireClient, connected
 
 BATCH = "apis/batch/v1"
 QUEUE_MAX = 32
@@ -228,5 +232,40 @@ def test_client_that_sends_more_than_is_taken_and_leaves_holds_no_backend() -> N
             relaying_now = client.app.metrics.relaying
             await client.until(lambda: relaying_now._value.get() == 0, "the backend is let go")
             assert len(origin.requests) == 1
+
+    asyncio.run(scenario())
+
+
+def test_large_answers_and_watches_stream_over_tls(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        body = bytes(range(256)) * 4096
+
+        async def answers(seen: Seen) -> None:
+            if "watch" not in seen.target:
+                await seen.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                return
+            await seen.write(CHUNKED)
+            for number in range(10):
+                await seen.write(b"1\r\n%d\r\n" % number)
+                await asyncio.sleep(0.02)
+            await seen.wait_until_left()
+
+        authority, file = trustme.CA(), tmp_path / "tls.pem"
+        authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(file)
+        trusting = ssl.create_default_context()
+        authority.configure_trust(trusting)
+        listen = Listen(port=0, shutdown_timeout=1.0, tls_cert_file=file)
+        async with relaying(answers, listen=listen) as (origin, client):
+            port = urlsplit(client.base).port
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, limit=1 << 21)
+            wire = WireClient(reader, writer)
+            for _ in range(3):
+                await wire.ask(THINGS)
+                assert (await wire.answer())[1] == body
+            await wire.ask(f"{THINGS}?watch=true")
+            await wire.head()
+            assert [await wire.chunk() for _ in range(10)] == [b"%d" % number for number in range(10)]
+            writer.close()
+            await asyncio.wait_for(origin.requests[-1].left.wait(), 5)
 
     asyncio.run(scenario())
