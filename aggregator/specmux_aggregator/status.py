@@ -40,34 +40,10 @@ def status_json(
         "config": dict(config),
         "sources": {**sources, "leftOut": list(left_out)},
         "backends": by_backend,
-        "groupVersions": {
-            key: {
-                "owner": entry.owner,
-                "hash": entry.offer.hash,
-                "provenance": entry.offer.provenance.value,
-                "bytes": entry.offer.size,
-                "stale": snapshot.observations[entry.owner].failure is not None,
-                "losses": entry.offer.losses,
-                "lossExamples": list(entry.offer.loss_examples),
-            }
-            for key, entry in sorted(snapshot.entries.items())
-        },
-        "conflicts": [
-            {
-                "groupVersion": conflict.group_version,
-                "winner": conflict.winner,
-                "losers": list(conflict.losers),
-            }
-            for conflict in snapshot.conflicts
-        ],
+        "groupVersions": _group_versions(snapshot),
+        "conflicts": _conflicts(snapshot),
         "discovery": discovery,
-        "memory": {
-            "bytes": usage.bytes,
-            "pinnedBytes": usage.pinned_bytes,
-            "documents": usage.documents,
-            "forms": usage.forms,
-            "evictions": usage.evictions,
-        },
+        "memory": _memory(usage),
     }
     return orjson.dumps(status, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
@@ -97,4 +73,40 @@ def _backend(observation: Observation, check: Check, now: float) -> dict[str, An
         "nextCheckSeconds": round(check.next_delay, 3),
         "error": None if failure is None else {"cause": failure.cause.value, "detail": failure.detail},
         "notes": list(observation.notes),
+    }
+
+
+def _group_versions(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        key: {
+            "owner": entry.owner,
+            "hash": entry.offer.hash,
+            "provenance": entry.offer.provenance.value,
+            "bytes": entry.offer.size,
+            "stale": snapshot.observations[entry.owner].failure is not None,
+            "losses": entry.offer.losses,
+            "lossExamples": list(entry.offer.loss_examples),
+        }
+        for key, entry in sorted(snapshot.entries.items())
+    }
+
+
+def _conflicts(snapshot: Snapshot) -> list[dict[str, Any]]:
+    return [
+        {
+            "groupVersion": conflict.group_version,
+            "winner": conflict.winner,
+            "losers": list(conflict.losers),
+        }
+        for conflict in snapshot.conflicts
+    ]
+
+
+def _memory(usage: Usage) -> dict[str, int]:
+    return {
+        "bytes": usage.bytes,
+        "pinnedBytes": usage.pinned_bytes,
+        "documents": usage.documents,
+        "forms": usage.forms,
+        "evictions": usage.evictions,
     }

@@ -47,9 +47,8 @@ def options(directory: Path, **more: Any) -> CacheOptions:
     return CacheOptions(directory=directory / "c", **more)
 
 
-def test_leader_when_cancelled_leaves_100_waiters_their_answer(tmp_path):
-    """One fetch; client-go's cache would have kept the leader's cancellation as the result."""
-    arrived, go = asyncio.Event(), asyncio.Event()
+def holding(arrived: asyncio.Event, go: asyncio.Event) -> Any:
+    """A server whose documents wait for ``go``, once one was asked for."""
     backend = reference()
 
     async def answer(request: Request) -> Reply:
@@ -57,6 +56,14 @@ def test_leader_when_cancelled_leaves_100_waiters_their_answer(tmp_path):
             arrived.set()
             await go.wait()
         return backend(request)
+
+    return answer
+
+
+def test_leader_when_cancelled_leaves_100_waiters_their_answer(tmp_path):
+    """One fetch; client-go's cache would have kept the leader's cancellation as the result."""
+    arrived, go = asyncio.Event(), asyncio.Event()
+    answer = holding(arrived, go)
 
     async def main() -> None:
         async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
@@ -76,13 +83,7 @@ def test_leader_when_cancelled_leaves_100_waiters_their_answer(tmp_path):
 
 def test_fetch_when_everybody_was_cancelled_is_stored_all_the_same(tmp_path):
     arrived, go = asyncio.Event(), asyncio.Event()
-    backend = reference()
-
-    async def answer(request: Request) -> Reply:
-        if request.path != "/openapi/v3":
-            arrived.set()
-            await go.wait()
-        return backend(request)
+    answer = holding(arrived, go)
 
     async def main() -> None:
         async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
