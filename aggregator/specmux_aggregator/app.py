@@ -29,7 +29,7 @@ from specmux_aggregator.kubernetes.source_metrics import SourceCollector
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.limit_metrics import LimitCollector
 from specmux_aggregator.memory_watch import MemoryWatch
-from specmux_aggregator.metrics import Metrics, RequestCollector, StateCollector
+from specmux_aggregator.metrics import Metrics, StateCollector
 from specmux_aggregator.model import Backend, Observation, Snapshot
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.pages import Pages
@@ -37,6 +37,7 @@ from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.refresh import Refresher
 from specmux_aggregator.relay.relaying import Relaying
 from specmux_aggregator.representations import Representations
+from specmux_aggregator.request_metrics import RequestCollector
 from specmux_aggregator.server import HTTPServer
 from specmux_aggregator.service import Service
 from specmux_aggregator.settings import Settings
