@@ -21,7 +21,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import HttpVersion11
-from aiohttp.hdrs import EXPECT, HOST
+from aiohttp.hdrs import AUTHORIZATION, EXPECT, HOST
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from specmux_aggregator.connections import END_OF_HEAD, Begun, Connection, Connections
@@ -112,7 +112,7 @@ class AcceleratedConnection(Connection):
         self._message_consumed()
         if data.endswith(END_OF_HEAD):
             self._is_at_boundary = True
-            if was_at_boundary:
+            if was_at_boundary and AUTHORIZATION not in message.headers:  # nobody's token is kept
                 self._answers.remember(data, slot)
         return NOTHING
 

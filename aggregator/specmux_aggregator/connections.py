@@ -175,8 +175,8 @@ class Connection(RequestHandler):
         is_admitted = self.connections.admit(self, transport.get_extra_info("peername"))
         super().connection_made(transport)
         self._wire = wire = cast(asyncio.Transport, transport)
-        # sending.push relies on being told of every byte that waits. asyncio's TLS tells from this mark on, the
-        # others above it: with 0 it would say after every other write that something waits, and never the end.
+        # sending.push relies on being told of every byte that waits. asyncio's TLS tells from this mark on,
+        # others above it: with 0 it would say after every other write that something waits, and never its end.
         wire.set_write_buffer_limits(high=0 if self.ssl_context is None else 1)
         _receive_little(wire)
         if not is_admitted:

@@ -129,6 +129,15 @@ def test_long_requests_are_answered_but_not_remembered() -> None:
         assert sum(one.accept is not None for one in started.service.asked) == 5
 
 
+def test_requests_with_a_token_are_answered_but_not_remembered() -> None:
+    with running() as started:
+        asked = request("/a", "authorization: Bearer secret")
+        answers = [started.exchange_in_step(*[asked] * 4, request(close=True)) for _ in range(2)]
+        assert all(answer.count(b" 200 OK") == 5 for answer in answers)
+        counts = started.counts
+        assert (counts.accelerated, counts.memo_hits) == (8, 0)
+
+
 def test_memo_is_shared_by_connections_but_not_by_targets() -> None:
     with running("memoised") as started:
         for _ in range(5):

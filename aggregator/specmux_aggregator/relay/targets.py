@@ -18,7 +18,8 @@ _RESOURCE: Final = re.compile(r"/(api/[^/?]+|apis/[^/?]+/[^/?]+)/[^?]")
 
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
-_DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.\.?(?:[/\\]|$)")
+_DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.\.?(?:[/\\;]|$)")
+"""With what some servers cut off a segment (path parameters)."""
 
 
 def is_swagger(target: str) -> bool:

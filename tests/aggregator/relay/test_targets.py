@@ -73,6 +73,7 @@ def test_swagger_is_one_path() -> None:
         ("/api/v1/a%2f..%2fb", "dot segment"),
         ("/api/v1/a\\..\\b", "dot segment"),
         ("/api/v1/a%5c..%5cb", "dot segment"),
+        ("/api/v1/a/..;x=y/b", "dot segment"),
         ("/api/v1/x%00", "control character"),
         ("/api/v1/x%0d%0aHost:x", "control character"),
         ("/api/v1/x%7F", "control character"),
