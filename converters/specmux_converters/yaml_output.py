@@ -12,7 +12,7 @@ from specmux_converters.errors import LimitExceeded, Unrepresentable
 from specmux_converters.yaml_input import is_plain_text
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # libyaml is optional
     def ignore_aliases(self, data: Any) -> bool:
         """Documents share objects; anchors for that would be noise."""
         return True
