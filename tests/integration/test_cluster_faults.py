@@ -26,6 +26,7 @@ from cluster_service import (
     extension,
     hash_now,
     listed,
+    owner,
     serves,
     with_discovery,
     within,
@@ -431,5 +432,38 @@ def test_names_of_definitions_stay_listed_while_others_change() -> None:
             await until({"widgets": ["wi"], "gadgets": ["gg"]})
             cluster.put(CRDS, definition("Thing", group="thing.example.com"))
             await until({"widgets": ["wi"], "gadgets": ["gg"], "things": []})
+
+    run(scenario)
+
+
+def test_apiserver_that_still_lists_what_definitions_no_longer_serve_does_not_stand_in() -> None:
+    """A version that is turned off stays in an apiserver's own documents until it restarts."""
+    second = "apis/example.com/v2"
+
+    async def scenario(cluster: FakeCluster) -> None:
+        assert cluster.documents is not None
+        cluster.documents |= {WIDGETS: document(WIDGETS), second: document(second)}
+        both, one = definition("Widget", "v1", "v2"), definition("Widget", "v1", "v2")
+        one["spec"]["versions"][1]["served"] = False
+        cluster.put(CRDS, both)
+        async with serves(cluster) as client:
+            await client.until(lambda: {APPS, WIDGETS, second} <= listed(client), "listed")
+            cluster.put(CRDS, one)
+            await within(client, lambda: owner(client, second) is None, "turned off")
+            await within(client, lambda: second not in listed(client), "not listed")
+            cluster.put(CRDS, both)
+            await within(client, lambda: owner(client, second) == "kubernetes-crds", "turned on")
+            cluster.delete(CRDS, "widgets.example.com")
+            await within(client, lambda: owner(client, WIDGETS) is None, "deleted")
+            await within(client, lambda: WIDGETS not in listed(client), "not listed")
+            assert owner(client, second) is None
+            # What nothing is known of any more is the apiserver's again.
+            cluster.forbidden.add(CRDS)
+            cluster.cut_watches()
+            await client.until(lambda: owner(client, WIDGETS) == "kubernetes", "forbidden")
+        cluster.forbidden.clear()
+        cluster.put(CRDS, one)
+        async with serves(cluster) as client:
+            assert owner(client, second) is None, "not after a restart either"
 
     run(scenario)

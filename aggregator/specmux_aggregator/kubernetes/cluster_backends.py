@@ -42,9 +42,15 @@ def cluster_backends(
     reach: Reach,
     has_apiserver: bool,
     has_custom_resources: bool,
+    withdrawn: frozenset[GroupVersion] = frozenset(),
 ) -> tuple[Backend, ...]:
-    """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions."""
+    """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions.
+
+    ``withdrawn``: what definitions no longer want served. The apiserver itself must not stand in for that: it
+    learns of it late, and of a version that is turned off not before its restart.
+    """
     known = tuple(services)
+    elsewhere = shadowed(known)
     # Without those that the apiserver makes itself for every definition: they say what is the default anyway.
     priorities = MappingProxyType(
         {
@@ -53,11 +59,13 @@ def cluster_backends(
             if item.service is None and (item.is_builtin or item.priorities != CRD_PRIORITIES)
         }
     )
-    fallback = Found(cluster=apiserver.url, is_fallback=True, priorities=priorities)
+    fallback = Found(
+        cluster=apiserver.url, is_fallback=True, excluded=withdrawn - elsewhere, priorities=priorities
+    )
     backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
     if has_custom_resources:
         group_priority, version_priority = CRD_PRIORITIES
-        found = Found(cluster=apiserver.url, excluded=shadowed(known), priorities=priorities)
+        found = Found(cluster=apiserver.url, excluded=elsewhere, priorities=priorities)
         backends.append(
             Backend(
                 name=CUSTOM_RESOURCES,

@@ -36,6 +36,8 @@ class Definition:
     """Its names were accepted, and an apiserver serves it."""
     served: tuple[GroupVersion, ...]
     """The group-versions that it wants to be part of."""
+    withdrawn: tuple[GroupVersion, ...]
+    """Those that it names and does not want to be part of."""
     manifest: bytes | None
     """None for one that is nested too deeply."""
 
@@ -48,7 +50,8 @@ def kept(item: Object) -> Object:
         name=_text(metadata.get("name")),
         created=_text(metadata.get("creationTimestamp")),
         is_established=_is_established(item.get("status")),
-        served=tuple(_served(item.get("spec"))),
+        served=tuple(_versions(item.get("spec"), are_served=True)),
+        withdrawn=tuple(_versions(item.get("spec"), are_served=False)),
         manifest=_manifest(item, metadata.get("name")),
     )
     return {"metadata": {key: metadata.get(key) for key in _METADATA}, "definition": definition}
@@ -121,10 +124,10 @@ def _is_established(status: object) -> bool:
     )
 
 
-def _served(spec: Any) -> Iterator[GroupVersion]:
+def _versions(spec: Any, *, are_served: bool) -> Iterator[GroupVersion]:
     versions = spec.get("versions") if isinstance(spec, dict) else None
     for version in versions if isinstance(versions, list) else ():
-        if isinstance(version, dict) and version.get("served") is True:
+        if isinstance(version, dict) and (version.get("served") is True) == are_served:
             yield GroupVersion(f"apis/{_text(spec.get('group'))}/{_text(version.get('name'))}")
 
 

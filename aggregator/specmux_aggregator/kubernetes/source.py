@@ -21,6 +21,7 @@ from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model import Backend, BackendName, Failure
 from specmux_aggregator.settings import Kubernetes, Polling
 from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +91,10 @@ class ClusterSource:
         self._noted: bytes | None = None
         self._definition_objects: Mapping[str, Object] | None = None
         self._definitions: tuple[Definition, ...] = ()
+        self._defined: set[GroupVersion] = set()
+        """Every group-version that a definition ever named."""
+        self._withdrawn: frozenset[GroupVersion] = frozenset()
+        """Those of them that none wants served now."""
         self._failure: Failure | None = None
         self._services: tuple[APIService, ...] | None = None
         """None: not known yet."""
@@ -179,6 +184,7 @@ class ClusterSource:
                 has_apiserver=self._settings.apiserver,
                 # Not before it is known which group-versions are not theirs.
                 has_custom_resources=is_custom and self._services is not None,
+                withdrawn=self._withdrawn if is_custom else frozenset(),
             )
         )
         self.pending = tuple(name for name, state in states.items() if state.phase is Phase.PENDING)
@@ -208,6 +214,7 @@ class ClusterSource:
         objects, self._definition_objects = self._definition_objects, None
         if objects is not None:
             self._definitions = definitions(objects)
+            self._withdraw()
         if objects is not None or (state.failure is None and self._failure is not None):
             self.manifests.take(self._definitions)
             self._changed()
@@ -216,6 +223,11 @@ class ClusterSource:
             self._changed()
         self._failure = state.failure
         return True
+
+    def _withdraw(self) -> None:
+        served = {key for item in self._definitions if item.is_established for key in item.served}
+        self._defined |= served.union(*(item.withdrawn for item in self._definitions))
+        self._withdrawn = frozenset(self._defined - served)
 
     def _unpublished(self) -> Iterator[str]:
         """What is wrong with definitions that no builder sees."""
