@@ -176,7 +176,7 @@ class Connection(RequestHandler):
         super().connection_made(transport)
         self._wire = wire = cast(asyncio.Transport, transport)
         # sending.push relies on being told of every byte that waits. asyncio's TLS tells from this mark on,
-        # others above it: with 0 it would say after every other write that something waits, and never its end.
+        # others above it: with 0 it would say after every other write that something waits, and not its end.
         wire.set_write_buffer_limits(high=0 if self.ssl_context is None else 1)
         _receive_little(wire)
         if not is_admitted:
