@@ -17,7 +17,7 @@ from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, enc
 from specmux_aggregator.file_names import COMPRESSED
 from specmux_aggregator.model import Coding, Hash, Offer, Provenance
 from specmux_aggregator.resource_synthesis import named, names_of, synthesise
-from specmux_converters.crd import CRDBuild, CRDMemo, build
+from specmux_converters.crd import CRDBuild, CRDMemo, Problem, build
 from specmux_converters.document import Document, Limits, content_hash
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
@@ -181,9 +181,12 @@ def _build_group(
         is_held = held.get(group_version) == offer.hash
         documents.append(Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP)))
         seconds[group_version] = shared + time.perf_counter() - began
-    return made, [
-        f"{cut(item.crd)}: {item.construct} at {cut(item.pointer)}: {item.reason}" for item in made.problems
-    ]
+    return made, [_told(problem) for problem in made.problems]
+
+
+def _told(problem: Problem) -> str:
+    place = f" at {cut(problem.pointer)}" if problem.pointer else ""
+    return f"{cut(problem.crd)}: {problem.construct}{place}: {problem.reason}"
 
 
 def _resources(memo: DirectoryMemo, made: CRDBuild, group_version: GroupVersion) -> Resources:

@@ -97,3 +97,12 @@ def test_other_group_versions_are_made_when_others_are_owned() -> None:
     built = directory.build(owned=frozenset({ONE, TWO}))
     assert {item.group_version for item in built.documents} == {ONE, TWO}
     assert {item.group_version for item in directory.build(owned=frozenset({TWO})).documents} == {TWO}
+
+
+def test_problem_of_a_whole_manifest_names_no_place() -> None:
+    directory = Directory()
+    directory.put("one", "a later one")
+    directory.manifests["again.json"] = directory.manifests["one.json"]
+    directory.put("one")
+    (note,) = directory.build().notes
+    assert note.startswith("ones.one.example.com: manifest: ")
