@@ -34,6 +34,8 @@ _SIZES: Final[dict[type, tuple[str, str]]] = {
     dict: ("minProperties", "maxProperties"),
 }
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
+_BARE: Final = frozenset({"$ref", "default", "description"})
+"""Keywords of a reference that leave everything to its target."""
 
 
 def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[str] = frozenset()) -> bool:
@@ -45,6 +47,8 @@ def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[
         trace.foreign.append(ref)
         if not _fits_target(value, ref, source, trace, seen):
             return False
+        if value is not None and schema.keys() <= _BARE:
+            return True
     if value is None and (schema.get("x-nullable") is True or schema.get("nullable") is True):
         return True
     if not _has_type(value, schema.get("type")) or not _in_bounds(value, schema):
@@ -77,6 +81,8 @@ def _fits_target(value: Any, ref: str, source: Source, trace: Trace, seen: froze
 
 def _has_type(value: Any, kind: Any) -> bool:
     if kind is None and value is not None:
+        return True
+    if kind.__class__ is str and value.__class__ in _CLASSES.get(kind, ()):
         return True
     kinds = kind if isinstance(kind, list) else [kind]
     classes = [cls for each in kinds if isinstance(each, str) for cls in _CLASSES.get(each, ())]

@@ -45,7 +45,8 @@ _FIELDS: Final[dict[str, Kinds]] = {
 
 _PLAIN: Final = {**_FIELDS, "type": TEXT}
 _NEVER: Final[Kinds] = frozenset()
-_PLAIN_STRING: Final = frozenset({"type", "description", "default"})
+_SIMPLE: Final = frozenset({"type", "description", "default", "format"})
+_SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 _KNOWN: Final = (
     _FIELDS.keys()
@@ -141,7 +142,7 @@ def _choices(key: str, value: Any, trace: Trace) -> Any:
 def _default(node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
     value = node["default"]
-    if value.__class__ is str and node.get("type") == "string" and node.keys() <= _PLAIN_STRING:
+    if node.get("type") == _SIMPLE_TYPES.get(value.__class__, _DROPPED) and node.keys() <= _SIMPLE:
         return value
     if fits(value, node, source, trace):
         return value
