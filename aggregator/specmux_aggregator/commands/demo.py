@@ -13,7 +13,16 @@ import orjson
 from specmux_aggregator.app import App
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.demo.backends import serving, v2_application, v3_application
-from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, STATIONS, openapi_v3, swagger_2
+from specmux_aggregator.demo.documents import (
+    BOOKS,
+    PLANTS,
+    SEEDS,
+    STATIONS,
+    TREES,
+    definition,
+    openapi_v3,
+    swagger_2,
+)
 from specmux_aggregator.demo.tour import tour
 from specmux_aggregator.errors import NoBackendReachable
 from specmux_aggregator.model import Backend, BackendName, Kind
@@ -41,13 +50,17 @@ async def run_demo(port: int) -> None:
     async with AsyncExitStack() as stack:
         stack.enter_context(handled_signals(stop, asyncio.Event()))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specmux-demo-")))
-        edited = folder / f"{STATIONS.group_version}.json"
+        manifests = folder / "manifests"
+        manifests.mkdir()
+        (manifests / f"{TREES.plural}.json").write_bytes(orjson.dumps(definition(TREES)))
+        documents = folder / "documents"
+        edited = documents / f"{STATIONS.group_version}.json"
         edited.parent.mkdir(parents=True)
         edited.write_bytes(orjson.dumps(openapi_v3(STATIONS), option=orjson.OPT_INDENT_2))
         modern = v3_application({item.group_version: openapi_v3(item) for item in (PLANTS, SEEDS)})
         v3_url = await stack.enter_async_context(serving(modern))
         v2_url = await stack.enter_async_context(serving(v2_application(swagger_2(BOOKS))))
-        app = App(_settings(port, v3_url, v2_url, folder), None)
+        app = App(_settings(port, v3_url, v2_url, documents, manifests), None)
         stack.push_async_callback(app.stop)
         host, bound = await app.start()
         await _ready(app)
@@ -64,14 +77,15 @@ async def run_demo(port: int) -> None:
         click.echo("stopping")
 
 
-def _settings(port: int, v3_url: str, v2_url: str, folder: Path) -> Settings:
+def _settings(port: int, v3_url: str, v2_url: str, documents: Path, manifests: Path) -> Settings:
     return Settings(
         listen=Listen(port=port),
         polling=Polling(interval=2.0),
         backends=(
             Backend(name=BackendName("garden"), url=v3_url),
             Backend(name=BackendName("library"), url=v2_url),
-            Backend(name=BackendName("weather"), kind=Kind.DIRECTORY, directory=folder),
+            Backend(name=BackendName("orchard"), kind=Kind.CRDS, directory=manifests),
+            Backend(name=BackendName("weather"), kind=Kind.DIRECTORY, directory=documents),
         ),
     )
 

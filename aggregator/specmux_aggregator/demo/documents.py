@@ -57,6 +57,14 @@ BOOKS = Resource(
     "Book can be borrowed.",
     (("title", "As printed on the spine."), ("shelf", "Where it stands.")),
 )
+TREES = Resource(
+    "orchard.example.org",
+    "v1",
+    "Tree",
+    "trees",
+    "Tree bears fruit, and is defined by a CustomResourceDefinition.",
+    (("variety", "What is picked from it."), ("row", "The row it stands in.")),
+)
 STATIONS = Resource(
     "weather.example.org",
     "v1",
@@ -123,6 +131,33 @@ def swagger_2(*resources: Resource) -> Document:
     }
 
 
+def definition(resource: Resource) -> Document:
+    """The manifest of a CustomResourceDefinition, as somebody would apply it to an apiserver."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": {
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+                "kind": resource.kind,
+                "shortNames": [resource.plural[:2]],
+            },
+            "versions": [
+                {
+                    "name": resource.version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": _structure(resource)},
+                }
+            ],
+        },
+    }
+
+
 def _paths(resource: Resource) -> list[tuple[str, str, tuple[str, ...]]]:
     namespaced = f"/{resource.group_version}/namespaces/{{namespace}}/{resource.plural}"
     return [
@@ -142,6 +177,10 @@ def _operation(resource: Resource, action: str, responses: dict[str, Any]) -> di
 
 
 def _schema(resource: Resource) -> dict[str, Any]:
+    return {**_structure(resource), "x-kubernetes-group-version-kind": [resource.gvk]}
+
+
+def _structure(resource: Resource) -> dict[str, Any]:
     text = {"type": "string"}
     return {
         "description": resource.description,
@@ -158,5 +197,4 @@ def _schema(resource: Resource) -> dict[str, Any]:
                 },
             },
         },
-        "x-kubernetes-group-version-kind": [resource.gvk],
     }

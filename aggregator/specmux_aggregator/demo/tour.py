@@ -45,8 +45,10 @@ Try, in another terminal:
   etag=$(curl -sI {url}/openapi/v3 | tr -d '\\r' | sed -n 's/^ETag: //p')
   curl -si -H "If-None-Match: $etag" {url}/openapi/v3 | head -1
 
-  # an unmodified kubectl: a kind of the backend that has Swagger 2.0 only, and what else there is
+  # an unmodified kubectl: a kind of the backend that has Swagger 2.0 only, one that a
+  # CustomResourceDefinition defines, and what else there is
   kubectl --server={url} explain books.spec
+  kubectl --server={url} explain trees.spec
   kubectl --server={url} api-resources
 
   # what it knows of its backends, and what operators watch
