@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_converters.crd.meta_schemas import PREFIX, reference
-from specmux_converters.crd.request_schemas import REQUEST_SCHEMAS
+from specmux_converters.crd.meta_schemas import PREFIX, TYPE_META, reference
 
 CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 
-_TYPE_META: Final = {
-    name: REQUEST_SCHEMAS[PREFIX + "DeleteOptions"]["properties"][name] for name in ("apiVersion", "kind")
-}
 _OBJECT_META: Final = {
     "description": f"Standard object's metadata. More info: {CONVENTIONS}#metadata",
     # OpenAPI 3.0 allows nothing beside a $ref, so upstream wraps it (kube-openapi, builder3/util, WrapRefs).
     "allOf": [reference(PREFIX + "ObjectMeta")],
 }
 
-OBJECT_FIELDS: Final[Mapping[str, Any]] = {**_TYPE_META, "metadata": _OBJECT_META}
+OBJECT_FIELDS: Final[Mapping[str, Any]] = {**TYPE_META, "metadata": _OBJECT_META}
 LIST_FIELDS: Final[Mapping[str, Any]] = {
-    **_TYPE_META,
+    **TYPE_META,
     "metadata": {
         "description": f"Standard list metadata. More info: {CONVENTIONS}#types-kinds",
         "allOf": [reference(PREFIX + "ListMeta")],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.crd.meta_schemas import PREFIX, reference
+from specmux_converters.crd.meta_schemas import PREFIX, TYPE_META, reference
 
 _OPTIONS_VERSIONS: Final = (
     ("", "v1"),
@@ -39,15 +39,7 @@ REQUEST_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     PREFIX + "DeleteOptions": {
         "description": "DeleteOptions may be provided when deleting an API object.",
         "properties": {
-            "apiVersion": {
-                "description": (
-                    "APIVersion defines the versioned schema of this representation of an object. Servers "
-                    "should convert recognized schemas to the latest internal value, and may reject "
-                    "unrecognized values. More info: "
-                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
-                ),
-                "type": "string",
-            },
+            "apiVersion": TYPE_META["apiVersion"],
             "dryRun": {
                 "description": (
                     "When present, indicates that modifications should not be persisted. An invalid or "
@@ -83,15 +75,7 @@ REQUEST_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
                 ),
                 "type": "boolean",
             },
-            "kind": {
-                "description": (
-                    "Kind is a string value representing the REST resource this object represents. Servers "
-                    "may infer this from the endpoint the client submits requests to. Cannot be updated. "
-                    "In CamelCase. More info: "
-                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
-                ),
-                "type": "string",
-            },
+            "kind": TYPE_META["kind"],
             "orphanDependents": {
                 "description": (
                     "Deprecated: please use the PropagationPolicy, this field will be deprecated in 1.7. "
@@ -149,15 +133,7 @@ REQUEST_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     PREFIX + "Status": {
         "description": "Status is a return value for calls that don't return other objects.",
         "properties": {
-            "apiVersion": {
-                "description": (
-                    "APIVersion defines the versioned schema of this representation of an object. Servers "
-                    "should convert recognized schemas to the latest internal value, and may reject "
-                    "unrecognized values. More info: "
-                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
-                ),
-                "type": "string",
-            },
+            "apiVersion": TYPE_META["apiVersion"],
             "code": {
                 "description": "Suggested HTTP return code for this status, 0 if not set.",
                 "format": "int32",
@@ -172,15 +148,7 @@ REQUEST_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
                 ),
                 "x-kubernetes-list-type": "atomic",
             },
-            "kind": {
-                "description": (
-                    "Kind is a string value representing the REST resource this object represents. Servers "
-                    "may infer this from the endpoint the client submits requests to. Cannot be updated. "
-                    "In CamelCase. More info: "
-                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
-                ),
-                "type": "string",
-            },
+            "kind": TYPE_META["kind"],
             "message": {
                 "description": "A human-readable description of the status of this operation.",
                 "type": "string",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.crd.meta_schemas import PREFIX, reference
+from specmux_converters.crd.meta_schemas import PREFIX, TYPE_META, reference
 
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 
@@ -15,24 +15,8 @@ SCALE_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     "io.k8s.api.autoscaling.v1.Scale": {
         "description": "Scale represents a scaling request for a resource.",
         "properties": {
-            "apiVersion": {
-                "description": (
-                    "APIVersion defines the versioned schema of this representation of an object. Servers "
-                    "should convert recognized schemas to the latest internal value, and may reject "
-                    "unrecognized values. More info: "
-                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
-                ),
-                "type": "string",
-            },
-            "kind": {
-                "description": (
-                    "Kind is a string value representing the REST resource this object represents. Servers "
-                    "may infer this from the endpoint the client submits requests to. Cannot be updated. "
-                    "In CamelCase. More info: "
-                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
-                ),
-                "type": "string",
-            },
+            "apiVersion": TYPE_META["apiVersion"],
+            "kind": TYPE_META["kind"],
             "metadata": {
                 "allOf": [reference(PREFIX + "ObjectMeta")],
                 "default": {},
