@@ -467,3 +467,23 @@ def test_apiserver_that_still_lists_what_definitions_no_longer_serve_does_not_st
             assert owner(client, second) is None, "not after a restart either"
 
     run(scenario)
+
+
+def test_cluster_of_which_nothing_is_known_has_not_no_apis() -> None:
+    """An empty list with 200 would tell controllers that everything is gone."""
+
+    async def scenario(cluster: FakeCluster) -> None:
+        await cluster.stop()
+        async with serves(cluster) as client:
+            for path in ("/api", "/apis", "/apis/apps/v1", "/version"):
+                status, fields, _ = await client.get(path, Accept=V2)
+                assert (status, fields["Retry-After"]) == (503, "1"), path
+            await cluster.start()
+            await client.until(lambda: APPS in listed(client), "is back")
+            assert (await client.get("/apis", Accept=V2))[0] == 200
+            assert (await client.get("/apis/apps/v1"))[0] == 200
+            await cluster.stop()
+            await asyncio.sleep(0.5)
+            assert (await client.get("/apis", Accept=V2))[0] == 200
+
+    run(scenario)

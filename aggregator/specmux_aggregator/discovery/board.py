@@ -48,10 +48,12 @@ class Sheet:
 class Board:
     """All answers at one moment. Bytes are added, never changed, so threads may share it."""
 
-    def __init__(self, directory: Directory, *, is_complete: bool = True) -> None:
-        """``is_complete``: every backend was asked once; before that, an absence means nothing."""
+    def __init__(self, directory: Directory, *, is_complete: bool = True, is_blind: bool = False) -> None:
+        """``is_complete``: every backend was asked once; before that, an absence means nothing. ``is_blind``:
+        they were, but nothing is known, and not because there is nothing."""
         self.directory = directory
         self.is_complete = is_complete
+        self.is_blind = is_blind
         self._groups = {group.name: group for group in directory.groups}
         self._versions = {f"/{item.group_version}": item for item in directory.versions()}
         self._sheets: dict[tuple[str, Form], Sheet] = {}

@@ -34,6 +34,9 @@ def decide(board: Board, request: Request, *, is_private: bool = False) -> Prepa
         return _refused(405, "only GET and HEAD are allowed here", request, ALLOW)
     if not board.is_complete:
         return _refused(503, "a backend has not been asked yet what it has", request, RETRY_AFTER)
+    if board.is_blind:
+        # An empty list would tell controllers that there are no APIs at all.
+        return _refused(503, "no backend could be asked yet what it has", request, RETRY_AFTER)
     subject = board.find(path)
     if subject is None:
         return _refused(404, "the server could not find the requested resource", request)

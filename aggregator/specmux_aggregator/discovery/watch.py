@@ -122,9 +122,11 @@ class DiscoveryWatch:
         directory = await asyncio.to_thread(merge, known, now=now, grace=self._grace)
         # Nobody tells when a cluster turns out to have no backends.
         self._wake_at(now + SETTLING if has_all and not is_complete else directory.changes_at, now)
-        if directory == self.board.directory and is_complete == self.board.is_complete:
+        is_blind = not directory.versions() and any(item.failure is not None for item in known)
+        last = self.board
+        if (directory, is_complete, is_blind) == (last.directory, last.is_complete, last.is_blind):
             return
-        board = Board(directory, is_complete=is_complete)
+        board = Board(directory, is_complete=is_complete, is_blind=is_blind)
         await asyncio.to_thread(board.prepare, self.board.asked())
         self.board = board
         self.generation += 1
