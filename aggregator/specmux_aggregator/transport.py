@@ -23,6 +23,9 @@ from specmux_aggregator.settings import Polling
 CONNECTIONS: Final = 16
 """Open connections to one backend."""
 
+AHEAD: Final = 256 * 1024
+"""Bytes of one answer that may wait to be taken; at twice as many nothing more is read."""
+
 CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
 
 _UNASKED: Final = ("Accept", "Accept-Encoding", "Content-Type")
@@ -35,10 +38,13 @@ _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT"
 class Transport:
     """Sends requests to one backend. Lives on one event loop, which owns it until ``close``."""
 
-    def __init__(self, backend: Backend, *, polling: Polling, connections: int = CONNECTIONS) -> None:
+    def __init__(
+        self, backend: Backend, *, polling: Polling, connections: int = CONNECTIONS, ahead: int = AHEAD
+    ) -> None:
         self._backend = backend
         self._polling = polling
         self._connections = connections
+        self._ahead = ahead
         self._identity = Identity(backend)
         self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
         self._session: aiohttp.ClientSession | None = None
@@ -111,6 +117,7 @@ class Transport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "specmux"},
                 auto_decompress=False,
+                read_bufsize=self._ahead,
             )
         return self._session
 

@@ -19,6 +19,7 @@ from aiohttp import HttpVersion10, hdrs
 from specmux_aggregator.backend_answers import too_large
 from specmux_aggregator.model import Failure
 from specmux_aggregator.relay.fields import Field
+from specmux_aggregator.sending import SLICE
 from specmux_aggregator.transport_failures import TRANSPORT_ERRORS
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Relayed:
             if not is_at_end:
                 try:
                     # What is there already goes out with the head; after that, as it comes.
-                    piece = content.read_nowait() if unsent else await content.readany()
+                    piece = content.read_nowait(SLICE) if unsent else await content.read(SLICE)
                     is_at_end = content.at_eof()
                 except TRANSPORT_ERRORS as error:
                     return error

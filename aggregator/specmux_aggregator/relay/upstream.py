@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from specmux_aggregator.model import Backend
 from specmux_aggregator.settings import Polling
 from specmux_aggregator.transport import Transport
+
+AHEAD: Final = 32 * 1024
+"""As in transport.py; this much is held for every client that reads slowly."""
 
 
 class Upstream:
@@ -16,7 +20,7 @@ class Upstream:
         self.backend = backend
         # No limit of its own: each connection stands for one of a client, and those are counted
         # (listen.max_connections). A watch must not keep other requests waiting.
-        self.transport = Transport(backend, polling=polling, connections=0)
+        self.transport = Transport(backend, polling=polling, connections=0, ahead=AHEAD)
         self._held = 0
         self._is_free = asyncio.Event()
         self._is_free.set()
