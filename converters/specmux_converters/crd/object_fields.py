@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_converters.crd.meta_schemas import PREFIX, TYPE_META, reference
+from specmux_converters.crd.meta_schemas import PREFIX, reference
+from specmux_converters.crd.type_meta import TYPE_META
 
 CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 

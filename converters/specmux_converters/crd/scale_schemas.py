@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.crd.meta_schemas import PREFIX, TYPE_META, reference
+from specmux_converters.crd.meta_schemas import PREFIX, reference
+from specmux_converters.crd.type_meta import TYPE_META
 
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 
