@@ -9,7 +9,9 @@ import zstandard
 
 from specmux_aggregator.model import Coding
 
-GZIP_LEVEL: Final = 6
+GZIP_LEVEL: Final = 5
+"""A third faster than 6 for 4 % more bytes; a changed document waits for it."""
+
 ZSTD_LEVEL: Final = 3
 GZIP_WINDOW: Final = 31
 """zlib's way to say: a 32 KiB window in a gzip frame (and with it a zero modification time: equal in, equal
