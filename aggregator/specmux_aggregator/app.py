@@ -23,6 +23,7 @@ from specmux_aggregator.discovery.metrics import DiscoveryCollector
 from specmux_aggregator.discovery.synthesising import Synthesis
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents import Documents
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import API_SERVICES, ClusterSource
 from specmux_aggregator.kubernetes.source_metrics import SourceCollector
@@ -70,10 +71,12 @@ class App:
         """
         self.settings = settings
         self.metrics = Metrics(CollectorRegistry())
+        self._identities = Identities()
         self._gate = gate_of(
             settings,
             self.metrics,
             cluster=cluster,
+            identities=self._identities,
             is_authorised_elsewhere=lambda message: self._relaying.asks_as_the_client(message),
         )
         self._state = state
@@ -122,6 +125,7 @@ class App:
             proxy=settings.proxy,
             polling=settings.polling,
             limits=settings.limits,
+            identities=self._identities,
             clients_have_certificates=settings.auth.mode == "mtls",
             is_private=settings.auth.is_private,
             max_waiting=settings.listen.max_in_flight,
@@ -189,6 +193,7 @@ class App:
             server,
             self.settings.kubernetes,
             polling=self.settings.polling,
+            identities=self._identities,
             find=self.backend_sets.find,
             changed=self._definitions_changed,
             note=partial(self._note_services, server),
@@ -234,6 +239,7 @@ class App:
                 backend,
                 self._builder,
                 manifests=None if self.cluster is None else self.cluster.manifests,
+                identities=self._identities,
                 polling=polling,
                 limits=self.settings.limits,
             ),
@@ -248,6 +254,7 @@ class App:
             observation,
             Synthesis(self._documents, self._builder, limits=self._limits),
             settings=self.settings,
+            identities=self._identities,
             changed=self._discovery_changed,
         )
 

@@ -1,28 +1,22 @@
-"""What one backend is shown of us, and how we check it: files are read again when they change, programs asked
-again when what they gave runs out.
+"""What one backend is shown of us, and how we check it, from files that are read again when they change.
 
 A file that is unusable while it is being replaced costs no connection: what was read before stays in use.
 """
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import contextlib
 import hashlib
-import ipaddress
 import logging
 import os
 import ssl
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
-from specmux_aggregator.exec_plugin import ExecCredentials, Issued, NoCredentials
-from specmux_aggregator.model import Backend, BackendTLS, Cause, Credentials, Failure
+from specmux_aggregator.model import BackendTLS, Cause, Failure
 
 FILE_MAX: Final = 1024 * 1024
 """Bytes of a certificate, key or token file; a longer one is not what it should be."""
@@ -36,82 +30,6 @@ class Unusable(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.detail)
         self.failure = failure
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What goes into one request."""
-
-    fields: tuple[tuple[str, str], ...] = field(repr=False)
-    """Header fields; a name may repeat."""
-    context: ssl.SSLContext | None
-    """None for a backend without TLS."""
-    issued: Issued | None = None
-    """What an exec plugin gave, where one was asked."""
-
-
-class Identity:
-    """Ours towards one backend, on one event loop. Says once, at the start, where the configuration gives
-    security away."""
-
-    def __init__(self, backend: Backend) -> None:
-        url, credentials = urlsplit(backend.url), backend.credentials
-        self._token = None if credentials.token_file is None else TokenFile(credentials.token_file)
-        is_static = credentials.token is not None or credentials.basic is not None
-        plugin = None if self._token is not None or is_static else credentials.exec_plugin
-        self._plugin = None if plugin is None else ExecCredentials(plugin, backend)
-        self._fields = tuple(_fixed_fields(credentials))
-        self._trust = TrustStore(backend.tls) if url.scheme == "https" else None
-        if backend.tls.insecure_skip_verify:
-            logger.warning("backend %s: its certificate is not verified (insecure_skip_verify)", backend.name)
-        has_secret = self._token is not None or is_static or plugin is not None
-        if has_secret and self._trust is None and not _is_loopback(url.hostname):
-            logger.warning("backend %s: its token is sent without TLS", backend.name)
-
-    async def shown(self) -> Shown:
-        """What files and programs say now. Raises Unusable."""
-        issued = None
-        if self._plugin is not None:
-            try:
-                issued = await self._plugin.current()
-            except NoCredentials as error:
-                raise Unusable(error.failure) from error
-        if self._token is None and self._trust is None:
-            return self._read(issued)
-        return await asyncio.to_thread(self._read, issued)
-
-    def refused(self, shown: Shown) -> bool:
-        """Told that the backend answered 401. Whether there may be something better to show at once."""
-        if self._plugin is None or shown.issued is None:
-            return False  # files are read for each request anyway
-        return self._plugin.refused(shown.issued)
-
-    async def close(self) -> None:
-        """End what runs for it."""
-        if self._plugin is not None:
-            await self._plugin.close()
-
-    def _read(self, issued: Issued | None) -> Shown:
-        token = self._token.read() if self._token is not None else None
-        pair = None
-        if issued is not None:
-            token, pair = issued.token, issued.pair
-        fields = self._fields
-        if token is not None:
-            fields = (*fields, ("Authorization", f"Bearer {token}"))
-        return Shown(fields, None if self._trust is None else self._trust.context(pair), issued)
-
-
-def _fixed_fields(credentials: Credentials) -> Iterator[tuple[str, str]]:
-    """The header fields that no file and no program changes."""
-    if credentials.remote_user is not None:
-        yield "X-Remote-User", credentials.remote_user
-    if credentials.token_file is None and credentials.token is not None:
-        yield "Authorization", f"Bearer {credentials.token}"
-    elif credentials.token_file is None and credentials.basic is not None:
-        pair = ":".join(credentials.basic)
-        yield "Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"
-    yield from credentials.impersonation
 
 
 class TokenFile:
@@ -168,13 +86,6 @@ def _complain(unusable: Unusable, before: str | None) -> str:
     if complaint != before:
         logger.warning("%s; what was read before stays in use", complaint)
     return complaint
-
-
-def _is_loopback(host: str | None) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def _read(path: Path) -> bytes:

@@ -38,7 +38,7 @@ MARGIN: Final = 30.0
 
 
 class NoCredentials(Exception):
-    """The program gave none. Ends in credentials.py."""
+    """The program gave none. Ends in identities.py."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -31,6 +31,7 @@ from specmux_aggregator.document_url import (
     document_path,
     hash_in,
 )
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.model import Backend, Cause, Coding, Failure, Hash
 from specmux_aggregator.settings import Limits, Polling
 from specmux_aggregator.transport import CLOSED, Transport
@@ -58,12 +59,15 @@ class Moved:
 class BackendClient:
     """Asks one backend. Lives on one event loop, which owns it until ``close``."""
 
-    def __init__(self, backend: Backend, *, polling: Polling, limits: Limits) -> None:
+    def __init__(
+        self, backend: Backend, *, polling: Polling, limits: Limits, identities: Identities | None = None
+    ) -> None:
+        """``identities``: as of a Transport."""
         self._backend = backend
         self._polling = polling
         self._limits = limits
         self._base_path = base_path(backend)
-        self._transport = Transport(backend, polling=polling)
+        self._transport = Transport(backend, polling=polling, identities=identities)
         self._slots = asyncio.Semaphore(CONCURRENT_DOCUMENTS)
 
     async def root(self, *, etag: str | None = None) -> Root | NotModified | Failure:

@@ -15,7 +15,8 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from specmux_aggregator.credentials import Identity, Unusable
+from specmux_aggregator.credentials import Unusable
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.model import Backend, Cause, Failure
 from specmux_aggregator.resolver import DaemonResolver
 from specmux_aggregator.settings import Polling
@@ -39,13 +40,21 @@ class Transport:
     """Sends requests to one backend. Lives on one event loop, which owns it until ``close``."""
 
     def __init__(
-        self, backend: Backend, *, polling: Polling, connections: int = CONNECTIONS, ahead: int = AHEAD
+        self,
+        backend: Backend,
+        *,
+        polling: Polling,
+        identities: Identities | None = None,
+        connections: int = CONNECTIONS,
+        ahead: int = AHEAD,
     ) -> None:
+        """``identities``: shared with others who ask the same backend; None: with nobody."""
         self._backend = backend
         self._polling = polling
         self._connections = connections
         self._ahead = ahead
-        self._identity = Identity(backend)
+        self._identities = Identities() if identities is None else identities
+        self._identity = self._identities.take(backend)
         self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
         self._session: aiohttp.ClientSession | None = None
         self.is_closed = False
@@ -66,6 +75,8 @@ class Transport:
         what describes the request only what ``fields`` say. ``idle_timeout``: seconds without a byte, where
         it is not the backend's own; infinite: none.
         """
+        if self.is_closed:
+            raise Unusable(CLOSED)
         shown = await self._identity.shown()
         timeout = aiohttp.ClientTimeout(
             # A total is the caller's affair.
@@ -98,8 +109,10 @@ class Transport:
 
     async def close(self) -> None:
         """Close every connection. What is still being asked for fails; so does everything asked later."""
+        if self.is_closed:
+            return
         self.is_closed = True
-        await self._identity.close()
+        await self._identities.give_back(self._backend)
         if self._session is not None:
             await self._session.close()
 

@@ -16,8 +16,9 @@ from blockbuster import blockbuster_ctx
 
 from asked_backend import POLLING, root_of
 from faulty_backend import FaultyBackend
-from specmux_aggregator.credentials import FILE_MAX, Identity, TokenFile, TrustStore, Unusable
+from specmux_aggregator.credentials import FILE_MAX, TokenFile, TrustStore, Unusable
 from specmux_aggregator.fetch import BackendClient, Root
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Cause, Credentials, Failure
 from specmux_aggregator.settings import Limits
 
@@ -286,7 +287,7 @@ def test_client_certificate_is_shown_and_changes_with_its_files(
 def test_token_without_tls_is_told(
     url: str, is_told: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    Identity(backend_at(url, token_file=tmp_path / "token"))
+    Identities().take(backend_at(url, token_file=tmp_path / "token"))
     assert ("without TLS" in caplog.text) is is_told
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
 
     from specmux_aggregator.auth.authority import Authority
+    from specmux_aggregator.identities import Identities
     from specmux_aggregator.metrics import Metrics
     from specmux_aggregator.model import Backend
     from specmux_aggregator.settings import Settings
@@ -36,11 +37,13 @@ def gate_of(
     metrics: Metrics,
     *,
     cluster: Backend | None,
+    identities: Identities | None = None,
     is_authorised_elsewhere: Callable[[RawRequestMessage], bool] = lambda message: False,
 ) -> Gate | None:
     """The guard that the settings want; None where everybody may ask.
 
-    ``cluster``: the apiserver that reviews are asked of. Raises InvalidConfig; blocks on files.
+    ``cluster``: the apiserver that reviews are asked of, as one of ``identities``. Raises InvalidConfig;
+    blocks on files.
     """
     auth = settings.auth
     authority: Authority
@@ -51,7 +54,7 @@ def gate_of(
             if auth.requestheader_ca_file is not None:
                 front_proxies = FrontProxies(auth.requestheader_names)
             authority = Cluster(
-                Reviews(_review_client(cluster, settings), metrics, audiences=auth.audiences),
+                Reviews(_review_client(cluster, settings, identities), metrics, audiences=auth.audiences),
                 cache_seconds=auth.cache_seconds,
                 front_proxies=front_proxies,
                 is_authorised_elsewhere=is_authorised_elsewhere,
@@ -85,7 +88,7 @@ def warn_of_exposure(settings: Settings) -> None:
         )
 
 
-def _review_client(cluster: Backend, settings: Settings) -> BackendClient:
+def _review_client(cluster: Backend, settings: Settings, identities: Identities | None) -> BackendClient:
     polling = settings.polling
     bounded = replace(
         polling,
@@ -93,7 +96,7 @@ def _review_client(cluster: Backend, settings: Settings) -> BackendClient:
         idle_timeout=min(polling.idle_timeout, REVIEW_TIMEOUT),
         total_timeout=min(polling.total_timeout, REVIEW_TIMEOUT),
     )
-    return BackendClient(cluster, polling=bounded, limits=settings.limits)
+    return BackendClient(cluster, polling=bounded, limits=settings.limits, identities=identities)
 
 
 def _is_loopback(address: str) -> bool:

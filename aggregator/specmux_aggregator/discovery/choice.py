@@ -10,6 +10,7 @@ from specmux_aggregator.discovery.asking import BackendDiscovery
 from specmux_aggregator.discovery.following import Follower
 from specmux_aggregator.discovery.synthesising import Synthesis
 from specmux_aggregator.fetch import BackendClient
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.model import Observation
 from specmux_aggregator.settings import Polling, Settings
 
@@ -18,7 +19,12 @@ TIMEOUT: Final = 5.0
 
 
 def follower_of(
-    observation: Observation, synthesis: Synthesis, *, settings: Settings, changed: Callable[[], None]
+    observation: Observation,
+    synthesis: Synthesis,
+    *,
+    settings: Settings,
+    identities: Identities,
+    changed: Callable[[], None],
 ) -> Follower:
     """A new follower; whoever asks for it runs it. ``changed``: called whenever it knows something else."""
     backend, limits = observation.backend, settings.limits
@@ -27,7 +33,7 @@ def follower_of(
     if backend.url:
         asked = BackendDiscovery(
             backend,
-            BackendClient(backend, polling=polling, limits=limits),
+            BackendClient(backend, polling=polling, limits=limits, identities=identities),
             limits=limits.of_roots,
             max_group_versions=limits.max_group_versions,
         )

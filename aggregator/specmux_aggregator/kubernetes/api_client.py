@@ -15,6 +15,7 @@ import orjson
 from specmux_aggregator.backend_answers import INLINE_MAX, NotModified, Payload, Redirect, read_answer
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.credentials import Unusable
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.kubernetes.lines import Lines, LineTooLong
 from specmux_aggregator.model import Backend, Cause, Failure
 from specmux_aggregator.settings import Polling
@@ -35,12 +36,19 @@ class ApiClient:
     """Asks one apiserver. Lives on one event loop, which owns it until ``close``."""
 
     def __init__(
-        self, server: Backend, *, polling: Polling, max_bytes: int = MAX_BYTES, max_line: int = MAX_LINE
+        self,
+        server: Backend,
+        *,
+        polling: Polling,
+        identities: Identities | None = None,
+        max_bytes: int = MAX_BYTES,
+        max_line: int = MAX_LINE,
     ) -> None:
+        """``identities``: as of a Transport."""
         self._polling = polling
         self._max_bytes = max_bytes
         self._max_line = max_line
-        self._transport = Transport(server, polling=polling)
+        self._transport = Transport(server, polling=polling, identities=identities)
 
     async def get(self, target: str) -> Mapping[str, Any] | Failure:
         """The object at a path, with its query."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.api_services import APIService, noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
@@ -51,6 +52,7 @@ class ClusterSource:
         settings: Kubernetes,
         *,
         polling: Polling,
+        identities: Identities,
         find: Callable[[tuple[Backend, ...]], None],
         changed: Callable[[], None],
         note: Callable[[bytes], None],
@@ -63,7 +65,7 @@ class ClusterSource:
         self._changed = changed
         self._note = note
         self._news = asyncio.Event()
-        self._client = ApiClient(server, polling=polling)
+        self._client = ApiClient(server, polling=polling, identities=identities)
         self._reach = Reach(
             url=settings.service_url,
             token_file=settings.service_token_file,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specmux_aggregator.fetch import BackendClient
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.model import Backend, Kind
 from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
 from specmux_aggregator.origins.directory import DirectoryOrigin
@@ -14,7 +15,13 @@ from specmux_aggregator.workers import Worker
 
 
 def origin_of(
-    backend: Backend, worker: Worker, *, manifests: Manifests | None, polling: Polling, limits: Limits
+    backend: Backend,
+    worker: Worker,
+    *,
+    manifests: Manifests | None,
+    identities: Identities,
+    polling: Polling,
+    limits: Limits,
 ) -> Origin:
     """A new origin; whoever asks for it closes it. ``manifests``: those of the cluster, where one is watched,
     for the backend that was found there."""
@@ -34,7 +41,7 @@ def origin_of(
         case Kind.AUTO | Kind.V2 | Kind.V3:
             return HTTPOrigin(
                 backend,
-                BackendClient(backend, polling=polling, limits=limits),
+                BackendClient(backend, polling=polling, limits=limits, identities=identities),
                 worker,
                 limits=limits.of_documents,
                 max_group_versions=limits.max_group_versions,

@@ -21,6 +21,7 @@ from specmux_aggregator.transport_failures import TRANSPORT_ERRORS, failure_of
 if TYPE_CHECKING:
     import aiohttp
 
+    from specmux_aggregator.identities import Identities
     from specmux_aggregator.metrics import Metrics
     from specmux_aggregator.settings import Polling
 
@@ -46,10 +47,13 @@ class Exchange:
 class Exchanges:
     """All of one service. Lives on one event loop until ``close``."""
 
-    def __init__(self, snapshot: Callable[[], Snapshot], metrics: Metrics, *, polling: Polling) -> None:
+    def __init__(
+        self, snapshot: Callable[[], Snapshot], metrics: Metrics, *, polling: Polling, identities: Identities
+    ) -> None:
         self._snapshot = snapshot
         self._metrics = metrics
         self._polling = polling
+        self._identities = identities
         self._upstreams: dict[tuple[BackendName, bool], Upstream] = {}
         """By backend, and whether it is asked with our credentials."""
         self._retiring: set[asyncio.Task[None]] = set()
@@ -130,7 +134,7 @@ class Exchanges:
         names = self._snapshot().observations.keys()
         for other in [other for other in self._upstreams if other == key or other[0] not in names]:
             self._retire(self._upstreams.pop(other))
-        self._upstreams[key] = upstream = Upstream(wanted, polling=self._polling)
+        self._upstreams[key] = upstream = Upstream(wanted, polling=self._polling, identities=self._identities)
         return upstream
 
     def _retire(self, upstream: Upstream) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
 
     from specmux_aggregator.connections import WireRequest
+    from specmux_aggregator.identities import Identities
     from specmux_aggregator.metrics import Metrics
     from specmux_aggregator.service_protocol import Response
     from specmux_aggregator.settings import Limits, Polling, Proxy
@@ -67,6 +68,7 @@ class Relaying:
         proxy: Proxy,
         polling: Polling,
         limits: Limits,
+        identities: Identities,
         clients_have_certificates: bool,
         is_private: bool,
         max_waiting: int,
@@ -83,7 +85,7 @@ class Relaying:
         self._is_private = is_private
         self._max_waiting = max_waiting
         self._waiting: Counter[BackendName] = Counter()
-        self._exchanges = Exchanges(snapshot, metrics, polling=polling)
+        self._exchanges = Exchanges(snapshot, metrics, polling=polling, identities=identities)
         self._swagger_owner: tuple[int, Backend] | None = None
         """Who had it, in the snapshot of that generation."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from specmux_aggregator.identities import Identities
 from specmux_aggregator.model import Backend
 from specmux_aggregator.settings import Polling
 from specmux_aggregator.transport import Transport
@@ -16,11 +17,13 @@ AHEAD: Final = 32 * 1024
 class Upstream:
     """One backend, asked with the credentials that ``backend`` has. Lives on one event loop."""
 
-    def __init__(self, backend: Backend, *, polling: Polling) -> None:
+    def __init__(self, backend: Backend, *, polling: Polling, identities: Identities) -> None:
         self.backend = backend
         # No limit of its own: each connection stands for one of a client, and those are counted
         # (listen.max_connections). A watch must not keep other requests waiting.
-        self.transport = Transport(backend, polling=polling, connections=0, ahead=AHEAD)
+        self.transport = Transport(
+            backend, polling=polling, identities=identities, connections=0, ahead=AHEAD
+        )
         self._held = 0
         self._is_free = asyncio.Event()
         self._is_free.set()
@@ -37,8 +40,10 @@ class Upstream:
 
     async def retire(self) -> None:
         """Close once nothing is under way any more."""
-        await self._is_free.wait()
-        await self.close()
+        try:
+            await self._is_free.wait()
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         await self.transport.close()
