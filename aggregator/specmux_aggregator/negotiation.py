@@ -5,9 +5,10 @@ Both headers are parsed once per distinct text: clients repeat theirs in every r
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from specmux_aggregator.model import Coding
 from specmux_converters.media_types import ALIASES, CBOR, JSON, PROTOBUF, MediaType
@@ -23,17 +24,30 @@ HEADER_MAX: Final = 512
 
 REMEMBERED: Final = 512
 
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Range(Protocol[T_contra]):
+    """What one element of an Accept field lets in."""
+
+    @property
+    def quality(self) -> float: ...
+
+    def specificity(self, offered: T_contra, /) -> int | None:
+        """How closely this names what is offered: 2 outright, 1 by its type, 0 as ``*/*``; None: not at all."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class MediaRange:
-    """One element of an Accept field."""
+    """One element of an Accept field, without parameters."""
 
     type: str
     subtype: str
     quality: float
 
     def specificity(self, media_type: MediaType) -> int | None:
-        """How closely this names the media type: 2 exactly, 1 by its type, 0 as ``*/*``; None: not at all."""
         if f"{self.type}/{self.subtype}" == media_type:
             return 2
         if self.subtype != "*":
@@ -64,35 +78,39 @@ def coding_for(accept_encoding: str | None) -> Coding:
 def _media_type_for(accept: str | None, offered: tuple[MediaType, ...]) -> MediaType | None:
     if accept is None or not accept.strip(" \t,"):
         return offered[0] if offered else None
-    ranges = _media_ranges(accept)
+    return best_of(offered, [media_range for media_range, _ in media_ranges(accept)])
+
+
+def best_of(offered: Sequence[T], ranges: Sequence[Range[T]]) -> T | None:
+    """The offered thing that ranks highest; None: no range lets any in."""
     ranked: list[tuple[float, int, int, int]] = []
-    for preference, media_type in enumerate(offered):
+    for preference, thing in enumerate(offered):
         matches = [
-            (specificity, -position, media_range.quality)
-            for position, media_range in enumerate(ranges)
-            if (specificity := media_range.specificity(media_type)) is not None
+            (specificity, -position, item.quality)
+            for position, item in enumerate(ranges)
+            if (specificity := item.specificity(thing)) is not None
         ]
         if not matches:
             continue
         specificity, order, quality = max(matches)
         if quality > 0:
-            # A type named outright goes before one that only a wildcard lets in, as goautoneg sorts
-            # (what the reference's clients are written against); then the client's order, then ours.
+            # What is named outright goes before what only a wildcard lets in, as goautoneg sorts (what the
+            # reference's clients are written against); then the client's order, then ours.
             ranked.append((quality, specificity, order, -preference))
     return offered[-max(ranked)[3]] if ranked else None
 
 
-def _media_ranges(accept: str) -> tuple[MediaRange, ...]:
-    found = []
+def media_ranges(accept: str) -> Iterator[tuple[MediaRange, list[str]]]:
+    """The elements of an Accept field, in lower case, each with its parameters. Malformed ones are passed
+    over."""
     for element in accept.lower().split(","):
         name, *parameters = element.split(";")
         name = name.strip()
         name = ALIASES.get(name, MediaType(name))
         main, slash, sub = name.partition("/")
-        quality = quality_of(parameters)
+        quality = _quality_of(parameters)
         if slash and main and sub and quality is not None and not (main == "*" and sub != "*"):
-            found.append(MediaRange(main, sub, quality))
-    return tuple(found)
+            yield MediaRange(main, sub, quality), parameters
 
 
 def _coding_for(accept_encoding: str) -> Coding:
@@ -100,7 +118,7 @@ def _coding_for(accept_encoding: str) -> Coding:
     for element in accept_encoding.lower().split(","):
         name, *parameters = element.split(";")
         name = name.strip().removeprefix("x-")
-        quality = quality_of(parameters)
+        quality = _quality_of(parameters)
         if name and quality is not None:
             qualities.setdefault(name, quality)
     # A wildcard speaks for what the client did not name: gzip, which every client can read.
@@ -113,7 +131,7 @@ def _coding_for(accept_encoding: str) -> Coding:
     return best
 
 
-def quality_of(parameters: list[str]) -> float | None:
+def _quality_of(parameters: list[str]) -> float | None:
     """The weight among an element's parameters, 1 without one; None: there is one that is no weight."""
     for parameter in parameters:
         name, equals, value = parameter.partition("=")

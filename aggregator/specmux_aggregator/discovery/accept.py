@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from specmux_aggregator.discovery.render import DISCOVERY_GROUP
-from specmux_aggregator.negotiation import HEADER_MAX, REMEMBERED, quality_of
+from specmux_aggregator.negotiation import HEADER_MAX, REMEMBERED, MediaRange, best_of, media_ranges
 from specmux_converters.media_types import CBOR, JSON, MediaType
 
 LIST_KIND: Final = "APIGroupDiscoveryList"
@@ -40,25 +40,22 @@ ALL: Final = (*LEGACY, *AGGREGATED)
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    type: str
-    subtype: str
+    """One element of the field."""
+
+    types: MediaRange
     asked: tuple[str, str, str] | None
     """Group, version and kind that it asks to be answered as."""
-    quality: float
+
+    @property
+    def quality(self) -> float:
+        return self.types.quality
 
     def specificity(self, form: Form) -> int | None:
-        """2 for what is named outright, 1 by its type, 0 by ``*/*``; None: not at all."""
         if self.asked is not None or form.version is not None:
             named = form.version and (DISCOVERY_GROUP, form.version, LIST_KIND.lower())
             if self.asked != named:
                 return None
-        if f"{self.type}/{self.subtype}" == form.media_type:
-            return 2
-        if self.subtype != "*":
-            return None
-        if self.type == "*":
-            return 0
-        return 1 if form.media_type.startswith(self.type + "/") else None
+        return self.types.specificity(form.media_type)
 
 
 def form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
@@ -71,32 +68,7 @@ def form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
 def _form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
     if accept is None or not accept.strip(" \t,"):
         return offered[0]
-    ranges = _ranges(accept)
-    ranked: list[tuple[float, int, int, int]] = []
-    for preference, form in enumerate(offered):
-        matches = [
-            (specificity, -position, item.quality)
-            for position, item in enumerate(ranges)
-            if (specificity := item.specificity(form)) is not None
-        ]
-        if not matches:
-            continue
-        specificity, order, quality = max(matches)
-        if quality > 0:
-            # As for documents (negotiation.py): weight, then named before wildcard, then the client's order.
-            ranked.append((quality, specificity, order, -preference))
-    return offered[-max(ranked)[3]] if ranked else None
-
-
-def _ranges(accept: str) -> tuple[_Range, ...]:
-    found = []
-    for element in accept.lower().split(","):
-        name, *parameters = element.split(";")
-        main, slash, sub = name.strip().partition("/")
-        quality = quality_of(parameters)
-        if slash and main and sub and quality is not None and not (main == "*" and sub != "*"):
-            found.append(_Range(main, sub, _asked(parameters), quality))
-    return tuple(found)
+    return best_of(offered, [_Range(types, _asked(parameters)) for types, parameters in media_ranges(accept)])
 
 
 def _asked(parameters: list[str]) -> tuple[str, str, str] | None:
