@@ -117,7 +117,6 @@ class Watch:
         self._heard_at: float | None = None
         self._lists = 0
         self._watches = 0
-        self._settled = asyncio.Event()
 
     @property
     def state(self) -> WatchState:
@@ -133,21 +132,12 @@ class Watch:
             restarts=max(0, self._watches - 1),
         )
 
-    async def settled(self, *, timeout: float) -> None:
-        """Return once the first list has come or has failed, or after ``timeout`` seconds."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self._settled.wait()
-        except TimeoutError:
-            return
-
     async def run(self) -> None:
         """List, watch, wait; for ever."""
         while True:
             if self._must_list:
                 failure = await self._list()
                 pause = 0.0 if failure is None else self._failed(failure, stood=False)
-                self._settled.set()
             else:
                 pause = await self._watch()
             await asyncio.sleep(pause)
