@@ -80,7 +80,8 @@ class AcceleratedConnection(Connection):
         parser: Any = self._parser
         self._parse = parser.feed_data
         self._message_consumed = parser.message_consumed
-        self._parser = Tap(parser, self._feed)  # type: ignore[assignment]
+        tap: Any = Tap(parser, self._feed)  # has what aiohttp asks of its parser
+        self._parser = tap
 
     def data_received(self, data: bytes) -> None:
         if self._is_at_boundary:

@@ -282,9 +282,11 @@ class Connections(web.Server):
         stats: RequestStats,
         make_connection: Callable[..., Connection] = Connection,
     ) -> None:
-        # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
+        # aiohttp's own types want a whole BaseRequest, of which WireRequest has what its connection asks for.
+        handle: Any = handler
         factory: Any = WireRequest
-        super().__init__(handler, request_factory=factory, handler_cancellation=True)  # type: ignore[arg-type]
+        # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
+        super().__init__(handle, request_factory=factory, handler_cancellation=True)
         self.stats = stats
         self.lines = TimeLines()
         self.files = BodyFiles()

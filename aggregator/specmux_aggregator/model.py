@@ -119,7 +119,8 @@ class Found:
     priorities: Mapping[GroupVersion, tuple[int, int]] = field(
         default_factory=lambda: MappingProxyType({}), hash=False
     )
-    """``groupPriorityMinimum`` and ``versionPriority`` of single group-versions."""
+    """``groupPriorityMinimum`` and ``versionPriority`` of single group-versions, where they are not the
+    backend's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ class Range(Protocol[T_contra]):
     def quality(self) -> float: ...
 
     def specificity(self, offered: T_contra, /) -> int | None:
-        """How closely this names what is offered: 2 outright, 1 by its type, 0 as ``*/*``; None: not at all."""
+        """How closely this names it: 2 outright, 1 by its type, 0 as ``*/*``; None: not at all."""
         ...
 
 

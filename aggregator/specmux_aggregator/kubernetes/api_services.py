@@ -153,8 +153,7 @@ def _service(service: Mapping[str, Any], spec: Mapping[str, Any]) -> Service:
 
 def _pem(bundle: object) -> bytes:
     try:
-        # A TypeError is as malformed as the rest: JSON may hold anything here.
-        return base64.b64decode(bundle, validate=True)  # type: ignore[arg-type]
+        return base64.b64decode(bundle, validate=True)  # type: ignore[arg-type]  # told by the TypeError
     except (TypeError, ValueError):
         raise _Malformed("spec.caBundle is not base64") from None
 
