@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
-import subprocess
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +18,7 @@ from aiohttp import web
 
 from fake_apiserver import FakeAPIServer, serving
 from fake_discovery import resource
+from kubectl_program import KUBECTLS, Kubectl
 from prefix_proxy import Passed, PrefixProxy, proxying
 from running_service import Client, backend, directory, service
 from shared_data import DATA, read, shared
@@ -28,66 +27,11 @@ from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, Resource, op
 from specmux_aggregator.model import Backend, BackendName, Kind
 from specmux_converters.media_types import PROTOBUF_V2
 
-
-def installed() -> list[Path]:
-    """kubectl of this machine, newest last. A cloud SDK has several, behind one that asks for a server's
-    version first and then calls another."""
-    found = shutil.which("kubectl")
-    if found is None:
-        return []
-    beside = Path(found).resolve().parent.glob("kubectl.1.*")
-    return sorted(beside, key=lambda path: int(path.name.rpartition(".")[2])) or [Path(found)]
-
-
-KUBECTLS = installed()
-
 pytestmark = pytest.mark.skipif(not KUBECTLS, reason="no kubectl on this machine")
-
-LIMIT = 60.0
-"""Seconds for one run of kubectl."""
 
 CREATE = ("create", "--validate=strict", "--dry-run=client", "-f", "-")
 
 HASH = re.compile(r"\?hash=[0-9A-F]+")
-
-
-class Kubectl:
-    """One user's kubectl, with a home and caches of its own."""
-
-    def __init__(self, server: str, home: Path, *, program: Path) -> None:
-        self._server = server
-        self._home = home
-        self._program = program
-
-    async def __call__(self, *arguments: str, given: str = "") -> tuple[int, str, str]:
-        """Exit code, output, errors."""
-        command = [
-            str(self._program),
-            f"--server={self._server}",
-            f"--cache-dir={self._home}/cache",
-            *arguments,
-        ]
-        environment = {"HOME": str(self._home), "KUBECONFIG": "/dev/null", "PATH": "/usr/bin:/bin"}
-
-        def run() -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                command,
-                input=given,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT,
-                env=environment,
-                check=False,
-            )
-
-        done = await asyncio.to_thread(run)
-        return done.returncode, done.stdout, done.stderr
-
-    async def good(self, *arguments: str, given: str = "") -> str:
-        code, output, errors = await self(*arguments, given=given)
-        assert code == 0, (output, errors)
-        assert errors == ""
-        return output
 
 
 @asynccontextmanager
@@ -102,7 +46,7 @@ async def kubectl_before(
             lambda: watch.board.is_complete and bool(watch.board.directory.versions()), "asked"
         )
         home.mkdir(exist_ok=True)
-        yield Kubectl(proxy.url, home, program=program or KUBECTLS[-1]), proxy, client
+        yield Kubectl(f"--server={proxy.url}", home=home, program=program or KUBECTLS[-1]), proxy, client
 
 
 def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
