@@ -58,23 +58,6 @@ class Metrics:
             ["lossy"],
             registry=registry,
         )
-        self.relayed = Counter(
-            "specmux_relayed_requests",
-            "Requests passed on to a backend, by the class of the answer's status.",
-            ["backend", "code"],
-            registry=registry,
-        )
-        self.relayed_bytes = Counter(
-            "specmux_relayed_bytes",
-            "Bytes of bodies passed on: of requests and of answers.",
-            ["backend", "direction"],
-            registry=registry,
-        )
-        self.relaying = Gauge(
-            "specmux_relayed_requests_in_flight",
-            "Requests passed on whose answer is not at its end; watches among them.",
-            registry=registry,
-        )
         self.config_reloads = Counter(
             "specmux_config_reloads",
             "Readings of a changed configuration.",
@@ -87,37 +70,8 @@ class Metrics:
             registry=registry,
         )
         self.config_is_current.set(1)
-        self.auth_is_up = Gauge(
-            "specmux_auth_up",
-            "1 when callers that are not known yet can be let in; always without authentication.",
-            registry=registry,
-        )
-        self.auth_is_up.set(1)
-        self.auth_refusals = Counter(
-            "specmux_auth_refusals",
-            "Requests refused by authentication or authorisation.",
-            ["reason"],
-            registry=registry,
-        )
-        for reason in AUTH_REASONS:
-            self.auth_refusals.labels(reason)
-        self.auth_reviews = Counter(
-            "specmux_auth_reviews",
-            "TokenReviews and SubjectAccessReviews asked of the cluster.",
-            ["kind", "result"],
-            registry=registry,
-        )
-        self.auth_review_seconds = Histogram(
-            "specmux_auth_review_duration_seconds",
-            "How long a review took.",
-            ["kind"],
-            buckets=AGGREGATION_BUCKETS,
-            registry=registry,
-        )
-        for kind in AUTH_REVIEWS:
-            self.auth_review_seconds.labels(kind)
-            for result in AUTH_RESULTS:
-                self.auth_reviews.labels(kind, result)
+        self.relay = RelayMetrics(registry)
+        self.auth = AuthMetrics(registry)
 
     def timed(self, phase: str, result: str, seconds: float) -> None:
         self.aggregation.labels(phase, result).observe(seconds)
@@ -127,13 +81,73 @@ class Metrics:
         for cause in Cause:
             self.backend_failures.remove(name, cause.value)
         for code in ("2xx", "3xx", "4xx", "5xx"):
-            self.relayed.remove(name, code)
+            self.relay.requests.remove(name, code)
         for direction in ("request", "answer"):
-            self.relayed_bytes.remove(name, direction)
+            self.relay.bytes.remove(name, direction)
 
     def exposition(self) -> bytes:
         """The text that Prometheus scrapes."""
         return generate_latest(self.registry)
+
+
+class RelayMetrics:
+    """What is counted of requests that are passed on."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Counter(
+            "specmux_relayed_requests",
+            "Requests passed on to a backend, by the class of the answer's status.",
+            ["backend", "code"],
+            registry=registry,
+        )
+        self.bytes = Counter(
+            "specmux_relayed_bytes",
+            "Bytes of bodies passed on: of requests and of answers.",
+            ["backend", "direction"],
+            registry=registry,
+        )
+        self.in_flight = Gauge(
+            "specmux_relayed_requests_in_flight",
+            "Requests passed on whose answer is not at its end; watches among them.",
+            registry=registry,
+        )
+
+
+class AuthMetrics:
+    """What is counted of who may ask."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.is_up = Gauge(
+            "specmux_auth_up",
+            "1 when callers that are not known yet can be let in; always without authentication.",
+            registry=registry,
+        )
+        self.is_up.set(1)
+        self.refusals = Counter(
+            "specmux_auth_refusals",
+            "Requests refused by authentication or authorisation.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in AUTH_REASONS:
+            self.refusals.labels(reason)
+        self.reviews = Counter(
+            "specmux_auth_reviews",
+            "TokenReviews and SubjectAccessReviews asked of the cluster.",
+            ["kind", "result"],
+            registry=registry,
+        )
+        self.review_seconds = Histogram(
+            "specmux_auth_review_duration_seconds",
+            "How long a review took.",
+            ["kind"],
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
+        for kind in AUTH_REVIEWS:
+            self.review_seconds.labels(kind)
+            for result in AUTH_RESULTS:
+                self.reviews.labels(kind, result)
 
 
 class StateCollector:

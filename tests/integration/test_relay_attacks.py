@@ -229,7 +229,7 @@ def test_client_that_sends_more_than_is_taken_and_leaves_holds_no_backend() -> N
                 wire.writer.write(b"x" * 20_000_000)
                 await asyncio.sleep(0.2)
                 reset(wire.writer)
-            relaying_now = client.app.metrics.relaying
+            relaying_now = client.app.metrics.relay.in_flight
             await client.until(lambda: relaying_now._value.get() == 0, "the backend is let go")
             assert len(origin.requests) == 1
 

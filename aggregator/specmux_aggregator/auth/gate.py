@@ -60,7 +60,7 @@ class Gate:
         refused = await self._authority.refuse(asked)
         if refused is None:
             return None
-        self._metrics.auth_refusals.labels(refused.reason.value).inc()
+        self._metrics.auth.refusals.labels(refused.reason.value).inc()
         return self._answer(refused, is_head=message.method == "HEAD")
 
     def _answer(self, refused: Refused, *, is_head: bool) -> Prepared:

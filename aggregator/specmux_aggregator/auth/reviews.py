@@ -69,7 +69,7 @@ class Reviews:
         self._proven: set[Review] = set()
         self._failures: dict[Review, Failure] = {}
         self._failed = asyncio.Event()
-        self._metrics.auth_is_up.set(0)
+        self._metrics.auth.is_up.set(0)
 
     async def token(self, token: str) -> TokenVerdict | Failure:
         return await self._ask(
@@ -123,16 +123,16 @@ class Reviews:
             async with asyncio.timeout(WAIT):
                 await turn.acquire()
         except TimeoutError:
-            self._metrics.auth_reviews.labels(kind.value, "crowded").inc()
+            self._metrics.auth.reviews.labels(kind.value, "crowded").inc()
             return Failure(Cause.THROTTLED, f"{AT_ONCE} reviews were under way for {WAIT:g} s")
         started = time.monotonic()
         try:
             verdict = await self._answered(self._client.review(path, review, max_bytes=ANSWER_MAX), read)
         finally:
             turn.release()
-        self._metrics.auth_review_seconds.labels(kind.value).observe(time.monotonic() - started)
+        self._metrics.auth.review_seconds.labels(kind.value).observe(time.monotonic() - started)
         result = "failed" if isinstance(verdict, Failure) else "answered"
-        self._metrics.auth_reviews.labels(kind.value, result).inc()
+        self._metrics.auth.reviews.labels(kind.value, result).inc()
         # What a cluster answers to a question that it finds odd (400, 413, 422) says nothing about the next.
         if not isinstance(verdict, Failure) or verdict.cause is not Cause.UNEXPECTED_STATUS:
             self._note(kind, verdict if isinstance(verdict, Failure) else None)
@@ -161,4 +161,4 @@ class Reviews:
                     failure.cause,
                     failure.detail,
                 )
-        self._metrics.auth_is_up.set(0 if self.complaint() else 1)
+        self._metrics.auth.is_up.set(0 if self.complaint() else 1)

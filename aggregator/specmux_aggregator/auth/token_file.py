@@ -50,7 +50,7 @@ class TokenFile:
         except (OSError, BadTokens) as error:
             raise InvalidConfig(_reason(error), where=f"auth.token_file: {path}") from error
         self._complaint: str | None = None
-        self._metrics.auth_is_up.set(1)
+        self._metrics.auth.is_up.set(1)
 
     def permits(self, asked: Asked) -> bool:
         return self._refused(asked) is None
@@ -97,7 +97,7 @@ class TokenFile:
                 "authentication: %s: %s; the tokens read before stay in use", self._path, complaint
             )
         self._complaint = complaint
-        self._metrics.auth_is_up.set(0 if complaint else 1)
+        self._metrics.auth.is_up.set(0 if complaint else 1)
 
 
 def parse_tokens(content: bytes) -> frozenset[str]:

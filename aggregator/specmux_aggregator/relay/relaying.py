@@ -160,7 +160,7 @@ class Relaying:
             return crowded(request)
         upload = None
         if request.has_body:
-            upload = Upload(request, sent=self._metrics.relayed_bytes.labels(owner.name, "request").inc)
+            upload = Upload(request, sent=self._metrics.relay.bytes.labels(owner.name, "request").inc)
             if upload.length is not None:
                 fields.append(("Content-Length", str(upload.length)))
         begun = await self._begin(owner, message.method, target, fields, upload, is_ours=False)
@@ -294,7 +294,7 @@ class Relaying:
             self._exchanges,
             upload=upload,
             max_bytes=max_bytes,
-            moved=self._metrics.relayed_bytes.labels(begun.backend.name, "answer").inc,
+            moved=self._metrics.relay.bytes.labels(begun.backend.name, "answer").inc,
         )
 
     def _failed(self, request: WireRequest, backend: Backend, failure: Failure) -> Prepared:
