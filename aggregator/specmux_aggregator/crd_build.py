@@ -112,17 +112,7 @@ def build_crds(
     memo.files = {
         file.digest: known.get(file.digest) or _read(file.name, file.data or b"", limits) for file in files
     }
-    notes: list[str] = []
-    good: dict[str, tuple[Document, ...]] = {}
-    groups: dict[str, list[Document]] = {}
-    for file in files:
-        read = memo.files[file.digest]
-        if read.fault is not None:
-            notes.append(f"{cut(file.name)}: {read.fault}")
-        good[file.name] = read.manifests if read.fault is None else memo.good.get(file.name, ())
-        for manifest in good[file.name]:
-            groups.setdefault(_group_of(manifest), []).append(manifest)
-    memo.good = good
+    groups, notes = _grouped(memo, files)
     memo.groups = {group: memo.groups.get(group) or CRDMemo() for group in groups}
     documents: list[Built] = []
     seconds: dict[GroupVersion, float] = {}
@@ -147,6 +137,24 @@ def build_crds(
     more = len(notes) - PROBLEMS_NAMED
     shown = (*notes[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else tuple(notes)
     return CRDsBuilt(tuple(documents), shown, seconds, resources)
+
+
+def _grouped(
+    memo: DirectoryMemo, files: tuple[ManifestFile, ...]
+) -> tuple[dict[str, list[Document]], list[str]]:
+    """The manifests of each API group, and what is wrong with files, in words."""
+    notes: list[str] = []
+    good: dict[str, tuple[Document, ...]] = {}
+    groups: dict[str, list[Document]] = {}
+    for file in files:
+        read = memo.files[file.digest]
+        if read.fault is not None:
+            notes.append(f"{cut(file.name)}: {read.fault}")
+        good[file.name] = read.manifests if read.fault is None else memo.good.get(file.name, ())
+        for manifest in good[file.name]:
+            groups.setdefault(_group_of(manifest), []).append(manifest)
+    memo.good = good
+    return groups, notes
 
 
 def _holds(held: Mapping[GroupVersion, Hash], memo: DirectoryMemo, group: _Group) -> bool:

@@ -78,8 +78,8 @@ class Transport:
         if self.is_closed:
             raise Unusable(CLOSED)
         shown = await self._identity.shown()
+        # A total is the caller's affair.
         timeout = aiohttp.ClientTimeout(
-            # A total is the caller's affair.
             total=None,
             connect=self._polling.connect_timeout,
             sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),

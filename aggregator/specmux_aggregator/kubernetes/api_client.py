@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -22,6 +22,9 @@ from specmux_aggregator.settings import Polling
 from specmux_aggregator.transport import CLOSED, Transport
 from specmux_aggregator.transport_failures import TRANSPORT_ERRORS, failure_of
 from specmux_converters.media_types import JSON
+
+if TYPE_CHECKING:
+    import aiohttp
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one answer, decoded."""
@@ -108,15 +111,7 @@ class ApiClient:
                 has_opened = True
                 limit.reschedule(asyncio.get_running_loop().time() + lasting)
                 opened()
-                lines = Lines(self._max_line)
-                async for chunk in response.content.iter_any():
-                    events = [await _parsed_line(line) for line in lines.feed(chunk)]
-                    failure = take(events) if events else None
-                    if failure is not None:
-                        return failure
-                if not lines.is_between:
-                    # A page of somebody in between, most likely: who breaks off ends no body properly.
-                    return Failure(Cause.BAD_BODY, "the watch ended within an event")
+                return await self._take_lines(response, take)
         except Unusable as unusable:
             return unusable.failure
         except LineTooLong as error:
@@ -127,11 +122,25 @@ class ApiClient:
             if has_opened and isinstance(error, TimeoutError):
                 return None  # its time is over
             return self._failure(error, polling)
-        return None
 
     async def close(self) -> None:
         """Close every connection. What is still being asked for fails; so does everything asked later."""
         await self._transport.close()
+
+    async def _take_lines(
+        self, response: aiohttp.ClientResponse, take: Callable[[list[Event]], Failure | None]
+    ) -> Failure | None:
+        """Raises LineTooLong and _NoObject."""
+        lines = Lines(self._max_line)
+        async for chunk in response.content.iter_any():
+            events = [await _parsed_line(line) for line in lines.feed(chunk)]
+            failure = take(events) if events else None
+            if failure is not None:
+                return failure
+        if not lines.is_between:
+            # A page of somebody in between, most likely: who breaks off ends no body properly.
+            return Failure(Cause.BAD_BODY, "the watch ended within an event")
+        return None
 
     def _failure(self, error: Exception, polling: Polling) -> Failure:
         return CLOSED if self._transport.is_closed else failure_of(error, polling)

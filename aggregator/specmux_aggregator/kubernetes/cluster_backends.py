@@ -6,7 +6,7 @@ use them as ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -51,14 +51,7 @@ def cluster_backends(
     """
     known = tuple(services)
     elsewhere = shadowed(known)
-    # Without those that the apiserver makes itself for every definition: they say what is the default anyway.
-    priorities = MappingProxyType(
-        {
-            item.group_version: item.priorities
-            for item in known
-            if item.service is None and (item.is_builtin or item.priorities != CRD_PRIORITIES)
-        }
-    )
+    priorities = _priorities(known)
     fallback = Found(
         cluster=apiserver.url, is_fallback=True, excluded=withdrawn - elsewhere, priorities=priorities
     )
@@ -86,6 +79,18 @@ def cluster_backends(
 def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
     """The group-versions that an apiserver serves from elsewhere, whatever CustomResourceDefinitions say."""
     return frozenset(item.group_version for item in services if item.is_builtin or item.service is not None)
+
+
+def _priorities(services: Iterable[APIService]) -> Mapping[GroupVersion, tuple[int, int]]:
+    """Those of what the apiserver serves itself. Without those that it makes for every definition, which say
+    what is the default anyway."""
+    return MappingProxyType(
+        {
+            item.group_version: item.priorities
+            for item in services
+            if item.service is None and (item.is_builtin or item.priorities != CRD_PRIORITIES)
+        }
+    )
 
 
 def _backend(item: APIService, service: Service, reach: Reach, *, cluster: str) -> Backend:
