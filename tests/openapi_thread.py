@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from openapi_server import Server
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
 
 
 class ThreadedServer:
     """Start and stop from any thread. ``answer`` and ``requests`` are the server's."""
 
-    def __init__(self, answer: Any) -> None:
-        self.server = Server(answer)
+    def __init__(self, answer: Any, *, tls: ssl.SSLContext | None = None) -> None:
+        self.server = Server(answer, tls=tls)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -41,8 +42,8 @@ class ThreadedServer:
 
 
 @contextmanager
-def serving_in_thread(answer: Any) -> Iterator[ThreadedServer]:
-    server = ThreadedServer(answer)
+def serving_in_thread(answer: Any, *, tls: ssl.SSLContext | None = None) -> Iterator[ThreadedServer]:
+    server = ThreadedServer(answer, tls=tls)
     try:
         yield server
     finally:

@@ -94,6 +94,8 @@ class Certificates:
         context.load_cert_chain(self._cert_file, self._key_file)
         if self._client_ca_file is not None:
             context.load_verify_locations(self._client_ca_file)
+            # As kube-apiserver does: an intermediate may be trusted without the one above it.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             context.verify_mode = ssl.CERT_OPTIONAL
             context.options |= ssl.OP_NO_TICKET
             context.num_tickets = 0

@@ -125,6 +125,8 @@ def _context(tls: BackendTLS) -> ssl.SSLContext:
     # refuses the CAs of many clusters (VERIFY_X509_STRICT).
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # As Go does: an intermediate, or the certificate itself, may be trusted without the CA above it.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.set_alpn_protocols(["http/1.1"])
     if tls.insecure_skip_verify:
         context.check_hostname = False

@@ -14,6 +14,7 @@ import trustme
 from blockbuster import blockbuster_ctx
 
 from asked_backend import POLLING, root_of
+from bare_authority import BareAuthority
 from connect_proxy import ConnectProxy
 from fake_cluster import CRDS, FakeCluster
 from specmux_aggregator.credentials import TrustStore, Unusable
@@ -48,6 +49,26 @@ def trusting(ca: trustme.CA, **more: Any) -> BackendTLS:
 
 
 # Data in place of files
+
+
+def test_backend_is_trusted_when_its_ca_is_nothing_but_one(tmp_path: Path) -> None:
+    authority = BareAuthority(tmp_path)
+
+    async def scenario() -> Any:
+        async with FakeCluster({}, tls=authority.context) as server:
+            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=authority.ca_file)))
+
+    assert isinstance(asyncio.run(scenario()), Root)
+
+
+def test_backend_is_trusted_when_an_intermediate_authority_is_all_that_is_given(ca: trustme.CA) -> None:
+    child = ca.create_child_ca()
+
+    async def scenario() -> Any:
+        async with FakeCluster({}, tls=serving_tls(child, "127.0.0.1")) as server:
+            return await root_of(backend_at(server.url, tls=trusting(child)))
+
+    assert isinstance(asyncio.run(scenario()), Root)
 
 
 def test_inline_ca_verifies_the_backend(ca: trustme.CA) -> None:

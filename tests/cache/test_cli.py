@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import zipfile
 
 import pytest
+import trustme
 from click.testing import CliRunner
 
+from bare_authority import BareAuthority
 from openapi_server import Reference, Reply, document
 from openapi_thread import serving_in_thread
 from specmux_cache.cli import cache
@@ -46,6 +49,24 @@ def test_get_when_the_server_is_there_and_when_it_is_not(run, server):
     assert stale.stdout_bytes == CORE
     assert "stale" in stale.stderr
     assert run("get", "v1", "--server", server.url, "--offline").stdout_bytes == CORE
+
+
+def test_get_when_the_authority_is_given_and_when_it_is_not(run, tmp_path):
+    authority = BareAuthority(tmp_path)
+    with serving_in_thread(Reference({"api/v1": CORE}), tls=authority.context) as server:
+        assert run("get", "v1", "--server", server.url, "--ca-file", authority.ca_file).stdout_bytes == CORE
+        run("clear")
+        assert "certificate was refused" in run("get", "v1", "--server", server.url, code=4).stderr
+
+
+def test_get_when_an_intermediate_authority_is_trusted_alone(run, tmp_path):
+    authority = trustme.CA().create_child_ca()
+    authority.cert_pem.write_to_path(tmp_path / "intermediate.crt")
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(own)
+    with serving_in_thread(Reference({"api/v1": CORE}), tls=own) as server:
+        known = run("get", "v1", "--server", server.url, "--ca-file", tmp_path / "intermediate.crt")
+        assert known.stdout_bytes == CORE
 
 
 def test_exit_codes_when_something_is_not_found_or_down(run, server):

@@ -137,6 +137,15 @@ def test_certificate_of_the_ca_is_let_in(
         assert status(ask(server, context, 'If-None-Match: "v"')) == 304
 
 
+def test_intermediate_authority_is_trusted_alone_and_its_siblings_are_not(authorities: Authorities) -> None:
+    intermediate, sibling = (authorities.clients.create_child_ca() for _ in range(2))
+    intermediate.cert_pem.write_to_path(authorities.ca_file)
+    with guarded(authorities) as server:
+        for issuer, expected in ((intermediate, 200), (sibling, 0), (authorities.clients, 0)):
+            leaf = issuer.issue_cert("alice@example.org", common_name="alice")
+            assert status(ask(server, authorities.context(leaf))) == expected
+
+
 @on_both_tiers
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_nobody_else_is(authorities: Authorities, tier: str, version: ssl.TLSVersion) -> None:
