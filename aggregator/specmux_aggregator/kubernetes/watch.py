@@ -62,6 +62,11 @@ class Phase(StrEnum):
     ABSENT = "absent"
     FAILING = "failing"
 
+    @property
+    def is_refusal(self) -> bool:
+        """The cluster will not show it: it is done without."""
+        return self in (Phase.FORBIDDEN, Phase.ABSENT)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchState:

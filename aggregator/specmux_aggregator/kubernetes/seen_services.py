@@ -1,0 +1,53 @@
+"""The APIServices of one cluster, as far as a watch has shown them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from specmux_aggregator.kubernetes.api_services import APIService, noted, read_api_services, recall
+from specmux_aggregator.kubernetes.watch import Phase, WatchState
+from specmux_aggregator.kubernetes.watch_events import Object
+
+logger = logging.getLogger(__name__)
+
+
+class SeenServices:
+    """Read only when somebody looks. ``note`` is told what to hand to ``recall`` at the next start."""
+
+    def __init__(self, note: Callable[[bytes], None]) -> None:
+        self._note = note
+        self._noted: bytes | None = None
+        self._taken: Mapping[str, Object] | None = None
+        self._read: Mapping[str, Object] | None = None
+        self.items: tuple[APIService, ...] | None = None
+        """None: not known yet."""
+        self.problems: tuple[str, ...] = ()
+
+    def recall(self, before: bytes) -> None:
+        """Begin with what was noted by an earlier run."""
+        self._noted = before
+        self.items, _ = read_api_services(recall(before))
+
+    def take(self, objects: Mapping[str, Object]) -> None:
+        """These are all there are now."""
+        self._taken = objects
+
+    def look(self, state: WatchState | None) -> None:
+        """What follows from how the watch is; None: there is none."""
+        if state is None or state.phase.is_refusal:
+            # Read again once they are shown again, changed or not.
+            self.items, self.problems, self._read = (), (), None
+        elif self._taken is not None and self._taken is not self._read:
+            self._read = self._taken
+            self.items, problems = read_api_services(self._taken.values())
+            note = noted(self._taken.values())
+            if note != self._noted:
+                self._noted = note
+                self._note(note)
+            for problem in problems:
+                if problem not in self.problems:
+                    logger.warning("%s", problem)
+            self.problems = problems
+        elif self.items is None and state.phase is not Phase.PENDING:
+            self.items = ()
