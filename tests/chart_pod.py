@@ -5,19 +5,25 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
 import re
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from helm_chart import NAMESPACE
+from image_root import ImageRoot
 from namespaces import require_own_mounts
 from running_process import Process, specmux
+from specmux_aggregator.kubernetes.in_cluster import SERVICE_ACCOUNT
 
+CONFIG = "/etc/specmux"
+CACHE = "/var/cache/specmux"
+GROUP = 65532
 NAME = f"release-specmux.{NAMESPACE}.svc"
 """Of the Service, and of its certificate."""
 
@@ -33,7 +39,7 @@ exec "$@"
 """What a kubelet does that cannot be had by another path: the service account, and names of services."""
 
 
-def below(folder: Path, places: list[str], text: str) -> str:
+def below(folder: Path, places: Iterable[str], text: str) -> str:
     """The text with every place that is mounted in the container moved below ``folder``."""
     longest_first = "|".join(re.escape(place) for place in sorted(places, reverse=True))
     return re.sub(longest_first, lambda place: f"{folder}{place[0]}", text)
@@ -44,8 +50,12 @@ class Pod:
     """The files. ``account`` is what the kubelet mounts: its token can be exchanged."""
 
     folder: Path
+    places: tuple[str, ...]
+    """The mount paths of the container."""
     arguments: tuple[str, ...]
     apiserver_port: int
+    image: ImageRoot | None = None
+    """Where it runs; None: on this machine, with ``places`` moved below ``folder``."""
 
     @property
     def account(self) -> Path:
@@ -64,11 +74,12 @@ class Pod:
         (self.account / "..new").rename(self.account / "..data")
         if not (self.account / "token").is_symlink():
             (self.account / "token").symlink_to("..data/token")
+        if self.image is not None:
+            self.hand_over(self.account)
 
     @contextmanager
     def started(self, **settings: str) -> Iterator[RunningPod]:
         """``settings``: beside the configuration, by the names of the environment."""
-        under = (*require_own_mounts(), "sh", "-c", MOUNT, "pod", str(self.folder))
         environment = {
             "KUBERNETES_SERVICE_HOST": "127.0.0.1",
             "KUBERNETES_SERVICE_PORT": str(self.apiserver_port),
@@ -77,8 +88,32 @@ class Pod:
             "SPECMUX_LISTEN_PORT": "0",
             **settings,
         }
-        with specmux(*self.arguments, under=under, **environment) as process:
-            yield RunningPod(self, process)
+        process = self._on_this_machine(environment) if self.image is None else self._in_image(environment)
+        with process as running:
+            yield RunningPod(self, running)
+
+    def _on_this_machine(self, environment: dict[str, str]) -> AbstractContextManager[Process]:
+        arguments = (below(self.folder, self.places, item) for item in self.arguments)
+        under = (*require_own_mounts(), "sh", "-c", MOUNT, "pod", str(self.folder))
+        return specmux(*arguments, under=under, **environment)
+
+    def _in_image(self, environment: dict[str, str]) -> AbstractContextManager[Process]:
+        assert self.image is not None
+        # Not /tmp: the environment that was gathered for the tests may lie there, and nothing else needs it.
+        places = (place for place in self.places if place not in (CONFIG, "/tmp"))
+        mounts = {place: Path(f"{self.folder}{place}") for place in places}
+        mounts |= {str(SERVICE_ACCOUNT): self.account, "/etc/hosts": self.folder / "hosts"}
+        under = self.image.inside(config=Path(f"{self.folder}{CONFIG}"), mounts=mounts, variables=environment)
+        return specmux(*self.arguments, under=under, program=("specmux",))
+
+    def hand_over(self, folder: Path) -> None:
+        """As the kubelet does it for a pod with fsGroup: root's, and the group's to read or to write to."""
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, 0, GROUP, follow_symlinks=False)
+            if path.is_dir():
+                path.chmod(0o2777 if str(path) == f"{self.folder}{CACHE}" else 0o755)
+            elif not path.is_symlink():
+                path.chmod(0o440 if path.suffix in (".key", ".crt") or path.name == "token" else 0o644)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,26 +151,30 @@ def made(
     folder: Path,
     *,
     config: str,
-    places: list[str],
+    places: tuple[str, ...],
     secret: dict[str, bytes],
     arguments: tuple[str, ...],
     apiserver_port: int,
+    image: ImageRoot | None = None,
     apiserver_ca: bytes,
     token: str,
     hosts: tuple[str, ...] = (),
 ) -> Pod:
-    """The files of a pod below ``folder``; ``places``: the mount paths that are moved there."""
+    """The files of a pod below ``folder``."""
     for place in places:
         Path(f"{folder}{place}").mkdir(parents=True, exist_ok=True)
-    (folder / "etc/specmux/specmux.yaml").write_text(below(folder, places, config))
+    text = below(folder, places, config) if image is None else config
+    Path(f"{folder}{CONFIG}/specmux.yaml").write_text(text)
     for name, value in secret.items():
         (folder / "etc/specmux-tls" / name).write_bytes(value)
     (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in ("localhost", *hosts)))
-    pod = Pod(folder, tuple(below(folder, places, item) for item in arguments), apiserver_port)
+    pod = Pod(folder, places, arguments, apiserver_port, image)
     pod.account.mkdir()
     (pod.account / "ca.crt").write_bytes(apiserver_ca)
     (pod.account / "namespace").write_text(NAMESPACE)
     pod.exchange_token(token)
+    if image is not None:
+        pod.hand_over(folder)
     return pod
 
 

@@ -26,6 +26,7 @@ from fake_cluster import API_SERVICES, FakeCluster, api_service
 from fake_discovery import resource
 from guarded_cluster import GuardedCluster
 from helm_chart import HELM, NAMESPACE, configuration, container, objects, one
+from image_root import ImageRoot
 from namespaces import require_own_mounts
 from role_based_access import DISCOVERY, Account, service_account
 
@@ -91,7 +92,7 @@ class Chart:
 
     config: str
     arguments: tuple[str, ...]
-    places: list[str]
+    places: tuple[str, ...]
     access: list[dict[str, Any]]
     secret: dict[str, bytes]
 
@@ -102,7 +103,7 @@ def rendered(example: str = "default", *values: str) -> Chart:
     return Chart(
         config=configuration(example, *values),
         arguments=tuple(pod["args"]),
-        places=sorted(item["mountPath"] for item in pod["volumeMounts"]),
+        places=tuple(sorted(item["mountPath"] for item in pod["volumeMounts"])),
         access=[item for item in objects(example, *values) if item["kind"].startswith("ClusterRole")],
         secret=secret_data(one("Secret", example, *values)),
     )
@@ -115,7 +116,7 @@ def by_hand() -> Chart:
     return Chart(
         config=held["data"]["specmux.yaml"],
         arguments=tuple(held["arguments"]),
-        places=held["places"],
+        places=tuple(held["places"]),
         access=held["objects"],
         secret={
             "ca.crt": authority.cert_pem.bytes(),
@@ -144,7 +145,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, chart: Chart) -> AsyncIterator[World]:
+async def world(folder: Path, chart: Chart, *, image: ImageRoot | None = None) -> AsyncIterator[World]:
     require_own_mounts()
     authority = trustme.CA()
     cluster = GuardedCluster({APPS: document(APPS)}, swagger(APPS), tls=_served(authority, "127.0.0.1"))
@@ -183,6 +184,7 @@ async def world(folder: Path, chart: Chart) -> AsyncIterator[World]:
                 apiserver_ca=authority.cert_pem.bytes(),
                 token="ours-1",
                 hosts=(EXTENSION,),
+                image=image,
             ),
             asyncio.get_running_loop(),
         )

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import venv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +24,23 @@ ENVIRONMENT = "/opt/specmux"
 
 CONTAIN = """
 set -e
-root=$1 config=$2 volume=$3 shm=$4
-shift 4
-mount --bind "$root" "$root"
+root=$1 config=$2 volume=$3 shm=$4 mounts=$5
+shift 5
+if [ -z "$mounts" ]; then
+    mount --bind "$root" "$root"
+else
+    mount -t tmpfs upper /mnt
+    mkdir /mnt/upper /mnt/work
+    mount -t overlay -o "lowerdir=$root,upperdir=/mnt/upper,workdir=/mnt/work" image "$root"
+fi
 mount --bind "$config" "$root/etc/specmux"
 [ -z "$volume" ] || mount --bind "$volume" "$root/var/cache/specmux"
+while [ -n "$mounts" ]; do
+    line=${mounts%%:*} mounts=${mounts#*:}
+    from=${line%=*} place=$root${line#*=}
+    [ -d "$from" ] && mkdir -p "$place" || { mkdir -p "${place%/*}"; touch "$place"; }
+    mount --bind "$from" "$place"
+done
 mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=755 dev "$root/dev"
 for device in null urandom; do
@@ -81,16 +94,26 @@ class ImageRoot:
     environment: Path
     """Inside and outside: the environment that was gathered."""
 
-    def inside(self, *, config: Path, volume: Path | None = None, shm: bool = True) -> tuple[str, ...]:
-        """The command that runs another one in here: root read-only, uid 65532, no privileges."""
-        mounts = own_mounts()
-        assert mounts is not None
-        variables = {
+    def inside(
+        self,
+        *,
+        config: Path,
+        volume: Path | None = None,
+        shm: bool = True,
+        mounts: Mapping[str, Path] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> tuple[str, ...]:
+        """The command that runs another one in here: root read-only, uid 65532, no privileges. ``mounts``: by
+        place, beside the image's own mount points; ``variables``: beside the image's own."""
+        with_mounts = own_mounts()
+        assert with_mounts is not None
+        own = {
             name: value.replace(ENVIRONMENT, str(self.environment)) for name, value in environment().items()
         }
-        places = (str(self.path), str(config), str(volume or ""), "yes" if shm else "")
+        further = "".join(f"{source}={place}:" for place, source in (mounts or {}).items())
+        places = (str(self.path), str(config), str(volume or ""), "yes" if shm else "", further)
         return (
-            *mounts,
+            *with_mounts,
             *("sh", "-c", CONTAIN, "contain", *places),
             *(
                 "setpriv",
@@ -98,15 +121,18 @@ class ImageRoot:
                 "--inh-caps=-all",
                 "--bounding-set=-all,+setuid,+setgid,+sys_chroot",
             ),
-            *("env", "-i", *(f"{name}={value}" for name, value in variables.items())),
+            *("env", "-i", *(f"{name}={value}" for name, value in {**own, **(variables or {})}.items())),
             *("/usr/sbin/chroot", "--userspec=65532:65532", "--groups=65532", str(self.path)),
         )
 
 
-def gathered(shared: Path) -> ImageRoot:
-    """Gathered once for all test processes. ``shared``: a folder that is theirs together."""
+def gathered(factory: pytest.TempPathFactory) -> ImageRoot:
+    """Gathered once for all test processes."""
     if os.geteuid() != 0 or own_mounts() is None:
         pytest.skip("only root can run a process in the files of an image")
+    base = factory.getbasetemp()
+    # Where several processes run the tests, each has a folder of its own beside the others'.
+    shared = base.parent if base.name.startswith("popen-") else base
     found = ImageRoot(shared / "image", shared / "environment")
     with (shared / "image.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -33,9 +33,7 @@ backends:
 
 @pytest.fixture
 def image(tmp_path_factory: pytest.TempPathFactory) -> ImageRoot:
-    base = tmp_path_factory.getbasetemp()
-    # Where several processes run the tests, each has a folder of its own beside the others'.
-    return gathered(base.parent if base.name.startswith("popen-") else base)
+    return gathered(tmp_path_factory)
 
 
 @pytest.fixture

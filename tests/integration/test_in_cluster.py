@@ -18,6 +18,7 @@ from chart_world import OURS, PROMETHEUS, Chart, World, by_hand, default_chart, 
 from cluster_service import APPS, METRICS, WIDGETS, accept_definition, definition
 from fake_cluster import ACCESS_REVIEWS, API_SERVICES, CRDS, TOKEN_REVIEWS
 from helm_chart import needs_helm
+from image_root import ImageRoot, gathered
 from role_based_access import Access
 
 
@@ -34,9 +35,15 @@ def test_configuration_for_machines_without_helm_is_the_charts() -> None:
         assert mine.granted(account) == theirs.granted(account) != set()
 
 
-def run(folder: Path, chart: Chart, scenario: Callable[[World], Awaitable[None]]) -> None:
+def run(
+    folder: Path,
+    chart: Chart,
+    scenario: Callable[[World], Awaitable[None]],
+    *,
+    image: ImageRoot | None = None,
+) -> None:
     async def main() -> None:
-        async with world(folder, chart) as made_world:
+        async with world(folder / "pod", chart, image=image) as made_world:
             await scenario(made_world)
 
     asyncio.run(main())
@@ -186,3 +193,32 @@ def test_without_sources_the_cluster_is_asked_for_reviews_and_nothing_else(tmp_p
         assert unused(world) == set()
 
     run(tmp_path, chart, lambda world: asyncio.to_thread(use, world))
+
+
+def test_image_runs_the_default_values_and_takes_over_an_exchanged_token(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Everything at its own place: nobody's process, a read-only root, files as fsGroup leaves them."""
+
+    def use(world: World) -> None:
+        cluster = world.cluster
+        with world.pod.started(SPECMUX_AUTH_CACHE_SECONDS="0") as pod:
+            pod.until_ready()
+            for item in pod.json("/openapi/v3", "alice")["paths"].values():
+                assert pod.get(item["serverRelativeURL"], "alice")[0] == 200
+            cluster.accounts["ours-2"] = OURS
+            world.pod.exchange_token("ours-2")
+            pod.process.until(
+                lambda: (
+                    pod.get("/openapi/v3", "alice")[0] == 200
+                    and cluster.requests[-1].headers["Authorization"] == "Bearer ours-2"
+                ),
+                "the new token is shown",
+            )
+            expect_quick_end(pod)
+        assert (world.pod.folder / "var/cache/specmux/state").stat().st_uid == 65532
+        assert cluster.access.refused == []
+        assert cluster.strangers == []
+
+    image = gathered(tmp_path_factory)
+    run(tmp_path, default_chart(), lambda world: asyncio.to_thread(use, world), image=image)
