@@ -88,13 +88,7 @@ class App:
         self._representations = Representations(
             max_bytes=settings.memory.documents_bytes, on_evict=lambda: self.service.forget_answers()
         )
-        self.discovery = (
-            DiscoveryWatch(
-                make=self._follower, grace=settings.discovery.stale_grace, is_settled=self._is_settled
-            )
-            if settings.discovery.enabled
-            else None
-        )
+        self.discovery = self._discovery_watch()
         self.publisher = Publisher(
             self._representations, timed=self.metrics.timed, published=self._snapshot_published
         )
@@ -110,34 +104,9 @@ class App:
             limits=self._limits,
             timed=self.metrics.timed,
         )
-        self.service = Service(
-            self.publisher,
-            self._representations,
-            self._documents,
-            refresher_of=self.backends.refresher,
-            pages=self._pages().by_path(),
-            discovery=self.discovery,
-            is_private=settings.auth.is_private,
-        )
-        self._relaying = Relaying(
-            lambda: self.publisher.current,
-            self.metrics,
-            proxy=settings.proxy,
-            polling=settings.polling,
-            limits=settings.limits,
-            identities=self._identities,
-            clients_have_certificates=settings.auth.mode == "mtls",
-            is_private=settings.auth.is_private,
-            max_waiting=settings.listen.max_in_flight,
-        )
-        self.server = HTTPServer(
-            self.service,
-            settings.listen,
-            slow_request=settings.log.slow_request,
-            guard=self._gate,
-            relay=self._relaying,
-            client_ca_file=settings.auth.ca_file,
-        )
+        self.service = self._service()
+        self._relaying = self._relay()
+        self.server = self._http_server()
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._register_collectors()
 
@@ -276,6 +245,46 @@ class App:
         if shed:
             self.server.forget_bodies()
         return shed
+
+    def _discovery_watch(self) -> DiscoveryWatch | None:
+        settings = self.settings.discovery
+        if not settings.enabled:
+            return None
+        return DiscoveryWatch(make=self._follower, grace=settings.stale_grace, is_settled=self._is_settled)
+
+    def _service(self) -> Service:
+        return Service(
+            self.publisher,
+            self._representations,
+            self._documents,
+            refresher_of=self.backends.refresher,
+            pages=self._pages().by_path(),
+            discovery=self.discovery,
+            is_private=self.settings.auth.is_private,
+        )
+
+    def _relay(self) -> Relaying:
+        return Relaying(
+            lambda: self.publisher.current,
+            self.metrics,
+            proxy=self.settings.proxy,
+            polling=self.settings.polling,
+            limits=self.settings.limits,
+            identities=self._identities,
+            clients_have_certificates=self.settings.auth.mode == "mtls",
+            is_private=self.settings.auth.is_private,
+            max_waiting=self.settings.listen.max_in_flight,
+        )
+
+    def _http_server(self) -> HTTPServer:
+        return HTTPServer(
+            self.service,
+            self.settings.listen,
+            slow_request=self.settings.log.slow_request,
+            guard=self._gate,
+            relay=self._relaying,
+            client_ca_file=self.settings.auth.ca_file,
+        )
 
     def _pages(self) -> Pages:
         return Pages(
