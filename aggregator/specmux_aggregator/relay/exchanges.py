@@ -56,7 +56,7 @@ class Exchanges:
         self._identities = identities
         self._upstreams: dict[tuple[BackendName, bool], Upstream] = {}
         """By backend, and whether it is asked with our credentials."""
-        self._retiring: set[asyncio.Task[None]] = set()
+        self._retiring: dict[asyncio.Task[None], Upstream] = {}
         self._failing: dict[BackendName, Cause] = {}
 
     async def begin(
@@ -109,12 +109,13 @@ class Exchanges:
 
     async def close(self) -> None:
         """Close every connection; what streams is cut."""
+        upstreams = [*self._retiring.values(), *self._upstreams.values()]
+        self._upstreams.clear()
         for task in self._retiring:
             task.cancel()
         await asyncio.gather(*self._retiring, return_exceptions=True)
-        for upstream in self._upstreams.values():
+        for upstream in upstreams:
             await upstream.close()
-        self._upstreams.clear()
 
     def _note(self, backend: Backend, failure: Failure) -> None:
         """Count a failure; log it unless it is what failed before."""
@@ -140,5 +141,5 @@ class Exchanges:
     def _retire(self, upstream: Upstream) -> None:
         self._failing.pop(upstream.backend.name, None)
         task = asyncio.create_task(upstream.retire())
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
+        self._retiring[task] = upstream
+        task.add_done_callback(self._retiring.pop)

@@ -40,10 +40,8 @@ class Upstream:
 
     async def retire(self) -> None:
         """Close once nothing is under way any more."""
-        try:
-            await self._is_free.wait()
-        finally:
-            await self.close()
+        await self._is_free.wait()
+        await self.close()
 
     async def close(self) -> None:
         await self.transport.close()
