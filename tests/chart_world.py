@@ -33,6 +33,9 @@ from role_based_access import DISCOVERY, Account, service_account
 OURS = service_account(NAMESPACE, "release-specmux")
 PROMETHEUS = service_account("monitoring", "prometheus-k8s")
 EXTENSION = "metrics.kube-system.svc"
+PER_GROUP = {"get /api/*", "get /apis/*"}
+"""Used only where a server has not the aggregated form of discovery."""
+
 PROMETHEUS_VALUES = (
     "--set=rbac.metricsReader.subjects[0].kind=ServiceAccount",
     "--set=rbac.metricsReader.subjects[0].name=prometheus-k8s",
@@ -138,6 +141,17 @@ class World:
     extension: FakeCluster
     pod: Pod
     loop: asyncio.AbstractEventLoop
+
+    def change_authority(self) -> bytes:
+        """Let a stopped cluster's certificate be another CA's, whose own is returned."""
+        authority = trustme.CA()
+        self.cluster.served_by(_served(authority, "127.0.0.1"))
+        return authority.cert_pem.bytes()
+
+    def unused(self) -> set[str]:
+        """What the service's account was granted, and did not use."""
+        access = self.cluster.access
+        return {str(right) for right in access.granted(OURS) - access.used[OURS.name]}
 
     def do(self, action: Callable[..., object], *arguments: object) -> None:
         """In the cluster's thread, from another one."""

@@ -32,6 +32,10 @@ class GuardedCluster(FakeCluster):
         self.review_token = self._review_token
         self.allows = self._review_access
 
+    def served_by(self, tls: ssl.SSLContext) -> None:
+        """From the next start."""
+        self._tls = tls
+
     @web.middleware
     async def _before(self, request: web.Request, handler: Any) -> web.StreamResponse:
         async def guarded(request: web.Request) -> web.StreamResponse:

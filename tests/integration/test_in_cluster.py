@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from chart_pod import RunningPod
-from chart_world import OURS, PROMETHEUS, Chart, World, by_hand, default_chart, rendered, world
+from chart_world import OURS, PER_GROUP, PROMETHEUS, Chart, World, by_hand, default_chart, rendered, world
 from cluster_service import APPS, METRICS, WIDGETS, accept_definition, definition
-from fake_cluster import ACCESS_REVIEWS, API_SERVICES, CRDS, TOKEN_REVIEWS
+from fake_cluster import ACCESS_REVIEWS, API_SERVICES, CRDS, TOKEN_REVIEWS, FakeCluster
 from helm_chart import needs_helm
 from image_root import ImageRoot, gathered
-from role_based_access import Access
+from role_based_access import Access, Right, asked_right
 
 
 @needs_helm
@@ -56,14 +56,8 @@ def expect_quick_end(pod: RunningPod) -> None:
     assert "Traceback" not in pod.process.output
 
 
-def unused(world: World) -> set[str]:
-    """What the account was granted, and did not use."""
-    access = world.cluster.access
-    return {str(right) for right in access.granted(OURS) - access.used[OURS.name]}
-
-
-# Asked for only where a server has not the aggregated form of discovery.
-PER_GROUP = {"get /api/*", "get /apis/*"}
+def asked_of(server: FakeCluster) -> set[Right]:
+    return {asked_right(seen.method, seen.target) for seen in server.requests}
 
 
 @pytest.mark.parametrize(("form", "idle"), [("aggregated", PER_GROUP), ("legacy", set())])
@@ -75,7 +69,7 @@ def test_default_values_serve_everything_with_exactly_the_rights_of_the_chart(
         await asyncio.to_thread(use, world)
         assert world.cluster.access.refused == []
         assert world.cluster.strangers == []
-        assert unused(world) == idle
+        assert world.unused() == idle
         # Extension apiservers get nothing of ours to see.
         assert world.extension.requests
         assert not any("Authorization" in seen.headers for seen in world.extension.requests)
@@ -190,7 +184,7 @@ def test_without_sources_the_cluster_is_asked_for_reviews_and_nothing_else(tmp_p
             expect_quick_end(pod)
         assert {seen.target for seen in world.cluster.requests} == {TOKEN_REVIEWS, ACCESS_REVIEWS}
         assert world.cluster.access.refused == []
-        assert unused(world) == set()
+        assert world.unused() == set()
 
     run(tmp_path, chart, lambda world: asyncio.to_thread(use, world))
 
@@ -222,3 +216,52 @@ def test_image_runs_the_default_values_and_takes_over_an_exchanged_token(
 
     image = gathered(tmp_path_factory)
     run(tmp_path, default_chart(), lambda world: asyncio.to_thread(use, world), image=image)
+
+
+def test_new_certificate_authority_of_the_cluster_is_taken_over(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with world.pod.started(SPECMUX_AUTH_CACHE_SECONDS="0", SPECMUX_POLLING_INTERVAL="0.1") as pod:
+            await asyncio.to_thread(pod.until_ready)
+            await world.cluster.stop()
+            bundle = world.change_authority()
+            await world.cluster.start()
+            refused = "nobody can be let in: the cluster's token review fails (bad_tls)"
+
+            def is_refused() -> bool:
+                pod.get("/openapi/v3", "alice")
+                return refused in pod.get("/readyz")[1].decode()
+
+            await asyncio.to_thread(pod.process.until, is_refused, "the new certificate is refused")
+            (world.pod.account / "ca.crt").write_bytes(bundle)
+            await asyncio.to_thread(pod.until_ready)
+            await asyncio.to_thread(pod.json, "/openapi/v3", "alice")
+            for watched in (API_SERVICES, CRDS):
+                await world.cluster.until_watched(watched)
+
+    run(tmp_path, default_chart(), scenario)
+
+
+@needs_helm
+def test_services_that_are_shown_the_token_let_it_read_what_the_chart_asks_for(tmp_path: Path) -> None:
+    """They ask the cluster, which grants the account its rights there as well."""
+    file = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    chart = rendered(
+        "default",
+        f"--set=config.kubernetes.service_token_file={file}",
+        "--set=config.kubernetes.apiserver=false",
+    )
+
+    def use(world: World) -> None:
+        world.extension.tokens = {"ours-1"}
+        with world.pod.started() as pod:
+            pod.until_ready()
+            paths = pod.json("/openapi/v3", "alice")["paths"]
+            assert set(paths) == {METRICS, WIDGETS}
+            assert pod.get(paths[METRICS]["serverRelativeURL"], "alice")[0] == 200
+            pod.process.until(lambda: Right("get", "/apis") in asked_of(world.extension), "discovery")
+        asked = asked_of(world.extension)
+        assert Right("get", "/openapi/v3") in asked
+        assert all(world.cluster.access.allows(OURS, right) for right in asked), asked
+        assert world.cluster.access.refused == []
+
+    run(tmp_path, chart, lambda world: asyncio.to_thread(use, world))

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from chart_pod import NAME, RunningPod
-from chart_world import World, rendered, world
+from chart_world import OURS, PER_GROUP, World, rendered, world
 from cluster_service import WIDGETS
 from custom_objects import CustomObjects
 from fake_discovery import resource
@@ -73,6 +73,8 @@ def run(folder: Path, scenario: Callable[[Desk], Awaitable[None]]) -> None:
                 await scenario(Desk(made, pod, widgets))
                 assert await asyncio.to_thread(pod.process.stop) == 0
                 assert "Traceback" not in pod.process.output
+            assert made.unused() == PER_GROUP
+            assert OURS.name not in {name for name, _ in cluster.access.refused}
 
     asyncio.run(main())
 
@@ -95,7 +97,7 @@ def test_user_who_is_refused_reads_why(tmp_path: Path) -> None:
     async def scenario(desk: Desk) -> None:
         said = {
             ("alice", "/metrics"): 'Error from server (Forbidden): user "alice" cannot get path "/metrics"',
-            ("bob", "/openapi/v3"): 'Error from server (Forbidden): user "bob" cannot get path "/openapi/v3"',
+            ("bob", "/apis"): 'Error from server (Forbidden): user "bob" cannot get path "/apis"',
             ("stranger", "/metrics"): "error: You must be logged in to the server "
             "(the bearer token is not accepted)",
         }
