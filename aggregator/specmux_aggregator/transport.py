@@ -78,12 +78,7 @@ class Transport:
         if self.is_closed:
             raise Unusable(CLOSED)
         shown = await self._identity.shown()
-        # A total is the caller's affair.
-        timeout = aiohttp.ClientTimeout(
-            total=None,
-            connect=self._polling.connect_timeout,
-            sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
-        )
+        timeout = self._timeout(idle_timeout)
         given = fields.items() if isinstance(fields, Mapping) else fields
         async with contextlib.AsyncExitStack() as stack:
             for may_renew in (True, False):
@@ -109,12 +104,19 @@ class Transport:
 
     async def close(self) -> None:
         """Close every connection. What is still being asked for fails; so does everything asked later."""
-        if self.is_closed:
-            return
-        self.is_closed = True
-        await self._identities.give_back(self._backend)
+        if not self.is_closed:
+            self.is_closed = True
+            await self._identities.give_back(self._backend)
         if self._session is not None:
             await self._session.close()
+
+    def _timeout(self, idle_timeout: float | None) -> aiohttp.ClientTimeout:
+        # A total is the caller's affair.
+        return aiohttp.ClientTimeout(
+            total=None,
+            connect=self._polling.connect_timeout,
+            sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
+        )
 
     def _opened(self) -> aiohttp.ClientSession:
         if self.is_closed:
