@@ -216,10 +216,14 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         )
         # A flipped bit must not make a page of rows unreadable: what was not UTF-8 fails its checksum later.
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
-        for pragma in PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}")
-        # From here on, waiting is ours: SQLite would hold the connection while it sleeps.
-        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            for pragma in PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}")
+            # From here on, waiting is ours: SQLite would hold the connection while it sleeps.
+            connection.execute("PRAGMA busy_timeout = 0")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _create(self) -> None:

@@ -120,6 +120,7 @@ class Shelf:
             if self._store is store:
                 self._store = MemoryStore(MEMORY_BYTES, clock=time.time)
                 self._warn(f"{error}; using memory instead")
+                await asyncio.to_thread(store.close)
             return otherwise
         except StoreError:
             return otherwise

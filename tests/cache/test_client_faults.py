@@ -18,6 +18,7 @@ import trustme
 import zstandard
 from blockbuster import BlockingError, blockbuster_ctx
 
+from open_files import needs_proc, open_in
 from openapi_server import Reference, Reply, Request, document, hash_of, serving
 from specmux_cache import AsyncSchemaCache, CacheOptions, StoreLimits
 from specmux_cache.errors import BadAnswer, RedirectRefused, RequestError, ServerUnreachable
@@ -487,6 +488,7 @@ def test_directory_when_it_cannot_be_used_is_one_warning_and_memory(tmp_path, fa
     assert "using memory instead" in warnings[0]
 
 
+@needs_proc
 def test_directory_when_it_has_gone_meanwhile_goes_on_in_memory(tmp_path):
     warnings: list[str] = []
 
@@ -500,6 +502,7 @@ def test_directory_when_it_has_gone_meanwhile_goes_on_in_memory(tmp_path):
             (tmp_path / "c").write_text("in its place")
             for _ in range(3):
                 assert (await cache.schema("v1")).body == CORE
+            assert open_in(tmp_path / "moved") == set()
         assert len(warnings) <= 1
 
     asyncio.run(main())

@@ -10,8 +10,10 @@ from pathlib import Path
 import diskcache
 import pytest
 
+from open_files import needs_proc, open_in
+from specmux_cache.database import NAME, Database
 from specmux_cache.disk import PlainDisk
-from specmux_cache.errors import StoreUnavailable
+from specmux_cache.errors import StoreDamaged, StoreUnavailable
 from specmux_cache.keys import Key
 from specmux_cache.rows import Row, key_range, key_text, parse_key, seal, unseal
 from specmux_cache.store import Digest, DiskStore
@@ -168,6 +170,16 @@ def test_an_index_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="newer"):
         DiskStore.open(directory)
     assert (directory / "cache.db").read_bytes() == before
+
+
+@needs_proc
+def test_an_index_that_cannot_be_used_is_not_held_open(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreDamaged) as refused:
+        Database(tmp_path, busy_timeout=1.0)
+    # The error keeps all that was under way alive: what is closed now was not closed by being forgotten.
+    assert refused.tb is not None
+    assert open_in(tmp_path) == set()
 
 
 def test_key_text_and_ranges_agree() -> None:
