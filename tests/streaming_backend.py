@@ -137,7 +137,9 @@ class StreamingBackend:
 async def streaming(
     backend: StreamingBackend, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[StreamingBackend]:
-    server = await asyncio.start_server(backend.serve, "127.0.0.1", 0, ssl=tls, limit=1 << 20)
+    # From Python 3.12 on aiohttp's tasks start at once: a burst of requests is one of connections, and what
+    # does not fit into the backlog waits a second for its next SYN.
+    server = await asyncio.start_server(backend.serve, "127.0.0.1", 0, ssl=tls, limit=1 << 20, backlog=1024)
     port = server.sockets[0].getsockname()[1]
     backend.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
     try:
