@@ -96,6 +96,7 @@ class App:
         self.backend_sets = BackendSets(self._put_in_force)
         self.cluster = None if cluster is None else self._cluster_source(cluster, watch_timing or Timing())
         self._following: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
         self._documents = Documents(
             self._representations,
             self._encoder,
@@ -121,6 +122,7 @@ class App:
             self._following = asyncio.create_task(self._follow_cluster(self.cluster), name="cluster")
             self._following.add_done_callback(_tell_bug)
         await self.backend_sets.configure(self.settings.backends)
+        self._warming = asyncio.create_task(self._warm_up(), name="workers")
         return bound
 
     async def reconfigure(self, settings: Settings) -> None:
@@ -142,9 +144,10 @@ class App:
         if self._gate is not None:
             await self._gate.close()
         await self._memory.close()
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+        for task in (self._following, self._warming):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         await self.backend_sets.close()
         await self.backends.close()
         if self.discovery is not None:
@@ -154,6 +157,10 @@ class App:
         self._encoder.close()
         if self._state is not None:
             await self._state.close()
+
+    async def _warm_up(self) -> None:
+        """Have both workers up before the first client waits for one: that takes about a second."""
+        await asyncio.gather(self._encoder.start(), self._builder.start())
 
     def _cluster_source(self, server: Backend, timing: Timing) -> ClusterSource | None:
         if not self.settings.kubernetes.is_source:

@@ -12,13 +12,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 from specmux_aggregator.build import Encoded, Refused, encode
 from specmux_aggregator.content_codings import decoded, encoded
-from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.fetch import Moved, Payload
 from specmux_aggregator.model import BackendName, Cause, Coding, DocumentKey, Failure
 from specmux_aggregator.native import contradicts, fault_of, is_proven
@@ -37,6 +37,10 @@ R = TypeVar("R")
 INLINE_MAX = 100 * 1024
 """Bytes that are parsed or compressed in place; more would hold the event loop for longer than a
 millisecond."""
+
+PAUSE: Final = 10
+"""An encoding that ran out of time is not tried again before this many times as long has passed. All other
+encodings wait for it, and it ends their worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class Documents:
         self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Coded | Failure | Moved | Refused] = (
             SingleFlight()
         )
+        self._paused: dict[tuple[DocumentKey, MediaType], tuple[Failure, float]] = {}
+        """Encodings that are not tried, why, and until when (the loop's time)."""
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
         """The bytes of one form, or why there are none."""
@@ -121,6 +127,9 @@ class Documents:
         return None
 
     async def _encode(self, key: DocumentKey, media_type: MediaType) -> Coded | Failure | Moved | Refused:
+        failure, until = self._paused.get((key, media_type), (None, 0.0))
+        if failure is not None and (pause := until - _now()) > 0:
+            return replace(failure, retry_after=pause)
         source = self._held(key, JSON) or await self._sources.run(key, lambda: self._find(key, Coding.GZIP))
         if not isinstance(source, Coded):
             return source
@@ -129,6 +138,8 @@ class Documents:
             form = await self._worker.build(
                 encode, source.body, source.coding, media_type=media_type, limits=self._limits
             )
+        except TookTooLong as error:
+            form = self._pause(key, media_type, error)
         except WorkerFailed as error:
             form = Failure(Cause.BUILD_FAILED, str(error))
         match form:
@@ -143,6 +154,21 @@ class Documents:
                 self._representations.refuse(key, media_type, reason)
         self._timed("encode", "failed", _now() - started)
         return form
+
+    def _pause(self, key: DocumentKey, media_type: MediaType, error: TookTooLong) -> Failure:
+        now, pause = _now(), PAUSE * error.seconds
+        logger.warning(
+            "%s of backend %s as %s: %s; not tried again for %g s",
+            key.group_version,
+            key.owner,
+            media_type,
+            error,
+            pause,
+        )
+        failure = Failure(Cause.BUILD_FAILED, str(error), retry_after=pause)
+        self._paused = {at: held for at, held in self._paused.items() if held[1] > now}
+        self._paused[key, media_type] = failure, now + pause
+        return failure
 
     async def _find(self, key: DocumentKey, coding: Coding) -> Coded | Failure | Moved:
         """The JSON form in some coding: from disk, else from the owner."""

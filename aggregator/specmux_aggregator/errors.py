@@ -4,6 +4,7 @@ SpecmuxError
 ├── InvalidConfig        the configuration was refused; names the file, line and key
 ├── NoBackendReachable   a command that needs one found none
 └── WorkerFailed         a build in the worker process crashed or ran out of time
+    └── TookTooLong      the latter
 """
 
 from __future__ import annotations
@@ -30,3 +31,11 @@ class NoBackendReachable(SpecmuxError):
 class WorkerFailed(SpecmuxError):
     """A build in the worker process crashed or ran out of time; the input is to blame until proven
     otherwise."""
+
+
+class TookTooLong(WorkerFailed):
+    """It was ended after ``seconds``, and the worker process with it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"not done after {seconds:g} s")
+        self.seconds = seconds

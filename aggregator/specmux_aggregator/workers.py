@@ -1,13 +1,14 @@
 """One worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread stalls the
 loop.
 
-The process is started on first use and again after it died or was killed for taking too long; what it
-remembered is gone then, which costs time and nothing else.
+The process is started on first use, or before by ``start``, and again after it died or was killed for taking
+too long; what it remembered is gone then, which costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import multiprocessing
 import os
@@ -20,14 +21,16 @@ from functools import cache
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.build import BuildMemo
-from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.errors import TookTooLong, WorkerFailed
 
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-PRELOADED: Final = ["specmux_aggregator.build"]
+PRELOADED: Final = ["specmux_aggregator.build", "specmux_aggregator.cli"]
+"""What the fork server imports once. A worker imports the program's main module, too, and with it the command
+line: from the fork server it has that at once, and shares its memory."""
 
 
 class Worker:
@@ -39,6 +42,12 @@ class Worker:
         self._turn = asyncio.Lock()
         self._starts = True
         """Told in the log when it changes to False."""
+
+    async def start(self) -> None:
+        """Have the process up before there is work for it. A failure is told in the log, and again to who
+        brings work."""
+        with contextlib.suppress(WorkerFailed):
+            await self.run(os.getpid)
 
     async def build(
         self, function: Callable[Concatenate[BuildMemo, P], R], *args: P.args, **kwargs: P.kwargs
@@ -67,7 +76,7 @@ class Worker:
                     return await future
             except TimeoutError:
                 self._kill()
-                raise WorkerFailed(f"not done after {self._timeout:g} s") from None
+                raise TookTooLong(self._timeout) from None
             except BrokenProcessPool as error:
                 self._kill()
                 raise WorkerFailed("the worker process died") from error

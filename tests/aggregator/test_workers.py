@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import operator
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 
 import pytest
 
+from specmux_aggregator import workers
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.workers import Worker
 
@@ -152,5 +154,37 @@ def test_worker_closed_while_it_starts_leaves_no_process() -> None:
         pool = await starting
         with pytest.raises(RuntimeError, match="shutdown"):
             pool.submit(os.getpid)
+
+    asyncio.run(scenario())
+
+
+def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        await worker.start()
+        assert worker._pool is not None
+        (pid,) = worker._pool.result()._processes
+        assert await worker.run(os.getpid) == pid
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails() -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        with monkeypatch.context() as patched:
+            patched.setattr(workers, "_new_pool", fails)
+            await worker.start()
+            with pytest.raises(WorkerFailed, match="too many open files"):
+                await worker.run(os.getpid)
+        assert caplog.text.count("does not start") == 1
+        assert await worker.run(os.getpid) != os.getpid()
+        worker.close()
 
     asyncio.run(scenario())

@@ -18,8 +18,12 @@ from blockbuster import blockbuster_ctx
 from fake_apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running_process import specmux, write_documents
 from running_service import Client, backend, directory, service
+from specmux_aggregator import documents
+from specmux_aggregator.build import BuildMemo
+from specmux_aggregator.model import Coding
 from specmux_aggregator.settings import Memory, Settings
 from specmux_aggregator.workers import Worker
+from specmux_converters.document import Limits
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 
 APPS, BATCH, OTHER = "apis/apps/v1", "apis/batch/v1", "apis/other/v1"
@@ -61,6 +65,59 @@ def test_worker_that_dies_costs_no_request_and_nothing_later() -> None:
             await assert_no_500(client)
 
     asyncio.run(scenario())
+
+
+def test_workers_are_up_before_the_first_client_wants_an_encoding() -> None:
+    async def scenario() -> None:
+        async with service() as client:
+            app = client.app
+            pools = [await until_started(client, worker) for worker in (app._builder, app._encoder)]
+            assert len(set(pools)) == 2
+
+    asyncio.run(scenario())
+
+
+async def until_started(client: Client, worker: Worker) -> int:
+    await client.until(lambda: worker._pool is not None and worker._pool.done(), "its process is up")
+    return worker_pid(worker)
+
+
+def test_encoding_that_takes_too_long_is_not_tried_again_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        origin = FakeAPIServer({key: document(key) for key in (APPS, BATCH)})
+        async with serving(origin), service(backend("a", origin.url)) as client:
+            await client.ready()
+            paths = await client.paths()
+            encoder = client.app._encoder
+            killed = await until_started(client, encoder)
+            encoder._timeout = 0.2
+            monkeypatch.setattr(documents, "encode", stuck)
+            status, headers, _ = await client.get(paths[APPS], Accept=PROTOBUF)
+            assert status == 503
+            assert headers["Retry-After"] == "2"
+            monkeypatch.undo()
+            encoder._timeout = 60.0
+            assert (await client.get(paths[BATCH], Accept=PROTOBUF))[0] == 200
+            replaced = worker_pid(encoder)
+            assert replaced != killed
+            # Others' forms, and the document's own in other media types, are none of it.
+            assert (await client.get(paths[APPS], Accept=PROTOBUF))[0] == 503
+            assert (await client.get(paths[APPS], Accept=CBOR))[0] == 200
+            assert (await client.get(paths[APPS], Accept=JSON))[2] == document(APPS)
+            assert worker_pid(encoder) == replaced
+            assert caplog.text.count("not tried again for 2 s") == 1
+            await asyncio.sleep(2.0)
+            assert (await client.get(paths[APPS], Accept=PROTOBUF))[0] == 200
+            await assert_no_500(client)
+
+    asyncio.run(scenario())
+
+
+def stuck(memo: BuildMemo, body: bytes, coding: Coding, *, media_type: str, limits: Limits) -> None:
+    """In the worker: an encoding that does not end."""
+    time.sleep(600)
 
 
 def test_document_without_a_protobuf_form_is_406_for_protobuf_alone() -> None:
