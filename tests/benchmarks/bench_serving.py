@@ -21,23 +21,27 @@ import random
 import re
 import shutil
 import socket
+import ssl
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import orjson
+import trustme
 
 HERE = Path(__file__).resolve()
 SPECMUX = Path(sys.executable).with_name("specmux")
 SERVER_CORE, CLIENT_CORE = "0", "1"
 LIMIT = 120.0  # seconds to start, documents included
 NETNS = "BENCH_SERVING_NETNS"
+TOKEN = "0123456789abcdef0123456789abcdef"
 ENCODINGS = ("identity", "gzip", "zstd")
 ACCEPTS = (
     "application/json",
@@ -56,7 +60,7 @@ http {{
   client_body_temp_path {run}; proxy_temp_path {run}; fastcgi_temp_path {run}; uwsgi_temp_path {run};
   scgi_temp_path {run};
   server {{
-    listen 127.0.0.1:{port};
+    listen 127.0.0.1:{port}{tls};
     add_header Vary "Accept, Accept-Encoding";
     location = /openapi/v3 {{ alias {files}/root.json; add_header Cache-Control "no-cache"; }}
     location /stale/ {{ return 301 "?hash={hash}"; }}
@@ -96,14 +100,15 @@ class Row:
     nginx_fields: str = ""
     big: bool = False
 
-    def client(self, run: Path, *, for_nginx: bool, unique: bool) -> list[str]:
+    def client(self, run: Path, server: Server, *, unique: bool) -> list[str]:
         """What wrk is to send. A script slows wrk down, so there is one only where it must be."""
-        target = self.nginx_target or self.target if for_nginx else self.target
-        fields = self.nginx_fields or self.fields if for_nginx else self.fields
+        target = self.nginx_target or self.target if server.is_nginx else self.target
+        fields = self.nginx_fields or self.fields if server.is_nginx else self.fields
         lines = [
             "User-Agent: kubectl/v1.35.0 (linux/amd64)",
             "Accept: application/json",
             *fields.splitlines(),
+            *(f"{name}: {value}" for name, value in server.fields.items()),
         ]
         if not unique:
             return [target, *(argument for line in lines for argument in ("-H", line))]
@@ -121,6 +126,9 @@ class Server:
     name: str
     port: int
     pid: int
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """What every request to it carries."""
+    is_encrypted: bool = False
 
     @property
     def is_nginx(self) -> bool:
@@ -136,8 +144,13 @@ class Server:
 
     def get(self, target: str, **fields: str) -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        if self.is_encrypted:
+            # The certificate was made a moment ago, here.
+            context = ssl._create_unverified_context()
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
+        headers = {name.replace("_", "-"): value for name, value in fields.items()}
         try:
-            connection.request("GET", target, headers={k.replace("_", "-"): v for k, v in fields.items()})
+            connection.request("GET", target, headers={**headers, **self.fields})
             answer = connection.getresponse()
             return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
         finally:
@@ -166,6 +179,8 @@ def main() -> None:
         run = Path(folder)
         if "rows" in options.parts:
             rows(options, run)
+        if "secured" in options.parts:
+            secured(options, run)
         if "memory" in options.parts:
             memory(options, run)
         if "growth" in options.parts:
@@ -182,7 +197,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=1, help="of one round of one server and row")
     parser.add_argument("--connections", type=int, default=16)
-    parser.add_argument("--parts", nargs="+", default=["rows", "memory", "growth"])
+    parser.add_argument("--parts", nargs="+", default=["rows", "secured", "memory", "growth"])
     parser.add_argument("--only", default="", help="regular expression on the names of rows")
     return parser.parse_args()
 
@@ -237,6 +252,38 @@ def rows(options: argparse.Namespace, run: Path) -> None:
     print("\nCPU microseconds of the server per request.\n")
 
 
+def secured(options: argparse.Namespace, run: Path) -> None:
+    """The same with TLS 1.3, next to nginx with it, and with tokens that are looked up, next to without."""
+    here = run / "secured"
+    here.mkdir()
+    certificate, tokens = here / "tls.pem", here / "tokens"
+    trustme.CA().issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    tokens.write_text(f"{TOKEN},somebody\n")
+    tls = ("--listen-tls-cert-file", str(certificate), "--listen-tls-key-file", str(certificate))
+    auth = ("--auth-mode", "token-file", "--auth-token-file", str(tokens))
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    with (
+        specmux(options.directory, name="plain") as plain,
+        specmux(options.directory, *tls, name="encrypted", is_encrypted=True) as encrypted,
+        specmux(options.directory, *auth, name="guarded", fields=bearer) as guarded,
+    ):
+        kinds = [row for row in request_kinds(plain, here) if row.name.startswith(("root", "gzip"))]
+        with nginx(here, "on", "", certificate=certificate) as peer:
+            tlsed = measure(options, here, kinds, [encrypted, peer])
+        asked = measure(options, here, kinds, [plain, guarded])
+    print("| request | client | nginx with TLS 1.3 | specmux | ratio | no auth | token-file | ratio |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in kinds:
+        for unique in (False, True):
+            cells = []
+            for costs, base, name in ((tlsed, peer.name, "encrypted"), (asked, "plain", "guarded")):
+                before, after = costs[row.name, unique, base], costs[row.name, unique, name]
+                cells.append(f"{before:.1f} | {after:.1f} | {after / before:.2f}")
+            client = "a unique header each" if unique else "repeats itself"
+            print(f"| {row.name} | {client} | {' | '.join(cells)} |")
+    print("\nCPU microseconds of the server per request.\n")
+
+
 def request_kinds(server: Server, run: Path) -> list[Row]:
     """Rows made from what the server publishes; nginx's files are written from its answers."""
     files = run / "files"
@@ -287,7 +334,7 @@ def measure(
     samples: dict[tuple[str, bool, str], list[float]] = defaultdict(list)
     for _ in range(options.rounds):
         for row, unique, server in random.sample(plan, len(plan)):
-            client = row.client(run, for_nginx=server.is_nginx, unique=unique)
+            client = row.client(run, server, unique=unique)
             samples[row.name, unique, server.name].append(cost(options, server, client))
     return {key: statistics.median(values) for key, values in samples.items()}
 
@@ -303,7 +350,7 @@ def wrk(server: Server, client: list[str], seconds: int, connections: int) -> in
     """How many requests were answered. Ends the benchmark when one was not; a 301 is an answer."""
     target, *arguments = client
     command = ["taskset", "-c", CLIENT_CORE, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", *arguments]
-    url = f"http://127.0.0.1:{server.port}{target}"
+    url = f"{'https' if server.is_encrypted else 'http'}://127.0.0.1:{server.port}{target}"
     output = subprocess.run([*command, url], check=True, capture_output=True, text=True).stdout
     found = re.search(r"(\d+) requests in", output)
     if found is None or found[1] == "0" or "Socket errors" in output:
@@ -359,7 +406,7 @@ def growth(options: argparse.Namespace, run: Path) -> None:
                     "/openapi/v3", Accept_Encoding="gzip" if "gzip" in fields else "identity"
                 )
                 etag = etag or head["etag"]
-                client = row.client(run, for_nginx=False, unique=False)
+                client = row.client(run, server, unique=False)
                 values = [cost(options, server, client) for _ in range(options.rounds)]
                 cells.append(f"{statistics.median(values):.1f}")
                 if not fields.startswith("If"):
@@ -369,7 +416,14 @@ def growth(options: argparse.Namespace, run: Path) -> None:
 
 
 @contextlib.contextmanager
-def specmux(directory: Path, *flags: str, name: str = "specmux", expected: int = 1) -> Iterator[Server]:
+def specmux(
+    directory: Path,
+    *flags: str,
+    name: str = "specmux",
+    expected: int = 1,
+    fields: Mapping[str, str] = MappingProxyType({}),
+    is_encrypted: bool = False,
+) -> Iterator[Server]:
     """``specmux serve`` of a directory, ready with all its documents."""
     command = ["taskset", "-c", SERVER_CORE, str(SPECMUX), "serve", "--directory", str(directory)]
     with tempfile.NamedTemporaryFile("w+") as log:
@@ -377,7 +431,8 @@ def specmux(directory: Path, *flags: str, name: str = "specmux", expected: int =
             [*command, "--listen-port", "0", *flags], stderr=log, start_new_session=True
         )
         try:
-            server = Server(name, listening_port(process, Path(log.name)), process.pid)
+            port = listening_port(process, Path(log.name))
+            server = Server(name, port, process.pid, fields, is_encrypted)
             deadline = time.monotonic() + LIMIT
             while len(orjson.loads(server.get("/openapi/v3")[2])["paths"]) < expected:
                 if time.monotonic() > deadline:
@@ -399,17 +454,21 @@ def listening_port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 @contextlib.contextmanager
-def nginx(run: Path, sendfile: str, hash_: str) -> Iterator[Server]:
+def nginx(run: Path, sendfile: str, hash_: str, *, certificate: Path | None = None) -> Iterator[Server]:
     """One nginx worker that serves ``run/files``."""
     name = "nginx" if sendfile == "on" else "nginx without sendfile"
     port = 18100 if sendfile == "on" else 18101
+    tls = ""
+    if certificate is not None:
+        tls = f" ssl; ssl_protocols TLSv1.3; ssl_certificate {certificate}; ssl_certificate_key {certificate}"
     own = run / f"nginx-{sendfile}"
     own.mkdir()
     own.chmod(0o755)
     run.chmod(0o755)
     config = own / "nginx.conf"
     config.write_text(
-        "user root;\n" + NGINX.format(run=own, files=run / "files", port=port, sendfile=sendfile, hash=hash_)
+        "user root;\n"
+        + NGINX.format(run=own, files=run / "files", port=port, tls=tls, sendfile=sendfile, hash=hash_)
     )
     process = subprocess.Popen(["taskset", "-c", SERVER_CORE, "nginx", "-c", str(config), "-p", str(own)])
     try:
@@ -418,16 +477,18 @@ def nginx(run: Path, sendfile: str, hash_: str) -> Iterator[Server]:
             if time.monotonic() > deadline:
                 raise SystemExit("nginx did not start")
             time.sleep(0.1)
-        yield Server(name, port, workers[0])
+        yield Server(name, port, workers[0], is_encrypted=certificate is not None)
     finally:
         process.terminate()
         process.wait(10)
 
 
 def descendants(pid: int) -> list[int]:
+    """Processes that this one started, and those that they did; the fork server is the child of a thread."""
     found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        found += [int(child), *descendants(int(child))]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *descendants(int(child))]
     return found
 
 
