@@ -7,6 +7,7 @@ import asyncio
 import socket
 import ssl
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -246,6 +247,25 @@ def test_many_handshakes_are_refused_before_they_cost_anything(authority: Author
         assert asyncio.run(flood(started.port)) == 50
         eventually(lambda: started.counts.connections == 0)
         assert started.counts.connections_refused == 350
+
+
+def test_handshake_that_does_not_end_holds_little(authority: Authority) -> None:
+    held = 50
+
+    def allocated(started: Running) -> int:
+        async def current() -> int:
+            return tracemalloc.get_traced_memory()[0]
+
+        return int(started.call(current()))
+
+    with encrypted(authority, header_timeout=8.0) as started, ExitStack() as stack:
+        tracemalloc.start()
+        stack.callback(tracemalloc.stop)
+        for _ in range(held):
+            client = Memory(stack.enter_context(started.connect()), authority.context())
+            client.greet()  # the server waits for the client's last message
+        assert started.counts.connections == held
+        assert allocated(started) < held * 128 * 1024  # with asyncio's own buffer it is 256 KiB for each
 
 
 @on_every_tier
