@@ -47,6 +47,8 @@ class Handshake(asyncio.Protocol):
 
     def __init__(self, handshakes: Handshakes) -> None:
         self._handshakes = handshakes
+        self._early = bytearray()
+        """What uvloop has read before the handshake began: the client's first words, mostly."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         plain = cast("asyncio.Transport", transport)
@@ -57,11 +59,16 @@ class Handshake(asyncio.Protocol):
         self._handshakes.tasks.add(task)
         task.add_done_callback(self._handshakes.tasks.discard)
 
+    def data_received(self, data: bytes) -> None:
+        self._early += data
+
     async def _shake(self, plain: asyncio.Transport) -> None:
         shared = self._handshakes
         hall = _Hall()
         try:
-            encrypted = await _start_tls(plain, hall, shared.certificates.context, shared.listen)
+            encrypted = await _start_tls(
+                plain, hall, shared.certificates.context, shared.listen, early=self._early
+            )
         except (OSError, ssl.SSLError):  # TimeoutError is an OSError; there is nobody to tell
             plain.abort()
             return
@@ -88,20 +95,28 @@ class _Records(sslproto.SSLProtocol):
 
 
 async def _start_tls(
-    plain: asyncio.Transport, hall: _Hall, context: ssl.SSLContext, listen: Listen
+    plain: asyncio.Transport, hall: _Hall, context: ssl.SSLContext, listen: Listen, *, early: bytearray
 ) -> asyncio.Transport | None:
     """The server's side of a handshake. None where the client left with its end; raises OSError."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, asyncio.BaseEventLoop):
         # uvloop has a TLS of its own, which takes what it needs.
-        return await loop.start_tls(
-            plain,
-            hall,
-            context,
-            server_side=True,
-            ssl_handshake_timeout=listen.header_timeout,
-            ssl_shutdown_timeout=listen.write_timeout,
+        handshake = loop.create_task(
+            loop.start_tls(
+                plain,
+                hall,
+                context,
+                server_side=True,
+                ssl_handshake_timeout=listen.header_timeout,
+                ssl_shutdown_timeout=listen.write_timeout,
+            )
         )
+        try:
+            await asyncio.sleep(0)  # reading is paused then, and the protocol is that of TLS
+            _feed(cast("asyncio.BufferedProtocol", plain.get_protocol()), early)
+            return await handshake
+        finally:
+            handshake.cancel()
     # What the loop's start_tls does, with a protocol of ours.
     done: asyncio.Future[None] = loop.create_future()
     make: Any = _Records  # typeshed takes whole seconds only
@@ -122,6 +137,15 @@ async def _start_tls(
     await done
     encrypted: asyncio.Transport | None = records._app_transport  # noqa: SLF001
     return encrypted
+
+
+def _feed(tls: asyncio.BufferedProtocol, data: bytearray) -> None:
+    while data:
+        room = memoryview(tls.get_buffer(len(data)))
+        taken = min(len(room), len(data))
+        room[:taken] = data[:taken]
+        tls.buffer_updated(taken)
+        del data[:taken]
 
 
 class _Hall(asyncio.Protocol):
