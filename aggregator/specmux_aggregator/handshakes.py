@@ -100,7 +100,7 @@ async def _start_tls(
     """The server's side of a handshake. None where the client left with its end; raises OSError."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, asyncio.BaseEventLoop):
-        # uvloop has a TLS of its own, which takes what it needs.
+        # uvloop has a TLS of its own, with larger buffers (docs/sizing.md).
         handshake = loop.create_task(
             loop.start_tls(
                 plain,
