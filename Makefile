@@ -31,7 +31,8 @@ lint: setup
 # Helm itself comes from the package index too. Alerts are tested where promtool is (Debian: prometheus).
 helm: setup
 	$(BIN)/python -m pip install --quiet --group helm
-	$(BIN)/python -m pytest -n auto tests/helm tests/repository/test_chart_metrics.py $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -n auto tests/helm tests/repository/test_chart_metrics.py \
+		tests/integration/test_in_cluster.py tests/integration/test_in_cluster_kubectl.py $(PYTEST_FLAGS)
 
 # What the image installs, by name, version and licence. The environment has the wheel and nothing of this one.
 sbom: setup

@@ -79,7 +79,14 @@ class Client:
         except TimeoutError:
             raise AssertionError(f"never came true: {what or is_so}") from None
 
+    async def says_ready(self) -> None:
+        """As ``ready``, and discovery too: what /readyz waits for."""
+        async with asyncio.timeout(DEADLINE):
+            while (await self.get("/readyz"))[0] != 200:
+                await asyncio.sleep(0.02)
+
     async def ready(self) -> None:
+        """Every backend has been heard, or has failed, once."""
         snapshot = self.app.publisher
         await self.until(
             lambda: all(item.attempted for item in snapshot.current.observations.values()), "ready"
