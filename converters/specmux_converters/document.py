@@ -22,6 +22,8 @@ from specmux_converters.json_text import (
 
 Document: TypeAlias = dict[str, Any]
 
+_WHITE: Final = b" \t\r\n"
+
 WRITABLE_DEPTH: Final = 254
 """Containers in each other, beyond which orjson writes nothing."""
 
@@ -65,8 +67,7 @@ def _check(data: bytes, document: Document, limits: Limits) -> None:
     A text that was read and comes out the same has lost nothing; strings are counted in any other.
     """
     written = _written(document, limits, indented=data.startswith(b"{\n"))
-    text = with_characters(data)
-    if text.startswith(written) and not text[len(written) :].strip():
+    if with_characters(data).rstrip(_WHITE) == written:
         return
     if count_strings(data) != count_strings(written):
         raise InvalidDocument("the key is there twice", pointer=duplicate_pointer(data.decode()))
