@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
 import shutil
 import signal
@@ -44,7 +45,9 @@ def documents() -> dict[str, bytes]:
 
 
 def own(number: int) -> bytes:
-    return document(f"apis/g{number}.example.com/v1", "x" * (number * number * 500))
+    """Text that no coding makes much shorter: the small disk has to get full."""
+    text = random.Random(number).randbytes(number * number * 250).hex()
+    return document(f"apis/g{number}.example.com/v1", text)
 
 
 def swagger(title: str) -> bytes:
