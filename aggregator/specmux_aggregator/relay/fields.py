@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from specmux_aggregator.wire import TOKEN, VALUE
+from specmux_cache.fields import HOP_BY_HOP
 
 Field = tuple[str, str]
 
@@ -18,22 +19,7 @@ VIA: Final = "1.1 specmux"
 HOPS_MAX: Final = 4
 """How often a request may have come through us: one in front of another is meant, a circle is not."""
 
-_HOP_BY_HOP: Final = frozenset(
-    {
-        "connection",
-        "http2-settings",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authentication-info",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-"""RFC 9110 7.6.1, and those of proxies (11.7)."""
+_HOP_BY_HOP: Final = HOP_BY_HOP | {"http2-settings"}
 
 _OF_REQUESTS: Final = _HOP_BY_HOP | {"content-length", "cookie", "expect", "forwarded", "host", "x-real-ip"}
 _OF_ANSWERS: Final = _HOP_BY_HOP | {
