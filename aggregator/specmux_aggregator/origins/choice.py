@@ -35,9 +35,9 @@ def origin_of(
                 max_group_versions=limits.max_group_versions,
             )
         case Kind.CRDS:
-            is_found = backend.found is not None and manifests is not None
-            source = manifests if is_found and manifests is not None else _folder(backend, limits)
-            return CRDsOrigin(backend, source, worker, limits=limits.of_documents)
+            if backend.found is None or manifests is None:
+                manifests = _folder(backend, limits)
+            return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
         case Kind.AUTO | Kind.V2 | Kind.V3:
             return HTTPOrigin(
                 backend,
