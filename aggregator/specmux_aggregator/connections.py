@@ -44,9 +44,8 @@ HEADERS_MAX: Final = 128
 LINGER: Final = 2.0  # seconds for which the rest of an unwanted request body is read and dropped
 PATH_SHOWN: Final = 120  # characters of a path in a log line
 RECEIVE: Final = 16 * 1024  # bytes taken from a socket at once
-HANG_UP: Final = getattr(
-    select, "POLLRDHUP", 0
-)  # with 0 only a connection that is closed both ways is noticed
+HANG_UP: Final = getattr(select, "POLLRDHUP", 0)
+"""Linux's word for a client that closed its side; with 0 only one that closed both is noticed."""
 
 TOO_LONG: Final = refusal(400, "BadRequest", f"a line of the request's head is longer than {LINE_MAX} bytes")
 BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is malformed")

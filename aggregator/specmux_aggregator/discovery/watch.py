@@ -18,7 +18,6 @@ from specmux_aggregator.model import BackendName, Observation, Snapshot
 GATHER: Final = 0.02
 """Seconds in which changes of several backends are gathered."""
 
-
 SETTLING: Final = 0.1
 """Seconds between looks whether all sources of backends have been heard."""
 
