@@ -43,6 +43,7 @@ from specmux_aggregator.server import HTTPServer
 from specmux_aggregator.service import Service
 from specmux_aggregator.settings import Settings
 from specmux_aggregator.state import StateDirectory
+from specmux_aggregator.task_ends import log_failure
 from specmux_aggregator.workers import Worker
 from specmux_converters.group_versions import GroupVersion
 
@@ -120,7 +121,7 @@ class App:
         self._memory.start()
         if self.cluster is not None:
             self._following = asyncio.create_task(self._follow_cluster(self.cluster), name="cluster")
-            self._following.add_done_callback(_tell_bug)
+            log_failure(self._following, logger, "the cluster is no longer followed")
         await self.backend_sets.configure(self.settings.backends)
         self._warming = asyncio.create_task(self._warm_up(), name="workers")
         return bound
@@ -324,11 +325,6 @@ class App:
         if self.discovery is not None:
             registry.register(DiscoveryCollector(self.discovery, snapshot=lambda: self.publisher.current))
         ProcessCollector(registry=registry)
-
-
-def _tell_bug(following: asyncio.Task[None]) -> None:
-    if not following.cancelled() and (error := following.exception()) is not None:
-        logger.error("the cluster is no longer followed", exc_info=error)
 
 
 async def open_state(settings: Settings) -> StateDirectory | None:

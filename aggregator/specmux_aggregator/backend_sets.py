@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from specmux_aggregator.model import Backend
+from specmux_aggregator.task_ends import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class BackendSets:
         self._is_due = True
         if self._putting is None or self._putting.done():
             self._putting = asyncio.create_task(self._put_all(), name="backends")
-            self._putting.add_done_callback(_tell_bug)
+            log_failure(self._putting, logger, "backends could not be put in force")
         return self._putting
 
     async def _put_all(self) -> None:
@@ -71,8 +72,3 @@ class BackendSets:
             if problem not in self.problems:
                 logger.warning("not taken from the cluster: %s", problem)
         self.problems = problems
-
-
-def _tell_bug(putting: asyncio.Task[None]) -> None:
-    if not putting.cancelled() and (error := putting.exception()) is not None:
-        logger.error("backends could not be put in force", exc_info=error)

@@ -17,6 +17,7 @@ from specmux_aggregator.app import App, open_state
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.choice import chosen
 from specmux_aggregator.settings import Log, Settings
+from specmux_aggregator.task_ends import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -104,17 +105,12 @@ async def _until_stopped(
         await stop.wait()
         return
     following = asyncio.create_task(_follow(app, changes))
-    following.add_done_callback(_tell_end)
+    log_failure(following, logger, "the configuration is no longer followed")
     try:
         await stop.wait()
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-
-
-def _tell_end(following: asyncio.Task[None]) -> None:
-    if not following.cancelled() and (error := following.exception()) is not None:
-        logger.error("the configuration is no longer followed", exc_info=error)
 
 
 async def _follow(app: App, changes: AsyncIterator[Settings | InvalidConfig]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from specmux_aggregator.auth.authority import Asked, Authority, Reason, Refused
 from specmux_aggregator.requests import target_of
 from specmux_aggregator.server import HEALTH
+from specmux_aggregator.task_ends import log_failure
 from specmux_aggregator.wire import refusal
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Gate:
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._authority.run(), name="authentication")
-        self._task.add_done_callback(_tell_end)
+        log_failure(self._task, logger, "authentication: no longer kept current")
 
     async def close(self) -> None:
         if self._task is not None:
@@ -79,11 +80,6 @@ class Gate:
             case _:
                 # Of no certificate, too: 401 wants a challenge (RFC 9110 15.5.2), and TLS knows none in HTTP.
                 return refusal(403, "Forbidden", refused.message, is_head=is_head)
-
-
-def _tell_end(run: asyncio.Task[None]) -> None:
-    if not run.cancelled() and (error := run.exception()) is not None:
-        logger.error("authentication: no longer kept current", exc_info=error)
 
 
 def _asked(message: RawRequestMessage, connection: Connection) -> Asked:
