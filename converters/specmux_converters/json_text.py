@@ -15,6 +15,8 @@ from specmux_converters.losses import pointer_to
 POINTER_MAX_BYTES: Final = 4 * 1024 * 1024
 """How far into a text an error is given a pointer: finding it costs about a second for this much."""
 
+_GO_ESCAPES: Final = tuple((mark.encode(), f"\\u{ord(mark):04x}".encode()) for mark in "<>&")
+
 MAX_WRITTEN_OUT: Final = 4096
 """Escapes that are worth writing out: counting strings costs less than more of them."""
 
@@ -35,10 +37,18 @@ def count_strings(data: bytes) -> int:
     return (data.count(b'"') - escapes.count(b'\\"')) // 2
 
 
+def go_escaped(written: bytes) -> bytes:
+    """A JSON text with the escapes that Go's encoding/json adds by default (its option EscapeHTML), but for
+    two line separators that are too rare to be looked for."""
+    for character, escape in _GO_ESCAPES:
+        written = written.replace(character, escape)
+    return written
+
+
 def with_characters(data: bytes) -> bytes:
     r"""A JSON text with characters for its ``\uXXXX`` escapes, to be compared with another, not to be read.
 
-    Go escapes ``<``, ``>`` and ``&``, Python all that is not ASCII. The pattern sees an escape in ``\\u003c``
+    Python escapes all that is not ASCII. The pattern sees an escape in ``\\u003c``
     too, a backslash and five letters. What stands there afterwards, ``\<``, is in no JSON text: so a result
     that equals one has the same strings as ``data``.
     """

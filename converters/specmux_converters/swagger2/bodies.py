@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, TEXT, kept
-from specmux_converters.swagger2.parameters import serialisation, value_schema
+from specmux_converters.swagger2.fields import FLAG, TEXT, kept
+from specmux_converters.swagger2.parameters import MOVED, serialisation, value_schema
 from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
@@ -20,7 +20,8 @@ MULTIPART: Final = "multipart/form-data"
 URLENCODED: Final = "application/x-www-form-urlencoded"
 
 _BODY_KEYS: Final = {"description": TEXT, "required": FLAG}
-_FIELDS: Final = _BODY_KEYS.keys() | {"name", "in", "schema"}
+_BODY_MOVED: Final = frozenset({"name", "in", "schema"})
+_FIELD_MOVED: Final = MOVED | {"name", "in", "allowEmptyValue"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def convert_body(
     node: dict[str, Any], accepted: Sequence[str], source: Source, trace: Trace
 ) -> dict[str, Any]:
     """The request body for one ``in: body`` parameter. ``accepted`` are the operation's media types."""
-    result = kept(node, _BODY_KEYS, trace)
+    result = kept(node, _BODY_KEYS, _BODY_MOVED, trace)
     media: dict[str, Any] = {}
     if node.get("schema") is None:
         trace.lose("body without schema", "Swagger 2.0 requires one; any content is allowed")
@@ -44,7 +45,6 @@ def convert_body(
         media["schema"] = convert_schema(node["schema"], source, trace)
         trace.path.pop()
     result["content"] = source.content(accepted, media, trace)
-    trace.keep_unknown(node, _FIELDS, result)
     return result
 
 
@@ -73,7 +73,8 @@ def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: S
 
 
 def _field_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    about = kept(node, DESCRIPTION, trace)
+    about = kept(node, _BODY_KEYS, _FIELD_MOVED, trace)
+    about.pop("required", None)
     if "allowEmptyValue" in node:
         reason = "OpenAPI 3.0 has it for query parameters only; kept as x-allowEmptyValue"
         trace.lose("allowEmptyValue", reason, "allowEmptyValue")

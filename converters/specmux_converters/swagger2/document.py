@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.swagger2.fields import ARRAY, OBJECT, TEXT, is_present, kept
+from specmux_converters.swagger2.fields import ARRAY, NO_OTHERS, OBJECT, TEXT, is_present, kept
 from specmux_converters.swagger2.servers import convert_servers
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
@@ -19,7 +19,6 @@ _MOVED: Final = frozenset(
     }
 )  # fmt: skip
 _COPIED: Final = {"tags": ARRAY, "externalDocs": OBJECT}
-_KNOWN: Final = _COPIED.keys() | _MOVED
 _TAG: Final = {"name": TEXT, "description": TEXT, "externalDocs": OBJECT}
 _INFO: Final = {
     **dict.fromkeys(("title", "version", "description", "termsOfService"), TEXT),
@@ -34,11 +33,10 @@ def convert_frame(source: Source, trace: Trace) -> dict[str, Any]:
     result = {
         "openapi": VERSION[source.profile],
         "info": _info(document, trace),
-        **kept(document, _COPIED, trace),
+        **kept(document, _COPIED, _MOVED, trace),
     }
     if "tags" in result:
         result["tags"] = _tags(result["tags"], trace)
-    trace.keep_unknown(document, _KNOWN, result)
     security = document.get("security")
     if security is not None and is_present("security", security, ARRAY, trace):
         if source.profile == "kubernetes":
@@ -52,12 +50,11 @@ def convert_frame(source: Source, trace: Trace) -> dict[str, Any]:
 def _info(document: Document, trace: Trace) -> dict[str, Any]:
     node = object_at(document, "info", trace)
     trace.path.append("info")
-    result = kept(node, _INFO, trace)
+    result = kept(node, _INFO, NO_OTHERS, trace)
     for key in ("title", "version"):
         if key not in result:
             trace.lose(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added")
             result[key] = ""
-    trace.keep_unknown(node, _INFO.keys(), result)
     trace.path.pop()
     return result
 
@@ -67,8 +64,5 @@ def _tags(nodes: list[Any], trace: Trace) -> list[dict[str, Any]]:
     for index, node in enumerate(nodes):
         if not isinstance(node, dict) or not isinstance(node.get("name"), str):
             trace.refuse("a tag object with a name is required", "tags", index)
-        at = trace.at(["tags", index])
-        tag = kept(node, _TAG, at)
-        at.keep_unknown(node, _TAG.keys(), tag)
-        result.append(tag)
+        result.append(kept(node, _TAG, NO_OTHERS, trace.at(["tags", index])))
     return result

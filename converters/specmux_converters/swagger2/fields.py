@@ -21,6 +21,8 @@ ARRAY: Final[Kinds] = frozenset({list})
 OBJECT: Final[Kinds] = frozenset({dict})
 ANYTHING: Final[Kinds] = frozenset({str, bool, int, float, list, dict, type(None)})
 
+NO_OTHERS: Final[Set[str]] = frozenset()
+
 _NEVER: Final[Kinds] = frozenset()
 
 DESCRIPTION: Final[Mapping[str, Kinds]] = {"description": TEXT}
@@ -36,10 +38,17 @@ OBJECTS: Final[Mapping[str, tuple[Mapping[str, Kinds], Set[str]]]] = {
 """Objects without schemas inside: their fields, and those that they must have."""
 
 
-def kept(node: Mapping[str, Any], fields: Mapping[str, Kinds], trace: Trace) -> dict[str, Any]:
-    """The node's extensions and those of ``fields`` that it has, checked."""
-    result = {}
+def kept(
+    node: Mapping[str, Any], fields: Mapping[str, Kinds], others: Set[str], trace: Trace
+) -> dict[str, Any]:
+    """The node's extensions and those of ``fields`` that it has, checked.
+
+    ``others`` are the fields that the caller reads itself; any further one is not in the standard.
+    """
+    result: dict[str, Any] = {}
     for key, value in node.items():
+        if key in others:
+            continue
         if value.__class__ in fields.get(key, _NEVER):
             result[key] = (
                 plain_object(key, value, trace) if value.__class__ is dict and key in OBJECTS else value
@@ -48,6 +57,8 @@ def kept(node: Mapping[str, Any], fields: Mapping[str, Kinds], trace: Trace) -> 
             result[key] = value
         elif key in fields:
             is_present(key, value, fields[key], trace)
+        else:
+            trace.keep_unknown(key, value, result)
     return result
 
 
@@ -76,10 +87,9 @@ def plain_object(key: str, value: dict[str, Any], trace: Trace) -> dict[str, Any
     if known and required <= value.keys():
         return value
     trace.path.append(key)
-    result = kept(value, fields, trace)
+    result = kept(value, fields, NO_OTHERS, trace)
     for name in sorted(required - result.keys()):
         trace.lose(f"{key} without {name}", "OpenAPI 3.0 requires one; an empty one is added")
         result[name] = ""
-    trace.keep_unknown(value, fields.keys(), result)
     trace.path.pop()
     return result

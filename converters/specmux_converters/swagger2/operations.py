@@ -28,19 +28,8 @@ _COPIED: Final = {
     "security": ARRAY,
 }
 _MOVED: Final = frozenset({"parameters", "responses", "consumes", "produces", "schemes"})
-_KNOWN: Final = _COPIED.keys() | _MOVED
-_PATH_ITEM_FIELDS: Final = METHODS | {"$ref", "parameters"}
 _TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
 _STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))})
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A list of parameters as far as its text tells. ``in_body`` are those of a body or form, by index."""
-
-    plain: tuple[dict[str, Any], ...]
-    in_path: frozenset[str]
-    in_body: tuple[tuple[int, Found], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +41,11 @@ class Parameters:
     body: Found | None = None
     form: tuple[FormField, ...] = ()
 
-    @property
-    def has_body(self) -> bool:
-        return self.body is not None or bool(self.form)
-
 
 _NO_PARAMETERS: Final = Parameters()
+
+Listed: TypeAlias = tuple[Parameters, tuple[tuple[int, Found], ...]]
+"""A list of parameters as far as its text tells: those that stay some, and those of a body, by index."""
 
 Plain: TypeAlias = tuple[dict[str, Any], str, str]
 """A parameter that stays one, its name and its location."""
@@ -87,7 +75,8 @@ def _path_item(
             trace.path.pop()
         elif key[:2] == "x-":
             result[key] = value
-    trace.keep_unknown(node, _PATH_ITEM_FIELDS, result)
+        elif key != "$ref" and key != "parameters":
+            trace.keep_unknown(key, value, result)
     return result
 
 
@@ -96,7 +85,7 @@ def _operation(
 ) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
-    result = kept(node, _COPIED, trace)
+    result = kept(node, _COPIED, _MOVED, trace)
     texts(result, "tags", trace)
     own = _parameters(template, node, source, trace)
     plain = [*own.plain]
@@ -105,13 +94,12 @@ def _operation(
         plain += _undeclared(undeclared, trace)
     if plain:
         result["parameters"] = plain
-    if own.has_body or shared.has_body:
+    if own.body or shared.body or own.form or shared.form:
         consumes = source.media_types_at(node, "consumes", trace)
         result["requestBody"] = _body(own, shared, source.consumes if consumes is None else consumes, source)
     produces = source.media_types_at(node, "produces", trace)
     result["responses"] = _responses(node, source.produces if produces is None else produces, source, trace)
     result.update(operation_servers(node, source, trace))
-    trace.keep_unknown(node, _KNOWN, result)
     return result
 
 
@@ -130,10 +118,12 @@ def _parameters(template: frozenset[str], owner: dict[str, Any], source: Source,
         return _NO_PARAMETERS
     if not isinstance(nodes, list):
         trace.refuse("an array of parameters is required", "parameters")
-    listed = repeated(_listed, nodes, template, source, trace)
+    parameters, in_body = repeated(_listed, nodes, template, source, trace)
+    if not in_body:
+        return parameters
     form: list[FormField] = []
     body = None
-    for index, found in listed.in_body:
+    for index, found in in_body:
         # The list may be another one with the same text: what is noted from here on is about this one.
         path = found.trace.path if "$ref" in nodes[index] else [*trace.path, "parameters", index]
         at = trace.at([*path])
@@ -143,7 +133,7 @@ def _parameters(template: frozenset[str], owner: dict[str, Any], source: Source,
             body = Found(found.node, at, found.shared)
         else:
             trace.lose("body parameter", "a second one; left out", "parameters", index)
-    return Parameters(listed.plain, listed.in_path, body, tuple(form))
+    return Parameters(parameters.plain, parameters.in_path, body, tuple(form))
 
 
 def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: Trace) -> Listed:
@@ -172,7 +162,7 @@ def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: T
             in_body.append((index, read))
         trace.path.pop()
     trace.path.pop()
-    return Listed(tuple(plain.values()), in_path, tuple(in_body))
+    return Parameters(tuple(plain.values()), in_path), tuple(in_body)
 
 
 def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | dict[str, Any] | None:
@@ -257,10 +247,11 @@ def _answers(
             trace.path.append(status)
             result[status] = _response(written, offered, source, trace)
             trace.path.pop()
+        else:
+            trace.keep_unknown(status, written, result)
     if _STATUS.isdisjoint(result):
         trace.lose("operation without responses", "OpenAPI 3.0 requires one; an empty default is added")
         result["default"] = {"description": ""}
-    trace.keep_unknown(responses, _STATUS, result)
     trace.path.pop()
     return result
 

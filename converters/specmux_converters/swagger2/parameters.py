@@ -26,10 +26,10 @@ _SCALAR_KEYS: Final = {"type": TEXT, "format": TEXT, "pattern": TEXT, "uniqueIte
 
 _NEVER: Final[Kinds] = frozenset()
 _SCALARS: Final = TYPES - {"array"}
-_MOVED: Final = _SCHEMA_KEYS | {"collectionFormat", "schema"}
-_FIELDS: Final = _KEPT.keys() | _MOVED
-_QUERY_FIELDS: Final = _FIELDS | {"allowEmptyValue"}
-_HEADER_FIELDS: Final = _MOVED | {"description"}
+MOVED: Final = _SCHEMA_KEYS | {"collectionFormat", "schema"}
+"""What says what a value may be, and how it is written."""
+
+_QUERY_MOVED: Final = MOVED | {"allowEmptyValue"}
 
 _Styles: TypeAlias = Mapping[str, tuple[str, bool | None]]
 _QUERY_STYLES: Final[_Styles] = {
@@ -68,7 +68,7 @@ def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dic
 
 
 def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: Trace) -> dict[str, Any]:
-    result = kept(node, _KEPT, trace)
+    result = kept(node, _KEPT, _QUERY_MOVED if location == "query" else MOVED, trace)
     result["schema"] = value_schema(node, source, trace)
     if location == "path" and node.get("required") is not True:
         trace.lose("optional path parameter", "a path parameter is always required")
@@ -81,17 +81,15 @@ def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: 
     ):
         result["allowEmptyValue"] = empty
     result.update(serialisation(node, location, trace))
-    trace.keep_unknown(node, _QUERY_FIELDS if location == "query" else _FIELDS, result)
     return result
 
 
 def convert_header(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("a header object is required")
-    result = kept(node, DESCRIPTION, trace)
+    result = kept(node, DESCRIPTION, MOVED, trace)
     result["schema"] = value_schema(node, source, trace)
     result.update(serialisation(node, "header", trace))
-    trace.keep_unknown(node, _HEADER_FIELDS, result)
     return result
 
 

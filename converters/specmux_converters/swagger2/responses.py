@@ -11,14 +11,14 @@ from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
-_KEYS: Final = frozenset({"description", "schema", "examples", "headers"})
+_MOVED: Final = frozenset({"schema", "examples", "headers"})
 
 
 def convert_response(
     node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace
 ) -> dict[str, Any]:
     """``offered`` are the operation's media types."""
-    result = kept(node, DESCRIPTION, trace)
+    result = kept(node, DESCRIPTION, _MOVED, trace)
     if "description" not in result:
         trace.lose("response without description", "OpenAPI 3.0 requires one; an empty one is added")
         result["description"] = ""
@@ -28,7 +28,6 @@ def convert_response(
     headers = object_at(node, "headers", trace)
     if headers:
         result["headers"] = _headers(headers, source, trace)
-    trace.keep_unknown(node, _KEYS, result)
     return result
 
 

@@ -47,6 +47,9 @@ _PLAIN: Final = {**_FIELDS, "type": TEXT}
 _NEVER: Final[Kinds] = frozenset()
 _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
 _SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
+_JUDGED: Final = frozenset({"description", "default"})
+"""What most references have beside them, and needs no look of its own."""
+
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 _KNOWN: Final = (
     _FIELDS.keys()
@@ -75,24 +78,23 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
 
 def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """The schema's keywords, one by one where they need a look. A change is made in a copy."""
-    others = [key for key, value in node.items() if value.__class__ not in _PLAIN.get(key, _NEVER)]
-    if not others and node.get("type", "object") in TYPES:
-        return node
-    changed: dict[str, Any] = {}
+    result = node
     is_plain = True
-    for key in others:
-        if key == "type":
-            is_plain = False
-        elif key in _KNOWN:
-            value = node[key]
+    for key, value in node.items():
+        if value.__class__ in _PLAIN.get(key, _NEVER):
+            continue
+        if key in _KNOWN and key != "type":
             new = _keyword(key, value, node, source, trace)
-            if new is not value:
-                changed[key] = new
+            if new is value:
+                continue
+            if result is node:
+                result = {**node}
+            if new is _DROPPED:
+                del result[key]
+            else:
+                result[key] = new
         elif key[:2] != "x-":
             is_plain = False
-    result = node
-    if changed:
-        result = {key: value for key, value in {**node, **changed}.items() if value is not _DROPPED}
     if is_plain and node.get("type", "object") in TYPES and node.get("x-nullable") is not True:
         return result
     return _without_v2(result, trace)
@@ -197,8 +199,12 @@ def _items(value: Any, source: Source, trace: Trace) -> Any:
 
 def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
     """A copy without what only Swagger 2.0 says: unknown keywords, ``x-nullable``, types beyond one name."""
-    result = {key: value for key, value in node.items() if key in _KNOWN or key[:2] == "x-"}
-    trace.keep_unknown(node, _KNOWN, result)
+    result: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _KNOWN or key[:2] == "x-":
+            result[key] = value
+        else:
+            trace.keep_unknown(key, value, result)
     if "type" in result:
         _type(result, trace)
     if node.get("x-nullable") is True:
@@ -246,6 +252,9 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     del siblings["$ref"]
     if "default" in node and _default(node, source, trace) is _DROPPED:
         del siblings["default"]
+    if siblings.keys() <= _JUDGED and siblings.get("description", "").__class__ is str:
+        siblings["allOf"] = [target]
+        return siblings
     siblings = _keywords(siblings, source, trace)
     return {**siblings, "allOf": [target, *siblings.get("allOf", ())]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.swagger2.fields import DESCRIPTION, TEXT, kept
+from specmux_converters.swagger2.fields import DESCRIPTION, NO_OTHERS, TEXT, kept
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
@@ -17,10 +17,10 @@ _FLOWS: Final = {
 """The v2 name of a flow -> its v3 name, and the URLs that it must have and no others."""
 
 _URLS: Final = ("authorizationUrl", "tokenUrl")
-_KNOWN: Final = {
-    "basic": {"type", "description"},
-    "apiKey": {"type", "description", "name", "in"},
-    "oauth2": {"type", "description", "flow", "scopes", *_URLS},
+_MOVED: Final = {
+    "basic": frozenset({"type"}),
+    "apiKey": frozenset({"type", "name", "in"}),
+    "oauth2": frozenset({"type", "flow", "scopes", *_URLS}),
 }
 
 
@@ -45,9 +45,9 @@ def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
 
 def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
     kind, flow = node.get("type"), node.get("flow")
-    if not isinstance(kind, str) or kind not in _KNOWN:
+    if not isinstance(kind, str) or kind not in _MOVED:
         return None
-    result = kept(node, DESCRIPTION, trace)
+    result = kept(node, DESCRIPTION, _MOVED[kind], trace)
     result["type"] = kind
     if kind == "basic":
         result.update(type="http", scheme="basic")
@@ -61,7 +61,6 @@ def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
     else:
         name, urls = _FLOWS[flow]
         result["flows"] = {name: _flow(node, urls, trace)}
-    trace.keep_unknown(node, _KNOWN[kind], result)
     return result
 
 
@@ -74,10 +73,10 @@ def _flow(node: dict[str, Any], urls: tuple[str, ...], trace: Trace) -> dict[str
         "scopes": {scope: text for scope, text in scopes.items() if isinstance(text, str)}
     }
     result |= {scope: value for scope, value in scopes.items() if not isinstance(value, str)}
-    result |= kept(node, {url: TEXT for url in _URLS if url in urls}, trace)
+    written: dict[str, Any] = {url: node[url] for url in _URLS if url in node}
+    result |= kept(written, dict.fromkeys(urls, TEXT), NO_OTHERS, trace)
     for url in urls:
         if url not in result:
             trace.lose(f"flow without {url}", "OpenAPI 3.0 requires one; an empty one is added")
             result[url] = ""
-    trace.keep_unknown({url: node[url] for url in _URLS if url in node}, set(urls), result)
     return result

@@ -166,7 +166,8 @@ def object_at(parent: Mapping[str, Any], key: str, trace: Trace) -> Mapping[str,
 
 def tokens_of(ref: str) -> list[str]:
     """The path of a local reference: a JSON pointer (RFC 6901) in a URI fragment."""
-    return [unescape(unquote(token)) for token in ref.removeprefix("#").split("/")[1:]]
+    tokens = ref.removeprefix("#").split("/")[1:]
+    return tokens if "%" not in ref and "~" not in ref else [unescape(unquote(token)) for token in tokens]
 
 
 def unescape(token: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -71,10 +70,7 @@ class Trace:
     def spend(self, cost: int) -> None:
         self.budget.spend(cost, *self.path)
 
-    def keep_unknown(self, node: Mapping[str, Any], known: Set[str], result: dict[str, Any]) -> None:
-        """Fields that OpenAPI 3.0 does not have there stay readable as extensions, and are reported."""
-        if node.keys() <= known:
-            return
-        for key in [key for key in node if key not in known and key[:2] != "x-"]:
-            self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)
-            result.setdefault(f"x-{key}", node[key])
+    def keep_unknown(self, key: str, value: Any, result: dict[str, Any]) -> None:
+        """A field that OpenAPI 3.0 does not have there stays readable as an extension, and is reported."""
+        self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)
+        result.setdefault(f"x-{key}", value)
