@@ -16,6 +16,15 @@ class Loss(NamedTuple):
     reason: str
 
 
+class Steps(dict[str | int, str]):
+    """What each token adds to a pointer, escaped when it is first asked for: pointers into one document share
+    most of their tokens."""
+
+    def __missing__(self, token: str | int) -> str:
+        step = self[token] = pointer_to(token)
+        return step
+
+
 def pointer_to(*tokens: str | int) -> str:
     """The JSON pointer of a path of keys and indexes, each escaped."""
     return "".join(["/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens])

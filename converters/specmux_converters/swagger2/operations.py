@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
@@ -32,8 +31,7 @@ _TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
 _STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))})
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(NamedTuple):
     """The parameters of a path item or operation, apart by what becomes of them."""
 
     plain: tuple[dict[str, Any], ...] = ()
@@ -171,7 +169,7 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
     if written.__class__ is dict and "$ref" not in written:
         name, location = written.get("name"), written.get("in")
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
-            return repeated(_written, written, None, source, trace), name, location
+            return convert_parameter(written, source, trace), name, location
     ref = written.get("$ref") if isinstance(written, dict) else None
     if isinstance(ref, str) and ref in source.written_out:
         node, notes, size = source.written_out[ref]
@@ -188,10 +186,6 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
         return Found(found.node, found.trace.at([*found.trace.path]), found.shared)
     found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
     return None
-
-
-def _written(written: dict[str, Any], _: None, source: Source, trace: Trace) -> dict[str, Any]:
-    return convert_parameter(written, source, trace)
 
 
 def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -225,7 +219,7 @@ def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source
         field.trace.lose("form field", "beside a body; left out")
     if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
         return _component("requestBodies", found)
-    return convert_body(found.node, accepted, source, found.trace)
+    return repeated(convert_body, found.node, accepted, source, found.trace)
 
 
 def _responses(
@@ -258,7 +252,7 @@ def _answers(
 
 def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> dict[str, Any]:
     if isinstance(written, dict) and "$ref" not in written:
-        return convert_response(written, offered, source, trace)
+        return repeated(convert_response, written, offered, source, trace)
     found = find(written, "responses", source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else {"description": "", **found}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from specmux_converters.swagger2.source import Source, tokens_of
 from specmux_converters.swagger2.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """The object itself and a trace that stands where it is written.
 
     ``shared`` is its name among the shared objects of its kind, when the first reference named it there.

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from re import sub
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from specmux_converters.document import Document
@@ -29,8 +29,7 @@ FEW_MEDIA_TYPES: Final = 16
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaRef:
+class SchemaRef(NamedTuple):
     """A reference to a component schema: its name, and the object to write for it (shared, never changed)."""
 
     component: str

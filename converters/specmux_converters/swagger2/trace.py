@@ -7,18 +7,20 @@ from typing import Any, NoReturn
 
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-from specmux_converters.losses import Loss, pointer_to
+from specmux_converters.losses import Loss, Steps, pointer_to
 
 
 @dataclass(slots=True)
 class Budget:
-    """Bytes that the output of one conversion may still grow by beyond the input.
+    """Bytes that the output of one conversion, its losses included, may still grow by beyond the input.
 
     A reference that is written out, a schema under many media types, a component in many documents: each
     multiplies the input, and a small hostile document could ask for terabytes.
     """
 
     left: int = Limits().max_expanded_bytes
+    steps: Steps = field(default_factory=Steps)
+    """For the pointers of losses."""
 
     def spend(self, cost: int, *tokens: str | int) -> None:
         self.left -= cost
@@ -58,10 +60,11 @@ class Trace:
         return pointer_to(*self.path, *tokens)
 
     def lose(self, construct: str, reason: str, *tokens: str | int) -> None:
-        pointer = pointer_to(*self.path, *tokens)
-        self.budget.left -= len(pointer) + len(construct)
-        if self.budget.left < 0:
-            self.budget.spend(0, *self.path)
+        budget = self.budget
+        pointer = "".join(map(budget.steps.__getitem__, (*self.path, *tokens)))
+        budget.left -= len(pointer) + len(construct)
+        if budget.left < 0:
+            budget.spend(0, *self.path)
         self.losses.append(Loss(pointer, construct, reason))
 
     def refuse(self, reason: str, *tokens: str | int) -> NoReturn:
