@@ -1,9 +1,10 @@
 """What converting Swagger 2.0 costs: run with ``python tests/benchmarks/bench_conversion.py``.
 
-Process CPU, medians of several rounds, from bytes to the JSON bytes of all documents. Peers run on the same
-files in the same minutes: swagger2openapi (npm, in a temporary folder) and kube-openapi's openapiconv (Go,
-which does not split and leaves references dangling). A peer whose toolchain is absent is left out with a
-word. Needs the reference data beside the checkout.
+Process CPU, medians of several rounds after a few that warm up (a JIT, an allocator, CPython's inline
+caches), from bytes to the JSON bytes of all documents. Peers run so, too, on the same files in the same
+minutes: swagger2openapi (npm, in a temporary folder) and kube-openapi's openapiconv (Go, which does not
+split and leaves references dangling). A peer whose toolchain is absent is left out with a word. Needs the
+reference data beside the checkout.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from shared_data import DATA, read
 from specmux_converters import ConversionMemo, convert, parse
 from specmux_converters.document import content_hash
 
-ROUNDS = 11
+ROUNDS = 21
+WARMING = 4
 HERE = Path(__file__).resolve().parent
 CORE = "core 1.04 MB"
 WHOLE = "1.35 3.85 MB"
@@ -109,7 +111,7 @@ def changed(data: bytes) -> float:
     definition = orjson.loads(data)["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
     description = orjson.dumps(definition["description"])
     assert data.count(description) == 1
-    rounds = iter([data.replace(description, b'"changed %d"' % number) for number in range(ROUNDS)])
+    rounds = iter([data.replace(description, b'"changed %d"' % number) for number in range(WARMING + ROUNDS)])
     return milliseconds(lambda: converted(next(rounds), memo))
 
 
@@ -120,11 +122,11 @@ def hashing(data: bytes) -> float:
 
 def milliseconds(work: Callable[[], object]) -> float:
     times = []
-    for _ in range(ROUNDS):
+    for _ in range(WARMING + ROUNDS):
         start = time.process_time()
         work()
         times.append(time.process_time() - start)
-    return statistics.median(times) * 1000
+    return statistics.median(times[WARMING:]) * 1000
 
 
 def row(name: str, value: float, bar: float | None = None, *, unit: str = "ms") -> None:
@@ -139,13 +141,13 @@ def _peers(folder: Path, paths: list[Path]) -> Iterator[tuple[str, dict[Path, fl
             continue
         try:
             command = prepare(folder)
-            arguments = [*command, str(ROUNDS), *map(str, paths)]
+            arguments = [*command, str(WARMING + ROUNDS), *map(str, paths)]
             answer = subprocess.run(arguments, cwd=folder, capture_output=True, check=True, timeout=600)
         except subprocess.SubprocessError as error:
             print(f"({label} left out: {error})")
             continue
         times = json.loads(answer.stdout)
-        yield label, {path: statistics.median(times[str(path)]) / 1e6 for path in paths}
+        yield label, {path: statistics.median(times[str(path)][WARMING:]) / 1e6 for path in paths}
 
 
 def _go(folder: Path) -> list[str]:

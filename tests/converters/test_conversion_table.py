@@ -177,6 +177,51 @@ def test_body_parameter_of_any_name_is_a_request_body(profile: Profile, name: st
     assert "parameters" not in found
 
 
+@BOTH
+def test_name_of_a_body_is_a_loss_where_it_says_something(profile: Profile) -> None:
+    def lost(name: str) -> list[tuple[str, str]]:
+        body = {"name": name, "in": "body", "schema": {}}
+        item = {"put": {"parameters": [body], "responses": {"200": {"description": ""}}}}
+        return constructs(convert_whole(swagger(paths={"/a": item}), profile=profile))
+
+    assert lost("body") == []
+    assert lost("pod") == [("/paths/~1a/put/parameters/0/name", "name of a body")]
+
+
+@BOTH
+def test_what_stands_beside_the_reference_of_a_parameter_or_response_is_a_loss(profile: Profile) -> None:
+    shared: dict[str, Any] = {
+        "parameters": {"Q": {"name": "q", "in": "query", "type": "string"}},
+        "responses": {"R": {"description": "d"}},
+    }
+    get = {
+        "parameters": [{"$ref": "#/parameters/Q", "description": "d"}],
+        "responses": {"200": {"$ref": "#/responses/R", "x-a": 1}},
+    }
+    put = {"parameters": [{"$ref": "#/parameters/Q"}], "responses": {"200": {"$ref": "#/responses/R"}}}
+    whole = convert_whole(swagger(paths={"/a": {"put": put, "get": get}}, **shared), profile=profile)
+    operations = whole.document["paths"]["/a"]
+    assert operations["get"] == operations["put"]
+    assert constructs(whole) == [
+        ("/paths/~1a/get/parameters/0/description", "field description"),
+        ("/paths/~1a/get/responses/200/x-a", "field x-a"),
+    ]
+
+
+def test_shared_object_that_nothing_refers_to_is_a_loss_where_none_are_kept() -> None:
+    shared: dict[str, Any] = {
+        "parameters": {
+            "a/b": {"name": "q", "in": "query", "type": "string"},
+            "Q": {"$ref": "#/parameters/a~1b"},
+        },
+        "responses": {"R": {"description": "d"}},
+    }
+    get = {"parameters": [{"$ref": "#/parameters/Q"}], "responses": {"200": {"description": ""}}}
+    document = swagger(paths={"/a": {"get": get}}, **shared)
+    assert constructs(convert_whole(document, profile="oas")) == []
+    assert constructs(convert_whole(document, profile="kubernetes")) == [("/responses/R", "shared object")]
+
+
 SHARED_BODY = {
     "parameters": {"B": {"name": "b", "in": "body", "schema": {"type": "string"}}},
     "consumes": ["a/a"],
@@ -249,6 +294,28 @@ def test_form_media_type(kind: str, consumes: Any, types: list[str]) -> None:
     assert list(form({"name": "a", "type": kind}, **fields)["content"]) == types
 
 
+def test_media_type_that_a_form_is_not_sent_in_is_a_loss() -> None:
+    field = {"name": "a", "in": "formData", "type": "file", "hint": 1}
+    types = ["application/json", "multipart/form-data", "application/x-www-form-urlencoded"]
+    item = {"put": {"consumes": types, "parameters": [field], "responses": {"200": {"description": ""}}}}
+    whole = convert_whole(swagger(paths={"/a": item}))
+    media = whole.document["paths"]["/a"]["put"]["requestBody"]["content"]
+    assert media == {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "properties": {"a": {"type": "string", "format": "binary", "x-hint": 1}},
+            }
+        }
+    }
+    assert [loss.pointer.removeprefix("/paths/~1a/put/parameters/0") for loss in whole.losses] == [
+        "",
+        "",
+        "/hint",
+    ]
+    assert {loss.reason.partition(":")[0] for loss in whole.losses[:2]} == {types[0], types[2]}
+
+
 def test_file_field_is_binary() -> None:
     content = form({"name": "a", "type": "file"})["content"]["multipart/form-data"]
     assert content["schema"]["properties"]["a"] == {"type": "string", "format": "binary"}
@@ -301,6 +368,7 @@ def test_form_fields_of_the_path_are_joined() -> None:
     assert constructs(whole) == [
         ("/paths/~1a/parameters/0", "form field"),
         ("/paths/~1a/parameters/1", "form field"),
+        ("/paths/~1a/post/parameters/0/name", "name of a body"),
         ("/paths/~1a/post/parameters/1", "body parameter"),
         ("/paths/~1a/post/parameters/2", "form field"),
     ]

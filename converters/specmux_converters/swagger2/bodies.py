@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.errors import cut
 from specmux_converters.swagger2.fields import FLAG, TEXT, kept
 from specmux_converters.swagger2.parameters import MOVED, serialisation, value_schema
 from specmux_converters.swagger2.schemas import convert_schema
@@ -18,6 +19,9 @@ from specmux_converters.swagger2.trace import Trace
 
 MULTIPART: Final = "multipart/form-data"
 URLENCODED: Final = "application/x-www-form-urlencoded"
+
+USUAL_NAME: Final = "body"
+"""What a body parameter is called by who has nothing to say with its name, which is sent nowhere."""
 
 _BODY_KEYS: Final = {"description": TEXT, "required": FLAG}
 _BODY_MOVED: Final = frozenset({"name", "in", "schema"})
@@ -37,6 +41,8 @@ def convert_body(
 ) -> dict[str, Any]:
     """The request body for one ``in: body`` parameter. ``accepted`` are the operation's media types."""
     result = kept(node, _BODY_KEYS, _BODY_MOVED, trace)
+    if node["name"] != USUAL_NAME:
+        trace.lose("name of a body", "a request body has none; left out", "name")
     media: dict[str, Any] = {}
     if node.get("schema") is None:
         trace.lose("body without schema", "Swagger 2.0 requires one; any content is allowed")
@@ -68,7 +74,12 @@ def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: S
     if encoding:
         media["encoding"] = encoding
     has_file = any(each.node.get("type") == "file" for each in fields)
-    content = source.content(_form_types(accepted, has_file=has_file), media, fields[0].trace)
+    offered = _form_types(accepted, has_file=has_file)
+    for media_type in accepted:
+        if media_type not in offered:
+            reason = f"{cut(media_type)}: such a form is not sent so; left out"
+            fields[0].trace.lose("media type of a form", reason)
+    content = source.content(offered, media, fields[0].trace)
     return {"content": content, "required": True} if required else {"content": content}
 
 

@@ -142,7 +142,9 @@ def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: T
     for index, written in enumerate(nodes):
         trace.path.append(index)
         read = _parameter(written, source, trace)
-        if read.__class__ is tuple:
+        if isinstance(read, Found):
+            in_body.append((index, read))
+        elif isinstance(read, tuple):
             node, name, location = read
             if (name, location) in plain:
                 trace.lose("parameter", "declared twice; the first one counts")
@@ -152,12 +154,10 @@ def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: T
                 plain[name, location] = node
                 in_path = in_path | {name}
             else:
-                trace.lose("path parameter", "its name is not in the path; left out")
-        elif read.__class__ is dict:
+                trace.lose("path parameter", f"{cut(name)} is not in the path; left out")
+        elif read is not None:
             plain[index] = read
             in_path = template  # what stands outside the document may declare any of them
-        elif isinstance(read, Found):
-            in_body.append((index, read))
         trace.path.pop()
     trace.path.pop()
     return Parameters(tuple(plain.values()), in_path), tuple(in_body)
@@ -171,7 +171,7 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
             return convert_parameter(written, source, trace), name, location
     ref = written.get("$ref") if isinstance(written, dict) else None
-    if isinstance(ref, str) and ref in source.written_out:
+    if isinstance(ref, str) and ref in source.written_out and len(written) == 1:
         node, notes, size = source.written_out[ref]
         trace.take(notes)
         trace.spend(size)

@@ -29,6 +29,8 @@ def find(written: Any, section: str, source: Source, trace: Trace) -> Found | di
     node, at, shared = written, trace, None
     seen: set[str] = set()
     while isinstance(node, dict) and "$ref" in node:
+        if len(node) > 1 and (section or node is not written):
+            _lose_siblings(node, at)
         ref = node["$ref"]
         if not isinstance(ref, str):
             at.refuse("a reference must be a string", "$ref")
@@ -51,6 +53,13 @@ def find(written: Any, section: str, source: Source, trace: Trace) -> Found | di
     if not isinstance(node, dict):
         at.refuse("an object is required")
     return Found(node, at, shared)
+
+
+def _lose_siblings(node: dict[str, Any], trace: Trace) -> None:
+    """Swagger 2.0 takes references from JSON Reference, whose section 3 ignores what stands beside one."""
+    for key in node:
+        if key != "$ref":
+            trace.lose(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
 
 
 def located(found: Found) -> str:

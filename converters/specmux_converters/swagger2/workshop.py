@@ -18,7 +18,7 @@ from specmux_converters.swagger2.components import (
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.operations import convert_path_item
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import Source, tokens_of
 from specmux_converters.swagger2.trace import Budget, Trace
 
 Make: TypeAlias = Callable[[Any, Source, Trace], dict[str, Any]]
@@ -74,15 +74,27 @@ class Workshop:
         return sorted(found)
 
     def shared_names(self, trace: Trace) -> set[str]:
-        """Every shared object, whether or not a path needs it."""
-        names = {f"schemas/{name}" for name in self.source.definitions}
-        if self.source.profile == "oas":
-            names |= {f"responses/{name}" for name in self.source.responses}
-            for name, node in self.source.parameters.items():
-                kind = parameter_kind(node, self.source, trace.at(["parameters", name]))
-                if kind is not None:
-                    names.add(f"{kind}/{name}")
+        """Every shared object, whether or not a path needs it. Asked for when the paths are made."""
+        source = self.source
+        names = {f"schemas/{name}" for name in source.definitions}
+        if source.profile == "kubernetes":
+            self._lose_unused(trace)
+            return names
+        names |= {f"responses/{name}" for name in source.responses}
+        for name, node in source.parameters.items():
+            kind = parameter_kind(node, source, trace.at(["parameters", name]))
+            if kind is not None:
+                names.add(f"{kind}/{name}")
         return names
+
+    def _lose_unused(self, trace: Trace) -> None:
+        """What is written out wherever it is referred to, is nowhere when it never is."""
+        source = self.source
+        followed = {tuple(tokens_of(ref)) for ref in source.sizes}
+        for kind, shared in (("parameters", source.parameters), ("responses", source.responses)):
+            for name in shared:
+                if (kind, name) not in followed:
+                    trace.lose("shared object", "nothing refers to it; left out", kind, name)
 
     def _component(self, kind: str, name: str) -> Part:
         source = self.source
