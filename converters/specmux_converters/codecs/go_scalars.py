@@ -28,10 +28,11 @@ _OCTAL: Final = re.compile(r"[-+]?0[0-7]+", re.ASCII)
 _INTEGER: Final = re.compile(
     r"[-+]?(?:0|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[1-9][0-9]{0,19})", re.ASCII
 )
+_SIGN_BEHIND_BASE: Final = re.compile(r"0(?:b[-+][01]+|o[-+][0-7]+)", re.ASCII)
 _TIMESTAMP: Final = re.compile(
     r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
-    r"(?:(?P<t>[Tt ])(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(?:[.,][0-9]+)?"
-    r"(?P<zone>Z|[-+][0-9]{2}:[0-9]{2})?)?",
+    r"(?:(?P<t>[Tt]| +)(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(?:[.,][0-9]+)?"
+    r"(?P<zone>Z|[-+](?:[01][0-9]|2[0-4]):(?:[0-5][0-9]|60))?)?",
     re.ASCII,
 )
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -63,9 +64,13 @@ def _number(text: str) -> int | float | None:
         integer = int(plain, 8)
     elif _INTEGER.fullmatch(plain):
         integer = int(plain, 0)
+    elif _SIGN_BEHIND_BASE.fullmatch(plain):
+        # resolve.go cuts "0b" and "0o" off what Go itself does not read, and lets the rest have a sign.
+        integer = int(plain[2:], 2 if plain[1] == "b" else 8)
     else:
         return _finite(plain) if _FLOAT.fullmatch(plain) else None
-    if -INT64_MAX - 1 <= integer <= UINT64_MAX:
+    # Beyond int64 it is read as an unsigned one, which may not have a sign.
+    if -INT64_MAX - 1 <= integer <= (INT64_MAX if "+" in plain else UINT64_MAX):
         return integer
     return _finite(plain) if _FLOAT.fullmatch(plain) else None
 
@@ -85,6 +90,6 @@ def _is_timestamp(text: str) -> bool:
         return False
     if match["t"] is None:
         return True
-    if (match["t"] == " ") == (match["zone"] is not None):
+    if match["t"].startswith(" ") == (match["zone"] is not None):
         return False
     return int(match["hour"]) < 24 and int(match["minute"]) < 60 and int(match["second"]) < 60

@@ -132,7 +132,7 @@ def _float(value: float) -> str:
         mantissa, _, exponent = repr(value).partition("e")
         return f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
     digits = format(Decimal(repr(value)), "f")
-    is_beyond_integers = value >= 2**64 or value < -(2**63)
+    is_beyond_integers = value >= 2**64 or value <= -(2**63)
     return digits if "." in digits or is_beyond_integers else digits + ".0"
 
 
