@@ -7,6 +7,7 @@ Equal values of ``x-*`` keys, examples and enums may be one object in the docume
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -194,8 +195,10 @@ def _as_one_or_list(values: list[Any]) -> Any:
 
 
 def _as_scalar(values: list[Any]) -> Any:
-    # gnostic's own reading of a default that was no scalar, and the one that is written as the same bytes.
-    return values[-1] if values else None
+    # None is gnostic's own reading of a default that was no scalar, and is written as the same bytes.
+    value = values[-1] if values else None
+    # A default that is an integer beyond int64 would be written as 0.
+    return float(value) if type(value) is int and value > INT64_MAX else value
 
 
 def _as_only(values: list[Any]) -> Any:
@@ -232,7 +235,7 @@ def _read_double(cursor: _Cursor, pos: int, _: int, __: int) -> int | float:
     value: float = struct.unpack_from("<d", cursor.data, pos)[0]
     if value - value != 0:
         raise InvalidDocument(f"Protobuf: a number that is not finite, at byte {pos}")
-    if not value.is_integer():
+    if not value.is_integer() or (value == 0 and math.copysign(1, value) < 0):
         return value
     # A whole number as Go's JSON has it: the shortest digits that mean this double.
     whole = int(value) if abs(value) < 1 << 53 else int(Decimal(repr(value)))

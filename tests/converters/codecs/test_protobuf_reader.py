@@ -121,6 +121,17 @@ def test_every_field_comes_back_when_its_value_is_representable() -> None:
     assert same > 2000
 
 
+@pytest.mark.parametrize("value", [-0.0, 2**53, 2.0**53, -(2**63), 2**63, 2**63 - 1, 2.0**64 - 2**11, 1e300])
+def test_a_double_is_written_as_the_same_bytes_when_it_is_read_back(value: float) -> None:
+    info = {"title": "t", "version": "1"}
+    for key in ("minimum", "default"):
+        schemas = {"A": {key: value}}
+        data = protobuf_v3.encode(
+            {"openapi": "3.0.0", "info": info, "paths": {}, "components": {"schemas": schemas}}
+        )
+        assert protobuf_v3.encode(protobuf_v3.decode(data, limits=LIMITS)) == data
+
+
 def field(number: int, body: bytes) -> bytes:
     return bytes([number << 3 | 2, len(body)]) + body
 
