@@ -1,11 +1,13 @@
 """The text of gnostic's ``Any{yaml}`` as a JSON value.
 
 libyaml takes the text apart; what a plain scalar means is go-yaml's rule (``go_scalars``), not PyYAML's.
-Aliases and tags are refused: Go writes none, and aliases make small texts expand without bound.
+Aliases, tags and directives are refused: Go writes none, aliases make small texts expand without bound, and
+libyaml compares each %TAG with all before it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -22,11 +24,14 @@ _FRAME: Final = (
     yaml.DocumentStartEvent,
     yaml.DocumentEndEvent,
 )
+_DIRECTIVE: Final = re.compile("(?:\\A\ufeff?|[\n\r\x85\u2028\u2029])%(?:TAG|YAML)")
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(text: str, *, max_depth: int) -> Any:
     """Raises InvalidDocument for what is not one YAML document of JSON's data model; "" is null."""
+    if "%" in text and _DIRECTIVE.search(text):
+        raise InvalidDocument("YAML with a directive")
     # Events are taken one by one: libyaml's time is quadratic in the depth, which is checked on the way.
     events = (event for event in yaml.parse(text, Loader=_LOADER) if not isinstance(event, _FRAME))
     try:
