@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -157,6 +157,11 @@ class Server:
             connection.close()
 
 
+WAITING = 1000
+
+CLIENT_HELLO_BEGINS = bytes.fromhex("160301020001")
+"""The head of a TLS record (RFC 8446, section 5.1) of 512 bytes, and the first of them."""
+
 DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "k8s-pairs" / "1.35" / "v3"
 """The reference data beside the checkout."""
 
@@ -183,6 +188,8 @@ def main() -> None:
             secured(options, run)
         if "memory" in options.parts:
             memory(options, run)
+        if "connections" in options.parts:
+            connections(options, run)
         if "growth" in options.parts:
             growth(options, run)
 
@@ -197,7 +204,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=1, help="of one round of one server and row")
     parser.add_argument("--connections", type=int, default=16)
-    parser.add_argument("--parts", nargs="+", default=["rows", "secured", "memory", "growth"])
+    parser.add_argument("--parts", nargs="+", default=["rows", "secured", "memory", "connections", "growth"])
     parser.add_argument("--only", default="", help="regular expression on the names of rows")
     return parser.parse_args()
 
@@ -381,6 +388,47 @@ def memory(options: argparse.Namespace, run: Path) -> None:
     print(f"| {forms} forms of their documents loaded | {loaded:.1f} |")
     print(f"| its worker processes besides | {children:.1f} |")
     print(f"| growth over {asked:,} requests with random hashes | {flooded - loaded:+.1f} |\n")
+
+
+def connections(options: argparse.Namespace, run: Path) -> None:
+    """Resident memory of connections that wait for a request, and of TLS handshakes that have begun."""
+    certificate = run / "waiting.pem"
+    trustme.CA().issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    tls = ("--listen-tls-cert-file", str(certificate), "--listen-tls-key-file", str(certificate))
+    print(f"| memory of {WAITING:,} connections, each | KiB |\n|---|---|")
+    for name, flags, begin in (
+        ("open, after one request", (), asked),
+        ("open, after one request with TLS", tls, asked),
+        ("TLS handshake under way", tls, said_hello),
+    ):
+        with specmux(options.directory, *flags, is_encrypted=bool(flags)) as server:
+            print(f"| {name} | {held(server, begin):.1f} |")
+    print()
+
+
+def asked(server: Server, connection: socket.socket) -> socket.socket:
+    if server.is_encrypted:
+        connection = ssl._create_unverified_context().wrap_socket(connection)
+    connection.sendall(b"GET /livez HTTP/1.1\r\nHost: bench\r\n\r\n")
+    if not connection.recv(4096).startswith(b"HTTP/1.1 200"):
+        raise SystemExit(f"{server.name} does not answer")
+    return connection
+
+
+def said_hello(server: Server, connection: socket.socket) -> socket.socket:
+    connection.sendall(CLIENT_HELLO_BEGINS)
+    return connection
+
+
+def held(server: Server, begin: Callable[[Server, socket.socket], socket.socket]) -> float:
+    """KiB by which the server grows for each connection that has begun so, and waits."""
+    before = server.rss()
+    with contextlib.ExitStack() as stack:
+        for _ in range(WAITING):
+            connection = socket.create_connection(("127.0.0.1", server.port), 60)
+            stack.enter_context(begin(server, connection))
+        time.sleep(1)  # what was sent last is read by then
+        return (server.rss() - before) * 1024 / WAITING
 
 
 def growth(options: argparse.Namespace, run: Path) -> None:
