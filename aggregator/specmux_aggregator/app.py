@@ -124,6 +124,7 @@ class App:
             log_failure(self._following, logger, "the cluster is no longer followed")
         await self.backend_sets.configure(self.settings.backends)
         self._warming = asyncio.create_task(self._warm_up(), name="workers")
+        log_failure(self._warming, logger, "the workers could not be started ahead")
         return bound
 
     async def reconfigure(self, settings: Settings) -> None:

@@ -12,6 +12,7 @@ from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.publisher import Publisher
 from specmux_aggregator.refresh import Refresher
 from specmux_aggregator.sightings import Check
+from specmux_aggregator.task_ends import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class Backends:
         for name in wanted.keys() - self._running.keys():
             refresher = self._make(observations[name])
             task = asyncio.create_task(refresher.run(), name=f"backend {name}")
+            log_failure(task, logger, f"backend {name} is no longer looked at")
             self._running[name] = _Running(refresher, task)
 
     def refresher(self, name: BackendName) -> Refresher | None:

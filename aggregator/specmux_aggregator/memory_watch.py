@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from specmux_aggregator.memory_usage import MemoryUsage, memory_usage
+from specmux_aggregator.task_ends import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class MemoryWatch:
     def start(self) -> None:
         if self._mark:
             self._task = asyncio.create_task(self._run())
+            log_failure(self._task, logger, "memory is no longer watched")
 
     async def close(self) -> None:
         if self._task is not None:

@@ -26,6 +26,7 @@ from specmux_aggregator.handshakes import Handshakes
 from specmux_aggregator.request_stats import RequestStats
 from specmux_aggregator.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.responses import WireResponse
+from specmux_aggregator.task_ends import log_failure
 from specmux_aggregator.wire import refusal
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class HTTPServer:
         except OSError as error:
             raise SpecmuxError(f"cannot listen on {listen.address}:{listen.port}: {error}") from error
         self._watch = asyncio.create_task(self._watch_over(self._connections))
+        log_failure(self._watch, log, "the deadlines of connections are no longer watched")
         host, port = self._listener.sockets[0].getsockname()[:2]
         return host, port
 

@@ -4,6 +4,7 @@ from."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.following import Follower
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.model import BackendName, Observation, Snapshot
+from specmux_aggregator.task_ends import log_failure
+
+logger = logging.getLogger(__name__)
 
 GATHER: Final = 0.02
 """Seconds in which changes of several backends are gathered."""
@@ -78,6 +82,7 @@ class DiscoveryWatch:
                 if before is not None and before.observation.backend.address == observation.backend.address:
                     follower.inherit(before)
                 task = asyncio.create_task(follower.run(), name=f"discovery {name}")
+                log_failure(task, logger, f"backend {name}: its discovery is no longer followed")
                 self._running[name] = _Running(follower, task)
         self.changed()
 
@@ -86,6 +91,7 @@ class DiscoveryWatch:
         self._has_changed = True
         if self._flush is None and not self._is_closed:
             self._flush = asyncio.create_task(self._flush_soon())
+            log_failure(self._flush, logger, "discovery could not be put together")
 
     def followers(self) -> list[Follower]:
         """By the names of their backends."""
