@@ -21,6 +21,8 @@ from specmux_converters.losses import Loss
 from specmux_converters.parts import ConversionMemo, Part
 from specmux_converters.swagger2.document import convert_frame
 from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.operation_ids import with_unique_ids
+from specmux_converters.swagger2.path_templates import plain_templates
 from specmux_converters.swagger2.security import convert_security_schemes
 from specmux_converters.swagger2.source import Profile, object_at, read_source
 from specmux_converters.swagger2.trace import Budget, Trace
@@ -115,13 +117,14 @@ def convert(
     """
     with _bounded_depth():
         draft = _begin(document, profile, memo, limits)
-        split: dict[GroupVersion, dict[str, Part]] = {}
-        for path, node in draft.paths.items():
+        chosen: dict[GroupVersion, list[str]] = {}
+        for path in draft.paths:
             key = group_version_of(path)
             if key is None:
                 draft.trace.lose("path", "belongs to no group-version; left out", "paths", path)
             elif owns is None or owns(key):
-                split.setdefault(key, {})[path] = draft.workshop.path(path, node)
+                chosen.setdefault(key, []).append(path)
+        split = {key: draft.made(paths) for key, paths in chosen.items()}
         outlines = {}
         for key, paths in sorted(split.items()):
             needed = draft.workshop.needed(set[str]().union(*(part.refs for part in paths.values())))
@@ -136,14 +139,11 @@ def convert_whole(
     """All of ``document`` as one OpenAPI v3 document. Raises as ``convert`` does."""
     with _bounded_depth():
         draft = _begin(document, profile, None, limits)
-        paths = {
-            path: draft.workshop.path(path, node)
-            for path, node in draft.paths.items()
-            if path.startswith("/")
-        }
+        others = [path for path in draft.paths if not path.startswith("/")]
+        paths = draft.made([path for path in draft.paths if path.startswith("/")])
         names = draft.workshop.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
         whole = draft.outline(paths, draft.workshop.needed(names)).document()
-        for key in draft.paths.keys() - paths.keys():
+        for key in others:
             if key.startswith("x-"):
                 whole["paths"][key] = draft.paths[key]
             else:
@@ -158,8 +158,23 @@ class _Draft:
 
     frame: Document
     paths: Mapping[str, Any]
+    templates: Mapping[str, str]
+    """The keys of ``paths`` that v3 writes in another way."""
     workshop: Workshop
     trace: Trace
+
+    def made(self, chosen: Iterable[str]) -> dict[str, Part]:
+        """The parts of one document's paths, by the path in v3."""
+        nodes: dict[str, tuple[str, Any]] = {}
+        for written in chosen:
+            path = self.templates.get(written, written)
+            if path in nodes:
+                reason = "another path differs from it in its expressions only; left out"
+                self.trace.lose("path", reason, "paths", written)
+            else:
+                nodes[path] = written, self.paths[written]
+        parts = {path: self.workshop.path(path, *node) for path, node in nodes.items()}
+        return with_unique_ids(parts, nodes, self.trace.budget)
 
     def outline(self, paths: Mapping[str, Part], names: Sequence[str]) -> Outline:
         """The document of these paths and components, which the workshop made when it was asked for names."""
@@ -190,9 +205,14 @@ def _begin(document: Document, profile: Profile, memo: ConversionMemo | None, li
     schemes = convert_security_schemes(source, trace)
     if schemes:
         frame["components"] = {"securitySchemes": schemes}
+    paths = object_at(document, "paths", trace)
+    templates = plain_templates(paths, source)
+    if templates:  # of several for one path the same one in any order of keys
+        paths = dict(sorted(paths.items(), key=lambda item: (item[0] in templates, item[0])))
     return _Draft(
         frame=orjson.loads(encode(frame)),
-        paths=object_at(document, "paths", trace),
+        paths=paths,
+        templates=templates,
         workshop=Workshop(source, memo, trace.budget),
         trace=trace,
     )

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from specmux_converters.conversion import WholeConversion, convert_whole
+from specmux_converters.conversion import WholeConversion, convert, convert_whole
+from specmux_converters.group_versions import GroupVersion
 from specmux_converters.swagger2.source import Profile
 
 
@@ -116,6 +117,19 @@ def test_terms_of_service_that_are_no_url_are_copied() -> None:
     assert convert_whole(swagger(info=info)).document["info"] == info
 
 
+def test_version_that_yaml_made_a_number_of_is_written_as_text() -> None:
+    whole = convert_whole(swagger(info={"title": "t", "version": 1.0}))
+    assert whole.document["info"] == {"title": "t", "version": "1.0"}
+    assert constructs(whole) == [("/info/version", "number")]
+
+
+@pytest.mark.parametrize(("info", "place"), [({}, ""), ({"info": {}}, "/info")])
+def test_what_info_lacks_is_reported_at_a_place_that_is_there(info: Any, place: str) -> None:
+    whole = convert_whole({"swagger": "2.0", "paths": {}, **info})
+    assert whole.document["info"] == {"title": "", "version": ""}
+    assert constructs(whole) == [(place, "info without title"), (place, "info without version")]
+
+
 def test_operation_fields_are_copied() -> None:
     fields = {
         "tags": ["a"], "summary": "s", "description": "d", "operationId": "o", "deprecated": True,
@@ -131,6 +145,137 @@ def test_unknown_fields_become_extensions_and_losses() -> None:
     )
     assert whole.document["paths"]["/a"]["get"]["x-callbacks"] == {}
     assert constructs(whole) == [("/paths/~1a/get/callbacks", "field callbacks")]
+
+
+@BOTH
+def test_operation_id_that_is_taken_is_left_out(profile: Profile) -> None:
+    """The first by path and method keeps it, in any order of keys; one behind a reference counts too."""
+
+    def node(name: str) -> Any:
+        return {"operationId": name, "responses": {"200": {"description": ""}}}
+
+    paths = {
+        "/api/v1/c": {"$ref": "#/paths/~1api~1v1~1a"},
+        "/api/v1/a": {"put": node("x"), "get": node("x")},
+        "/api/v1/b": {"get": node("y"), "put": node("x")},
+        "/apis/g/v1/a": {"get": node("x")},
+    }
+    lost = [
+        ("/paths/~1api~1v1~1a/put/operationId", "operationId"),
+        ("/paths/~1api~1v1~1b/put/operationId", "operationId"),
+        ("/paths/~1api~1v1~1c/$ref", "operationId"),
+    ]
+
+    def ids(document: Any) -> dict[str, str]:
+        return {
+            f"{path} {method}": operation["operationId"]
+            for path, item in document["paths"].items()
+            for method, operation in item.items()
+            if "operationId" in operation
+        }
+
+    kept = {"/api/v1/a get": "x", "/api/v1/b get": "y"}
+    for given in (paths, dict(sorted(paths.items()))):
+        whole = convert_whole(swagger(paths=given), profile=profile)
+        assert ids(whole.document) == kept
+        assert constructs(whole) == [("/paths/~1apis~1g~1v1~1a/get/operationId", "operationId"), *lost]
+        split = convert(swagger(paths=given), profile=profile)
+        core, group = (split.documents[GroupVersion(key)] for key in ("api/v1", "apis/g/v1"))
+        assert (ids(core), ids(group)) == (kept, {"/apis/g/v1/a get": "x"})
+        assert [(loss.pointer, loss.construct) for loss in split.losses] == lost
+
+
+# Paths
+
+
+@BOTH
+def test_expression_in_a_path_is_left_out_of_its_template(profile: Profile) -> None:
+    """As go-restful writes them: KubeVirt's extension server published such paths up to 1.0."""
+    path = "/apis/g/v1/a/{name:[a-z]{1,3}/?}/{port:[0-9]+}/{parent=b/*}"
+    names = ("name", "port")
+    item = {
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "type": "string", "x-is": name} for name in names
+        ],
+        "get": {"responses": {"200": {"description": ""}}},
+    }
+    split = convert(swagger(paths={path: item}), profile=profile)
+    found = split.documents[GroupVersion("apis/g/v1")]["paths"]["/apis/g/v1/a/{name}/{port}/{parent}"]
+    assert [each["x-is"] for each in found["parameters"]] == ["name", "port"]
+    assert [each["name"] for each in found["get"]["parameters"]] == ["parent"]
+    pointer = "/paths/" + path.replace("~", "~0").replace("/", "~1")
+    assert [(loss.pointer, loss.construct) for loss in split.losses] == [
+        (pointer, "path template"),
+        (pointer, "path template"),
+        (pointer, "path template"),
+        (f"{pointer}/get", "path parameter"),
+    ]
+    assert "[a-z]{1,3}/?" in split.losses[0].reason
+
+
+def test_name_that_is_declared_stays_whatever_is_in_it() -> None:
+    parameter = {"name": "a:b", "in": "path", "required": True, "type": "string"}
+    node = {"get": {"parameters": [{"$ref": "#/parameters/P"}], "responses": {"200": {"description": ""}}}}
+    whole = convert_whole(swagger(paths={"/{a:b}": node}, parameters={"P": parameter}))
+    assert [*whole.document["paths"]] == ["/{a:b}"]
+    assert whole.losses == ()
+
+
+def test_of_paths_that_differ_in_their_expressions_the_plain_one_stays() -> None:
+    node = {"get": {"responses": {"200": {"description": ""}}, "operationId": "o"}}
+    given = {"/a/{b:[0-9]+}": node, "/a/{b:[a-z]+}": node}
+    for plain, rivals in (({}, ["/a/{b:[a-z]+}"]), ({"/a/{b}": node}, [*given])):
+        for paths in ({**given, **plain}, {**plain, **dict(reversed(given.items()))}):
+            whole = convert_whole(swagger(paths=paths))
+            assert [*whole.document["paths"]] == ["/a/{b}"]
+            lost = [loss.pointer for loss in whole.losses if loss.construct == "path"]
+            assert lost == [f"/paths/~1a~1{key.removeprefix('/a/')}" for key in rivals]
+
+
+# Null
+
+
+@BOTH
+def test_null_stands_for_nothing_and_is_reported(profile: Profile) -> None:
+    """YAML has it wherever a key has no value."""
+    item = {
+        "get": None,
+        "put": {"parameters": [None], "responses": {"200": None, "201": {"headers": {"H": None}}}},
+    }
+    whole = convert_whole(
+        swagger(
+            paths={"/a": None, "/b": item},
+            definitions={"S": {"type": None, "properties": {"p": None}, "allOf": [None]}, "N": None},
+            parameters={"P": None},
+            responses={"R": None},
+            securityDefinitions={"K": None},
+        ),
+        profile=profile,
+    )
+    answers = {
+        "200": {"description": ""},
+        "201": {"description": "", "headers": {"H": {"schema": {}}}},
+    }
+    assert whole.document["paths"] == {"/a": {}, "/b": {"put": {"responses": answers}}}
+    assert whole.document["components"] == {
+        "schemas": {"S": {"properties": {"p": {}}, "allOf": [{}]}, "N": {}}
+    }
+    places = {
+        "/definitions/N",
+        "/definitions/S/allOf/0",
+        "/definitions/S/properties/p",
+        "/definitions/S/type",
+        "/parameters/P",
+        "/paths/~1a",
+        "/paths/~1b/get",
+        "/paths/~1b/put/parameters/0",
+        "/paths/~1b/put/responses/200",
+        "/paths/~1b/put/responses/201",
+        "/paths/~1b/put/responses/201/headers/H",
+        "/responses/R",
+        "/securityDefinitions/K",
+    }
+    assert {loss.pointer for loss in whole.losses} == places
 
 
 # Media types
@@ -256,6 +401,26 @@ def form(*fields: dict[str, Any], **others: Any) -> dict[str, Any]:
     )
     body: dict[str, Any] = result["requestBody"]
     return body
+
+
+@BOTH
+def test_path_level_body_that_no_operation_takes_is_a_loss(profile: Profile) -> None:
+    body = {"name": "body", "in": "body", "schema": {}}
+    field = {"name": "f", "in": "formData", "type": "string"}
+    responses = {"200": {"description": ""}}
+
+    def lost(shared: Any, own: Any) -> list[tuple[str, str]]:
+        item = {"parameters": [shared]} | {
+            method: {"parameters": each, "responses": responses} for method, each in own.items()
+        }
+        return constructs(convert_whole(swagger(paths={"/a": item}), profile=profile))
+
+    assert lost(body, {"put": [], "post": [body]}) == []
+    assert lost(body, {"put": [body], "post": [field]}) == [("/paths/~1a/parameters/0", "body parameter")]
+    assert lost(body, {}) == [("/paths/~1a/parameters/0", "body parameter")]
+    assert lost(field, {"put": [], "post": [field]}) == []
+    assert lost(field, {"put": [field]}) == [("/paths/~1a/parameters/0", "form field")]
+    assert lost(field, {"put": [body]}) == [("/paths/~1a/parameters/0", "form field")]
 
 
 def test_form_fields_are_properties_of_a_urlencoded_body() -> None:
@@ -542,7 +707,63 @@ def test_operation_without_responses_gets_a_default_one() -> None:
     ]
 
 
+def test_operation_that_says_nothing_of_responses_is_the_place_of_the_loss() -> None:
+    whole = convert_whole(swagger(paths={"/a": {"get": {}, "put": {"responses": {}}}}))
+    answers = {"responses": {"default": {"description": ""}}}
+    assert whole.document["paths"]["/a"] == {"get": answers, "put": answers}
+    assert [loss.pointer for loss in whole.losses] == ["/paths/~1a/get", "/paths/~1a/put/responses"]
+
+
 # Schemas
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("node", "expected", "lost"),
+    [
+        ({"allOf": []}, {}, []),
+        ({"anyOf": []}, {}, ["anyOf"]),
+        ({"oneOf": []}, {}, ["oneOf"]),
+        ({"multipleOf": 0}, {}, ["multipleOf"]),
+        ({"multipleOf": -1.5}, {}, ["multipleOf"]),
+        ({"maxLength": -1}, {}, ["maxLength"]),
+        ({"minItems": 0}, {"minItems": 0}, []),
+        ({"maxItems": 3.0}, {"maxItems": 3}, []),
+        ({"exclusiveMaximum": True}, {}, ["exclusiveMaximum"]),
+        ({"exclusiveMinimum": False, "maximum": 1}, {"maximum": 1}, ["exclusiveMinimum"]),
+    ],
+)
+def test_keyword_that_json_schema_does_not_allow_is_left_out(
+    profile: Profile, node: Any, expected: Any, lost: list[str]
+) -> None:
+    whole = whole_schema(node, profile=profile)
+    assert repr(whole.document["components"]["schemas"]["S"]) == repr(expected)
+    assert [loss.pointer for loss in whole.losses] == [f"/definitions/S/{key}" for key in lost]
+    found = parameter(profile, **{"type": "integer", **node})["schema"]
+    assert found == {"type": "integer", **expected}
+
+
+@BOTH
+def test_reference_that_leads_back_to_itself_is_kept_as_an_extension(profile: Profile) -> None:
+    others = {
+        "A": {"$ref": "#/definitions/B"},
+        "B": {"$ref": "#/definitions/A"},
+        "C": {"$ref": "#/definitions/A"},
+        "D": {"properties": {"p": {"$ref": "#/definitions/E/properties/p"}}},
+        "E": {"properties": {"p": {"$ref": "#/definitions/D/properties/p"}}},
+    }
+    whole = whole_schema({"$ref": "#/definitions/S"}, profile=profile, **others)
+    schemas = whole.document["components"]["schemas"]
+    assert {name: node for name, node in schemas.items() if name not in "DE"} == {
+        "S": {"x-unresolved-ref": "#/definitions/S"},
+        "A": {"x-unresolved-ref": "#/definitions/B"},
+        "B": {"x-unresolved-ref": "#/definitions/A"},
+        "C": {"$ref": "#/components/schemas/A"},
+        "D.properties.p": {"x-unresolved-ref": "#/definitions/E/properties/p"},
+        "E.properties.p": {"x-unresolved-ref": "#/definitions/D/properties/p"},
+    }
+    assert {construct for _, construct in constructs(whole)} == {"circular $ref"}
+    assert len(whole.losses) == 5
 
 
 @BOTH
@@ -669,6 +890,31 @@ def test_reference_into_the_document_becomes_a_component(profile: Profile) -> No
         ({"type": "array", "items": {"type": "string"}, "default": [1]}, False),
         ({"type": "integer", "minimum": 1, "exclusiveMinimum": True, "default": 1}, False),
         ({"type": "string", "maxLength": 1, "default": "ab"}, False),
+        ({"type": "integer", "multipleOf": 2, "default": 4}, True),
+        ({"type": "integer", "multipleOf": 2, "default": 5}, False),
+        ({"type": "array", "items": [{"type": "string"}, {"type": "integer"}], "default": [1, "a"]}, True),
+        ({"type": "array", "items": [{"type": "string"}], "default": ["a", 1]}, False),
+        ({"type": "integer", "format": "int32", "default": 2**31 - 1}, True),
+        ({"type": "integer", "format": "int32", "default": 2**31}, False),
+        ({"type": "integer", "format": "int64", "default": 2**63}, False),
+        ({"type": "string", "format": "int64", "default": "0"}, True),
+        ({"type": "string", "format": "date", "default": "2024-02-29"}, True),
+        ({"type": "string", "format": "date", "default": "2023-02-29"}, False),
+        ({"type": "string", "format": "date", "default": "2023-13-01"}, False),
+        ({"type": "string", "format": "date", "default": "today"}, False),
+        ({"type": "string", "format": "date-time", "default": "0001-01-01T00:00:00Z"}, True),
+        ({"type": "string", "format": "date-time", "default": "2020-01-01T10:00:00.5+02:00"}, True),
+        ({"type": "string", "format": "date-time", "default": "2020-01-01T25:00:00Z"}, False),
+        ({"type": "string", "format": "date-time", "default": ""}, False),
+        ({"type": "string", "format": "byte", "default": "YWJj"}, True),
+        ({"type": "string", "format": "byte", "default": "ä"}, False),
+        ({"type": "string", "format": "email", "default": ""}, False),
+        ({"type": "string", "format": "ipv4", "default": "10.0.0.1"}, True),
+        ({"type": "string", "format": "ipv4", "default": "10.0.0.256"}, False),
+        ({"type": "string", "format": "ipv6", "default": "::1"}, True),
+        ({"type": "string", "format": "ipv6", "default": "1"}, False),
+        ({"type": "string", "format": "uuid", "default": "1"}, False),
+        ({"type": "string", "format": "of-our-own", "default": "1"}, True),
         ({"$ref": "#/definitions/Strict", "default": {}}, False),
         ({"$ref": "#/definitions/Strict", "default": {"a": 1}}, True),
         ({"allOf": [{"$ref": "#/definitions/Strict"}], "default": {}}, False),
@@ -679,7 +925,8 @@ def test_default_that_its_schema_refuses_is_left_out(profile: Profile, node: Any
     strict = {"type": "object", "required": ["a"]}
     whole = whole_schema({"properties": {"p": node}}, profile=profile, Strict=strict)
     assert ("default" in whole.document["components"]["schemas"]["S"]["properties"]["p"]) is is_kept
-    assert constructs(whole) == ([] if is_kept else [("/definitions/S/properties/p/default", "default")])
+    lost = [loss.pointer for loss in whole.losses if loss.construct != "tuple items"]
+    assert lost == ([] if is_kept else ["/definitions/S/properties/p/default"])
 
 
 # Security

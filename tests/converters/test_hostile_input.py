@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shared_data import DATA, load, shared
 from specmux_converters import ConversionMemo, ConverterError, convert, parse
 from specmux_converters.conversion import convert_whole
-from specmux_converters.errors import InvalidDocument
+from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.recognise import recognise
 
 JSON_VALUES = st.recursive(
@@ -302,3 +302,18 @@ def test_references_that_lead_to_themselves_end() -> None:
         "/parameters/B/$ref",
         "/responses/R/$ref",
     }
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"anyOf": [{"type": "string"}] * 20_000},
+        {"allOf": [{"type": "integer"}] * 20_000},
+        {"enum": [*range(20_000, 40_000)]},
+        [*[{"type": "string"}] * 20_000, {}],
+    ],
+)
+def test_default_of_many_items_is_not_tried_with_many_schemas_for_ever(items: Any) -> None:
+    schema = {"type": "array", "items": {"anyOf": [items, {}]} if isinstance(items, dict) else items}
+    with pytest.raises(LimitExceeded):
+        convert_whole(swagger(definitions={"A": {**schema, "default": [*range(20_000)]}}))

@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
 from specmux_converters.swagger2.references import Found, find, located
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import Source, tokens_of
 from specmux_converters.swagger2.trace import Trace
+
+_STEP_COST: Final = 64
+"""Bytes of the budget for following a reference: a long chain of them is followed from each."""
 
 
 def convert_definition(name: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
-    converted = convert_schema(node, source, trace)
+    converted = convert_component(node, source, trace)
     if source.profile == "kubernetes" and converted.get("type") == "string":
         alternatives = _alternatives(name, converted)
         if alternatives:
             return {**{k: v for k, v in converted.items() if k != "type"}, "oneOf": alternatives}
     return converted
+
+
+def convert_component(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    if isinstance(node, dict) and len(node) == 1 and _is_endless(node.get("$ref"), source, trace):
+        trace.lose("circular $ref", "leads back to itself; kept as x-unresolved-ref", "$ref")
+        return {"x-unresolved-ref": node["$ref"]}
+    return convert_schema(node, source, trace)
+
+
+def _is_endless(ref: Any, source: Source, trace: Trace) -> bool:
+    """Whether a schema at the trace's place that is this reference, and nothing else, is one to itself, over
+    others that say no more. Whoever resolves it would never end."""
+    seen: set[str] = set()
+    while isinstance(ref, str) and ref.startswith("#") and ref not in seen:
+        tokens = tokens_of(ref)
+        if tokens == trace.path:
+            return True
+        trace.foreign.append(ref)
+        trace.spend(_STEP_COST)
+        seen.add(ref)
+        target = source.resolve(tokens)
+        ref = target.get("$ref") if isinstance(target, dict) and len(target) == 1 else None
+    return False
 
 
 def _alternatives(name: str, node: dict[str, Any]) -> list[dict[str, str]] | None:

@@ -4,18 +4,23 @@ Kubernetes before 1.25 published ``default: {}`` for every struct, strings inclu
 numbers as strings. OpenAPI 3.0 calls such a document invalid.
 
 This checks what validators find wrong in practice, not all of JSON Schema: no patterns (a hostile one could
-run for ever), no formats, nothing below ``not``.
+run for ever), nothing below ``not``.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_converters.swagger2.formats import has_format
 from specmux_converters.swagger2.source import Source, tokens_of
 from specmux_converters.swagger2.trace import Trace
 
 _STEP_COST: Final = 256
-"""Bytes of the budget for following a reference: what refers to itself twice over would take for ever."""
+"""Bytes of the budget for following a reference, or trying one schema of several: what refers to itself twice
+over would take for ever."""
+
+_CHOICE_COST: Final = 8
+"""The same for a value of an ``enum``."""
 
 _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -51,20 +56,39 @@ def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[
             return True
     if value is None and (schema.get("x-nullable") is True or schema.get("nullable") is True):
         return True
-    if not _has_type(value, schema.get("type")) or not _in_bounds(value, schema):
+    if not _has_type(value, schema.get("type")) or not _in_bounds(value, schema, trace):
+        return False
+    if "format" in schema and not has_format(value, schema["format"]):
         return False
     if not _LISTS.isdisjoint(schema):
         for part in _schemas(schema, "allOf"):
+            trace.spend(_STEP_COST)
             if not fits(value, part, source, trace, seen):
                 return False
         for key in ("anyOf", "oneOf"):
             parts = _schemas(schema, key)
-            if parts and not any(fits(value, part, source, trace, seen) for part in parts):
+            if parts and not _fits_one(value, parts, source, trace, seen):
                 return False
     if isinstance(value, list):
-        items = schema.get("items")
-        return not isinstance(items, dict) or all(fits(item, items, source, trace) for item in value)
+        return _items_fit(value, schema.get("items"), source, trace)
     return not isinstance(value, dict) or _members_fit(value, schema, source, trace)
+
+
+def _items_fit(value: list[Any], items: Any, source: Source, trace: Trace) -> bool:
+    """A schema for each position becomes one for any of them in v3: what an item must fit."""
+    if isinstance(items, dict):
+        return all(fits(item, items, source, trace) for item in value)
+    if not isinstance(items, list) or not items:
+        return True
+    return all(_fits_one(item, items, source, trace, frozenset()) for item in value)
+
+
+def _fits_one(value: Any, schemas: list[Any], source: Source, trace: Trace, seen: frozenset[str]) -> bool:
+    for schema in schemas:
+        trace.spend(_STEP_COST)
+        if fits(value, schema, source, trace, seen):
+            return True
+    return False
 
 
 def _fits_target(value: Any, ref: str, source: Source, trace: Trace, seen: frozenset[str]) -> bool:
@@ -95,10 +119,12 @@ def _has_type(value: Any, kind: Any) -> bool:
     )
 
 
-def _in_bounds(value: Any, schema: dict[str, Any]) -> bool:
+def _in_bounds(value: Any, schema: dict[str, Any], trace: Trace) -> bool:
     enum = schema.get("enum")
-    if isinstance(enum, list) and enum and value not in enum:
-        return False
+    if isinstance(enum, list) and enum:
+        trace.spend(_CHOICE_COST * len(enum))
+        if value not in enum:
+            return False
     if value.__class__ in (int, float):
         return _number_in_bounds(value, schema)
     sizes = _SIZES.get(value.__class__)
@@ -112,6 +138,9 @@ def _in_bounds(value: Any, schema: dict[str, Any]) -> bool:
 
 def _number_in_bounds(value: float, schema: dict[str, Any]) -> bool:
     low, high = _number(schema.get("minimum"), value), _number(schema.get("maximum"), value)
+    multiple = schema.get("multipleOf")
+    if multiple.__class__ is int and multiple > 0 and value % multiple:
+        return False
     if value < low or (value == low and "minimum" in schema and schema.get("exclusiveMinimum") is True):
         return False
     return value < high or (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.swagger2.fields import ARRAY, NO_OTHERS, OBJECT, TEXT, is_present, kept
+from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.fields import ARRAY, NO_OTHERS, NUMBER, OBJECT, TEXT, is_present, kept
 from specmux_converters.swagger2.servers import convert_servers
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
@@ -49,13 +50,18 @@ def convert_frame(source: Source, trace: Trace) -> dict[str, Any]:
 
 def _info(document: Document, trace: Trace) -> dict[str, Any]:
     node = object_at(document, "info", trace)
-    trace.path.append("info")
+    place = ["info"] if "info" in document else []
+    trace.path += place
+    version = node.get("version")
+    if version.__class__ in NUMBER:
+        trace.lose("number", "a version is a string, and YAML made a number of it; written as one", "version")
+        node = {**node, "version": encode(version).decode()}
     result = kept(node, _INFO, NO_OTHERS, trace)
     for key in ("title", "version"):
         if key not in result:
             trace.lose(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added")
             result[key] = ""
-    trace.path.pop()
+    del trace.path[len(trace.path) - len(place) :]
     return result
 
 

@@ -10,6 +10,7 @@ from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
 from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
+from specmux_converters.swagger2.path_templates import lose_expressions
 from specmux_converters.swagger2.references import Found, find, located
 from specmux_converters.swagger2.repeats import repeated
 from specmux_converters.swagger2.responses import convert_response
@@ -28,6 +29,7 @@ _COPIED: Final = {
 }
 _MOVED: Final = frozenset({"parameters", "responses", "consumes", "produces", "schemes"})
 _TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
+_NO_RESPONSE: Final = {"default": {"description": ""}}
 _STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))})
 
 
@@ -50,9 +52,15 @@ Plain: TypeAlias = tuple[dict[str, Any], str, str]
 
 
 def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    """``path`` is its key in v3. ``trace`` stands at the one that it has in the input."""
+    if node is None:
+        trace.lose("null", "stands for no path item; an empty one is there")
+        return {}
     if not isinstance(node, dict):
         trace.refuse("a path item object is required")
     template = frozenset(_TEMPLATE.findall(path))
+    if path != trace.path[-1]:
+        lose_expressions(str(trace.path[-1]), trace)
     result: dict[str, Any] = {}
     if "$ref" in node:
         found = find(node, "", source, trace)
@@ -68,6 +76,9 @@ def _path_item(
     result: dict[str, Any] = {"parameters": list(shared.plain)} if shared.plain else {}
     for key, value in node.items():
         if key in METHODS:
+            if value is None:
+                trace.lose("null", "stands for nothing; left out", key)
+                continue
             trace.path.append(key)
             result[key] = _operation(template, value, shared, source, trace)
             trace.path.pop()
@@ -75,7 +86,26 @@ def _path_item(
             result[key] = value
         elif key != "$ref" and key != "parameters":
             trace.keep_unknown(key, value, result)
+    if shared.body is not None or shared.form:
+        _lose_overridden(template, node, shared, source, trace)
     return result
+
+
+def _lose_overridden(
+    template: frozenset[str], node: dict[str, Any], shared: Parameters, source: Source, trace: Trace
+) -> None:
+    """Reports what is in the body of each operation of the path, if that has no other, and so in none."""
+    owns = [
+        _parameters(template, node[method], source, Trace([*trace.path, method], budget=trace.budget))
+        for method in sorted(METHODS & node.keys())
+        if node[method] is not None
+    ]
+    if shared.body is not None and all(own.body is not None or own.form for own in owns):
+        shared.body.trace.lose("body parameter", "no operation of the path takes it; left out")
+    for field in shared.form:
+        name = field.node["name"]
+        if all(name in {each.node["name"] for each in own.form} for own in owns):
+            field.trace.lose("form field", "no operation of the path takes it; left out")
 
 
 def _operation(
@@ -176,6 +206,9 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
         trace.take(notes)
         trace.spend(size)
         return node, node["name"], node["in"]
+    if written is None:
+        trace.lose("null", "stands for nothing; left out")
+        return None
     found = find(written, "parameters", source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else None
@@ -226,7 +259,14 @@ def _responses(
     node: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace
 ) -> dict[str, Any]:
     responses = object_at(node, "responses", trace)
+    if not responses:
+        _lose_responses(trace, *(("responses",) if "responses" in node else ()))
+        return {**_NO_RESPONSE}
     return repeated(_answers, responses, offered, source, trace)
+
+
+def _lose_responses(trace: Trace, *place: str) -> None:
+    trace.lose("operation without responses", "OpenAPI 3.0 requires one; an empty default is added", *place)
 
 
 def _answers(
@@ -244,8 +284,8 @@ def _answers(
         else:
             trace.keep_unknown(status, written, result)
     if _STATUS.isdisjoint(result):
-        trace.lose("operation without responses", "OpenAPI 3.0 requires one; an empty default is added")
-        result["default"] = {"description": ""}
+        _lose_responses(trace)
+        result |= _NO_RESPONSE
     trace.path.pop()
     return result
 
@@ -253,6 +293,9 @@ def _answers(
 def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> dict[str, Any]:
     if isinstance(written, dict) and "$ref" not in written:
         return repeated(convert_response, written, offered, source, trace)
+    if written is None:
+        trace.lose("null", "stands for no response; an empty one is there")
+        return {"description": ""}
     found = find(written, "responses", source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else {"description": "", **found}

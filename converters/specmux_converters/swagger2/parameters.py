@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, TEXT, Kinds, is_present, kept
+from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, OBJECT, TEXT, Kinds, is_present, kept
 from specmux_converters.swagger2.schemas import TYPES, convert_schema
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
@@ -85,6 +85,9 @@ def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: 
 
 
 def convert_header(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    if node is None:
+        trace.lose("null", "stands for no header; any value is allowed")
+        return {"schema": {}}
     if not isinstance(node, dict):
         trace.refuse("a header object is required")
     result = kept(node, DESCRIPTION, MOVED, trace)
@@ -97,7 +100,7 @@ def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str
     """The schema that stands open in a parameter or header."""
     schema = {key: value for key, value in node.items() if key in _SCHEMA_KEYS and key != "items"}
     result = convert_schema(schema, source, trace)
-    if "items" in node:
+    if "items" in node and is_present("items", node["items"], OBJECT, trace):
         result = {**result, "items": _items(node["items"], source, trace)}
     if node.get("x-nullable") is True:
         result = {**result, "nullable": True}
@@ -110,14 +113,12 @@ def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str
     return {**result, **written}
 
 
-def _items(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def _items(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """An Items object: a schema, but for a ``collectionFormat`` that OpenAPI 3.0 cannot say (OAI #1046)."""
     trace.path.append("items")
-    if not isinstance(node, dict):
-        trace.refuse("an items object is required")
     schema = {key: value for key, value in node.items() if key not in ("items", "collectionFormat")}
     result = convert_schema(schema, source, trace)
-    if "items" in node:
+    if "items" in node and is_present("items", node["items"], OBJECT, trace):
         result = {**result, "items": _items(node["items"], source, trace)}
     if "collectionFormat" in node:
         trace.lose("nested collectionFormat", "no equivalent; kept as x-collectionFormat", "collectionFormat")

@@ -24,6 +24,7 @@ from specmux_converters.swagger2.fields import (
     plain_object,
     texts,
 )
+from specmux_converters.swagger2.formats import FORMATS
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
@@ -41,9 +42,15 @@ _FIELDS: Final[dict[str, Kinds]] = {
     **dict.fromkeys(("readOnly", "writeOnly", "deprecated", "nullable"), FLAG),
     "example": ANYTHING,
 }
-"""Keywords that mean the same in both standards, hold no schema, and need no second look."""
+"""Keywords that mean the same in both standards and hold no schema."""
 
-_PLAIN: Final = {**_FIELDS, "type": TEXT}
+_COMPANIONS: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
+_BOUNDS: Final = (
+    _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in _FIELDS.items() if kinds is COUNT}
+)
+_PLAIN: Final = {**{key: kinds for key, kinds in _FIELDS.items() if key not in _BOUNDS}, "type": TEXT}
+"""Those that need no second look."""
+
 _NEVER: Final[Kinds] = frozenset()
 _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
 _SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
@@ -72,7 +79,10 @@ _KNOWN: Final = (
 def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     """Raises InvalidDocument where a schema is required and something else stands."""
     if node.__class__ is not dict:
-        trace.refuse("a schema object is required")
+        if node is not None:
+            trace.refuse("a schema object is required")
+        trace.lose("null", "stands for no schema; any value is allowed")
+        return {}
     return _reference(node, source, trace) if "$ref" in node else _keywords(node, source, trace)
 
 
@@ -104,7 +114,11 @@ def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
     """The value of one known keyword in v3, ``_DROPPED`` when it has none."""
     kinds = _FIELDS.get(key)
     if kinds is not None:
-        return value if is_present(key, value, kinds, trace) else _DROPPED
+        if kinds is COUNT and value.__class__ is float and value.is_integer():
+            value = int(value)  # Go reads no 3.0 as an integer
+        if not is_present(key, value, kinds, trace):
+            return _DROPPED
+        return _bound(key, value, node, trace) if key in _BOUNDS else value
     if value is None and key != "default":
         is_present(key, value, OBJECT, trace)
         return _DROPPED
@@ -121,10 +135,34 @@ def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
     if key == "additionalProperties" or key == "not":
         return _at(key, value, source, trace)
     if key in _LISTS:
-        return _list(key, value, source, trace)
+        return _alternatives(key, value, source, trace)
     if key == "discriminator":
         return {"propertyName": value} if is_present(key, value, TEXT, trace) else _DROPPED
     return plain_object(key, value, trace) if is_present(key, value, OBJECT, trace) else _DROPPED
+
+
+def _bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
+    """A bound that JSON Schema does not allow (Wright-00, section 5) makes a document invalid, and binds
+    nothing."""
+    companion = _COMPANIONS.get(key)
+    if companion is not None:
+        if node.get(companion) is not None:
+            return value
+        trace.lose("bound", f"says nothing without {companion}; left out", key)
+    elif value > 0 or (value == 0 and key != "multipleOf"):
+        return value
+    else:
+        trace.lose("bound", "must be positive; left out", key)
+    return _DROPPED
+
+
+def _alternatives(key: str, value: Any, source: Source, trace: Trace) -> Any:
+    """``allOf``, ``anyOf`` and ``oneOf``, of which OpenAPI 3.0 allows no empty ones."""
+    if value == []:
+        if key != "allOf":
+            trace.lose(f"empty {key}", "OpenAPI 3.0 has none; left out", key)
+        return _DROPPED
+    return _list(key, value, source, trace)
 
 
 def _choices(key: str, value: Any, trace: Trace) -> Any:
@@ -145,7 +183,9 @@ def _default(node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
     value = node["default"]
     if node.get("type") == _SIMPLE_TYPES.get(value.__class__, _DROPPED) and node.keys() <= _SIMPLE:
-        return value
+        form = node.get("format")
+        if form is None or (form.__class__ is str and form not in FORMATS):
+            return value
     if fits(value, node, source, trace):
         return value
     trace.lose("default", "does not fit its own schema; left out", "default")
@@ -215,6 +255,9 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
 def _type(result: dict[str, Any], trace: Trace) -> None:
     """OpenAPI 3.0 knows one type, and ``nullable`` instead of "null"."""
     kind = result.pop("type")
+    if kind is None:
+        is_present("type", kind, TEXT, trace)
+        return
     kinds = kind if kind.__class__ is list else [kind]
     if any(item.__class__ is not str for item in kinds):
         trace.refuse("a type name or an array of them is required", "type")

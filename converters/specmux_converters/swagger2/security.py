@@ -31,9 +31,9 @@ def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
     trace.path.append("securityDefinitions")
     for name, node in definitions.items():
         trace.path.append(name)
-        if not isinstance(node, dict):
+        if node is not None and not isinstance(node, dict):
             trace.refuse("a security scheme object is required")
-        scheme = _scheme(node, trace)
+        scheme = _scheme(node, trace) if node is not None else None
         if scheme is None:
             trace.lose("security scheme", "no such type or flow in Swagger 2.0; left out")
         else:

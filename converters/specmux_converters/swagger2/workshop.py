@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from specmux_converters.parts import ConversionMemo, Part
 from specmux_converters.swagger2.components import (
+    convert_component,
     convert_definition,
     convert_shared_parameter,
     convert_shared_response,
@@ -17,7 +18,6 @@ from specmux_converters.swagger2.components import (
 )
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.operations import convert_path_item
-from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import Source, tokens_of
 from specmux_converters.swagger2.trace import Budget, Trace
 
@@ -53,8 +53,10 @@ class Workshop:
         names += [f"{kind}/{name}" for kind in ("parameters", "requestBodies") for name in source.parameters]
         self.known = frozenset(names + [f"responses/{name}" for name in source.responses])
 
-    def path(self, path: str, node: Any) -> Part:
-        return self._part(["paths", path], node, partial(convert_path_item, path), depends_on=self.shared)
+    def path(self, path: str, written: str, node: Any) -> Part:
+        """``written`` is the key in the input."""
+        make = partial(convert_path_item, path)
+        return self._part(["paths", written], node, make, depends_on=self.shared)
 
     def component(self, name: str) -> Part:
         part = self.components.get(name)
@@ -80,9 +82,9 @@ class Workshop:
         if source.profile == "kubernetes":
             self._lose_unused(trace)
             return names
-        names |= {f"responses/{name}" for name in source.responses}
-        for name, node in source.parameters.items():
-            kind = parameter_kind(node, source, trace.at(["parameters", name]))
+        names |= {f"responses/{name}" for name in _written("responses", source.responses, trace)}
+        for name in _written("parameters", source.parameters, trace):
+            kind = parameter_kind(source.parameters[name], source, trace.at(["parameters", name]))
             if kind is not None:
                 names.add(f"{kind}/{name}")
         return names
@@ -109,7 +111,7 @@ class Workshop:
             )
         tokens, node = source.hoisted[name]
         self.budget.spend(len(encode(node, *tokens)), *tokens)
-        return self._part([*tokens], node, convert_schema)
+        return self._part([*tokens], node, convert_component)
 
     def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:
         if self.memo is None:
@@ -129,3 +131,11 @@ class Workshop:
         path = tuple(trace.path)
         encoded = encode(make(node, self.source, trace), *path)
         return Part(encoded, frozenset(trace.refs), tuple(trace.losses))
+
+
+def _written(kind: str, shared: Mapping[str, Any], trace: Trace) -> list[str]:
+    """The names of shared objects but for those that are null."""
+    for name, node in shared.items():
+        if node is None:
+            trace.lose("null", "stands for nothing; left out", kind, name)
+    return [name for name, node in shared.items() if node is not None]

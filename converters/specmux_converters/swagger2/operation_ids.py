@@ -1,0 +1,55 @@
+"""Ids of operations, which both standards want to be unique in a document, and real documents have twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specmux_converters.errors import cut
+from specmux_converters.parts import Part
+from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.operations import METHODS
+from specmux_converters.swagger2.trace import Budget, Trace
+
+
+def with_unique_ids(
+    parts: dict[str, Part], nodes: Mapping[str, tuple[str, Any]], budget: Budget
+) -> dict[str, Part]:
+    """The parts of one document, by path: of equal ids the first by path and method stays. ``nodes`` are the
+    keys of the paths in the input and what stands there."""
+    ids = [found for path in parts for _, found in _ids(nodes[path][1], parts[path])]
+    if len(set(ids)) == len(ids):
+        return parts
+    result = {**parts}
+    taken: set[str] = set()
+    for path in sorted(parts):
+        repeated = []
+        for method, found in sorted(_ids(nodes[path][1], parts[path])):
+            if found in taken:
+                repeated.append((method, found))
+            taken.add(found)
+        if repeated:
+            result[path] = _without_ids(parts[path], repeated, *nodes[path], budget)
+    return result
+
+
+def _ids(node: Any, part: Part) -> list[tuple[str, str]]:
+    """Methods and ids. What an item has from elsewhere is told by its part alone."""
+    if not node:
+        return []
+    item = part.value() if "$ref" in node else node
+    return [
+        (method, operation["operationId"])
+        for method, operation in item.items()
+        if method in METHODS and operation and operation.get("operationId") is not None
+    ]
+
+
+def _without_ids(part: Part, repeated: list[tuple[str, str]], key: str, node: Any, budget: Budget) -> Part:
+    trace = Trace(["paths", key], budget=budget)
+    item = {**part.value()}
+    for method, found in repeated:
+        item[method] = {name: value for name, value in item[method].items() if name != "operationId"}
+        place = (method, "operationId") if method in node else ("$ref",)
+        trace.lose("operationId", f"{cut(found)} is another operation's; left out", *place)
+    return Part(encode(item, *trace.path), part.refs, (*part.losses, *trace.losses))
