@@ -1,7 +1,9 @@
 """Reads gnostic's Protobuf messages, of either version, back into the JSON document they stand for.
 
 Our own reader, because protobuf's own stops at 100 nested messages, and one level of a schema takes four.
-Like any protobuf reader it skips fields that it does not know, and of one that may come once the last counts.
+Like any protobuf reader it skips fields that it does not know, and of a scalar that may come once the last
+counts. A message that may come once and comes in pieces, which a reader has to merge, is refused: no writer
+does that, and reading the parts again and again would take exponential time in their depth.
 Equal values of ``x-*`` keys, examples and enums may be one object in the document.
 """
 
@@ -67,7 +69,8 @@ class _Member:
     key: str
     read: Read
     style: str
-    """"one", "many" (a repeated field) or "entry" (the field's values are entries of the object itself)."""
+    """"one" (a scalar), "message", "many" (a repeated field) or "entry" (its values are entries of the object
+    itself)."""
 
 
 class _Compiler:
@@ -100,7 +103,7 @@ class _Compiler:
         return dict(self._member(field) for field in fields)
 
     def _member(self, field: Field) -> tuple[int, _Member]:
-        kind, style = field.type, "one"
+        kind, style = field.type, _style(field.type)
         if field.is_pattern:
             kind, style = kind[1:-1], "entry"
         elif kind.startswith("["):
@@ -120,7 +123,7 @@ class _Compiler:
 
     def _entry(self, kind: str) -> Read:
         members = {1 << 3 | LENGTH: _Member("name", _read_string, "one")}
-        members[2 << 3 | _WIRE_TYPES.get(kind, LENGTH)] = _Member("value", self._value(kind), "one")
+        members[2 << 3 | _WIRE_TYPES.get(kind, LENGTH)] = _Member("value", self._value(kind), _style(kind))
         empty: Any = "" if kind == "string" else {}
         read = _object(members, ("name",))
 
@@ -153,6 +156,10 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
                 continue
             if member.style == "one":
                 out[member.key] = value
+            elif member.style == "message":
+                if member.key in out:
+                    raise _in_pieces(pos)
+                out[member.key] = value
             elif member.style == "many":
                 out.setdefault(member.key, []).append(value)
             else:
@@ -174,16 +181,28 @@ def _wrapper(members: Mapping[int, _Member], shape: Callable[[list[Any]], Any]) 
     """A message without keys of its own, a oneof or a list: ``shape`` makes its value of what it holds."""
 
     def read(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
-        values = []
+        values: list[Any] = []
+        last = None
         while pos < end:
             tag, pos = _varint(cursor.data, pos, end)
             member = members.get(tag)
             start, pos = _extent(cursor.data, pos, end, tag)
             if member is not None:
+                if member is last and member.style == "message":
+                    raise _in_pieces(pos)
+                last = member
                 values.append(member.read(cursor, start, pos, depth))
         return shape(values)
 
     return read
+
+
+def _style(kind: str) -> str:
+    return "one" if kind in _SCALARS else "message"
+
+
+def _in_pieces(pos: int) -> InvalidDocument:
+    return InvalidDocument(f"Protobuf: a message in pieces, before byte {pos}")
 
 
 def _as_list(values: list[Any]) -> Any:

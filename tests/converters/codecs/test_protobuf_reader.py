@@ -176,6 +176,31 @@ def test_fields_are_passed_over_when_they_are_unknown() -> None:
     }
 
 
+def schemas(entry: bytes) -> bytes:
+    return INFO + field(5, field(1, field(1, field(1, b"A") + entry)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(field(1, b"3.0.0") + field(2, b"") + field(2, field(1, b"t")), id="of an object"),
+        pytest.param(schemas(field(2, field(1, b"") * 2)), id="of a oneof"),
+        pytest.param(schemas(field(2, field(1, b"")) * 2), id="of an entry"),
+    ],
+)
+def test_a_message_is_refused_when_it_comes_in_pieces(data: bytes) -> None:
+    """Protobuf would have a reader merge them."""
+    with pytest.raises(InvalidDocument, match="in pieces"):
+        protobuf_v3.decode(data, limits=LIMITS)
+
+
+def test_the_last_counts_when_a_scalar_or_another_member_of_a_oneof_comes_again() -> None:
+    schema, reference = field(1, field(9, b"title")), field(2, field(1, b"#/a"))
+    document = protobuf_v3.decode(field(1, b"3.1.0") + schemas(field(2, schema + reference)), limits=LIMITS)
+    assert document["openapi"] == "3.0.0"
+    assert document["components"] == {"schemas": {"A": {"$ref": "#/a"}}}
+
+
 def nested(levels: int) -> bytes:
     body = b""
     for _ in range(levels):
