@@ -20,6 +20,8 @@ INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 
 _EXACT: Final = 2**53
 """Integers up to here are the same as doubles."""
+_WHOLE: Final = range(-(2**63), 2**64)
+"""What our JSON writes as an integer; beyond it is a double (``document.parse``)."""
 _LARGEST: Final = int(float_info.max)
 
 
@@ -55,15 +57,22 @@ def _preserve(value: Any) -> bool:
 
 
 def _number(value: Any) -> int | float:
-    """As a double, written as Go writes it: whole up to 1e21."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")
+    return _double(value)
+
+
+def _double(value: int | float) -> int | float:
+    """``value`` as a double, written as Go writes it: without a fraction where it has none."""
     if isinstance(value, int) and -_EXACT <= value <= _EXACT:
         return value
     double = float(value) if abs(value) <= _LARGEST else inf
     if not isfinite(double):
         raise ValueError("must fit in a double")
-    return int(Decimal(repr(double))) if double.is_integer() and abs(double) < 1e21 else double
+    if not double.is_integer():
+        return double
+    digits = int(Decimal(repr(double)))
+    return digits if digits in _WHOLE else double
 
 
 def _count(value: Any) -> int:
@@ -71,15 +80,16 @@ def _count(value: Any) -> int:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("must be an integer")
-    if not -(2**63) <= value < 2**63:
+    if not _is_int64(value):
         raise ValueError("must fit in 64 bits")
     return value
 
 
 def _texts(value: Any) -> list[str] | None:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    """A null among them is an empty one: Go decodes it into what a string is at first."""
+    if not isinstance(value, list) or not all(each is None or isinstance(each, str) for each in value):
         raise ValueError("must be an array of strings")
-    return value or None
+    return [each or "" for each in value] or None
 
 
 def _array(value: Any) -> list[Any] | None:
@@ -88,8 +98,28 @@ def _array(value: Any) -> list[Any] | None:
     return value or None
 
 
-def _anything(value: Any) -> Any:
-    return value
+def _values(value: Any) -> list[Any] | None:
+    values: list[Any] | None = _json(_array(value))
+    return values
+
+
+def _json(value: Any) -> Any:
+    """Any value: numbers that are no int64 are doubles (apimachinery, util/json), so 1.0 is written as 1."""
+    match value:
+        case bool() | str() | None:
+            return value
+        case int() | float():
+            return value if isinstance(value, int) and _is_int64(value) else _double(value)
+        case list():
+            return [_json(each) for each in value]
+        case dict():
+            return {key: _json(each) for key, each in value.items()}
+        case _:
+            raise ValueError("must be JSON")
+
+
+def _is_int64(value: int) -> bool:
+    return -(2**63) <= value < 2**63
 
 
 def _rules(value: Any) -> list[dict[str, Any]] | None:
@@ -138,7 +168,7 @@ KEYWORDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "type": _type,
     "description": text,
     "title": text,
-    "default": _anything,
+    "default": _json,
     "nullable": _flag,
     "format": text,
     "maximum": _number,
@@ -153,7 +183,7 @@ KEYWORDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "maxProperties": _count,
     "minProperties": _count,
     "uniqueItems": _flag,
-    "enum": _array,
+    "enum": _values,
     "required": _texts,
     PRESERVE_UNKNOWN_FIELDS: _preserve,
     EMBEDDED_RESOURCE: _flag,

@@ -160,7 +160,7 @@ def _either(common: _Place | None, common_key: str, place: _Place, key: str) -> 
 
 
 def _selectable_fields(common: _Place | None, place: _Place) -> Iterator[str]:
-    where = common if common and common.value("selectableFields") else place
+    where = place if common is None or common.value("selectableFields") is None else common
     fields = where.value("selectableFields")
     if fields is None:
         return

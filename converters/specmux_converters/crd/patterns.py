@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from specmux_converters.crd.unicode_names import is_unicode_class
+
 REPEAT_MAX: Final = 1000
 """The most copies that counted repetitions may ask for, nested ones multiplied."""
 
@@ -19,7 +21,7 @@ _COUNT: Final = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _ESCAPE: Final = re.compile(
     r"\\(?:[1-7][0-7]{1,2}|0[0-7]{0,2}|x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[afnrtv]|[\x00-/:-@\[-`{-\x7f])"
 )
-_PERL_CLASS: Final = re.compile(r"\\(?:[dDsSwW]|[pP](?:[CLMNPSZ]|\{\^?[A-Za-z_]+\}))")
+_PERL_CLASS: Final = re.compile(r"\\(?:[dDsSwW]|[pP](?:[CLMNPSZ]|\{\^?(?P<name>[A-Za-z_ -]+)\}))")
 _ASSERTION: Final = re.compile(r"\\[AbBz]")
 _POSIX_CLASS: Final = re.compile(
     r"\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]"
@@ -131,7 +133,7 @@ class _Reader:
             if literal:
                 self._atom()
             return
-        match = _ASSERTION.match(self._text, self._at) or _PERL_CLASS.match(self._text, self._at)
+        match = _ASSERTION.match(self._text, self._at) or self._perl_class()
         self._at = match.end() if match else self._escape()
         self._atom()
 
@@ -153,12 +155,18 @@ class _Reader:
                 if match is None:
                     raise ValueError("a character class that does not exist")
             else:
-                match = _PERL_CLASS.match(self._text, self._at)
+                match = self._perl_class()
             if match is not None:
                 self._at = match.end()
             else:
                 self._range()
         self._at += 1
+
+    def _perl_class(self) -> re.Match[str] | None:
+        match = _PERL_CLASS.match(self._text, self._at)
+        if match is not None and match["name"] is not None and not is_unicode_class(match["name"]):
+            raise ValueError("a class of characters that Unicode does not have")
+        return match
 
     def _range(self) -> None:
         low = self._character()

@@ -198,8 +198,18 @@ def test_memo_tells_one_from_true() -> None:
         assert (spec["default"], type(spec["default"])) == (default, type(default))
 
 
+@pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 1e20, -1e20, 1e308])
+def test_number_of_any_size_is_published(number: float) -> None:
+    spec = {"type": "number", "maximum": number, "default": number, "enum": [number]}
+    built = build([widget(of_spec(spec))])
+    assert built.problems == ()
+    published = built.documents[V1]["components"]["schemas"][COMPONENT]["properties"]["spec"]
+    assert float(published["maximum"]) == float(published["default"]) == float(number)
+
+
 def test_input_is_not_written_into() -> None:
-    manifest = widget(of_spec({"x-kubernetes-int-or-string": True, "allOf": [{"minimum": 1}]}))
+    nested = {"minimum": 1, "required": [None], "enum": [1.0, {"a": [2.0]}]}
+    manifest = widget(of_spec({"x-kubernetes-int-or-string": True, "allOf": [nested], "default": {"a": 1.0}}))
     before = copy.deepcopy(manifest)
     build([manifest])
     assert manifest == before

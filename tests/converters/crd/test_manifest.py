@@ -126,6 +126,12 @@ def test_v1beta1_says_for_all_versions_what_v1_says_for_each() -> None:
     assert read(beta(versions=own))[0].versions[0].schema == {"b": 2}
 
 
+def test_v1beta1_says_for_all_versions_that_no_field_is_selectable() -> None:
+    version = {"name": "v1", "served": True, "selectableFields": [{"jsonPath": ".a"}]}
+    assert read(beta(versions=[version]))[0].versions[0].selectable_fields == ("a",)
+    assert read(beta(versions=[version], selectableFields=[]))[0].versions[0].selectable_fields == ()
+
+
 def test_v1_ignores_what_only_v1beta1_has() -> None:
     manifest = widget()
     del manifest["spec"]["versions"][0]["schema"]

@@ -15,6 +15,7 @@ from specmux_converters.crd.patterns import pattern_fault
         "", "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))$", "a{2}", "a{2,}",
         "a{0}", "a{,2}", "a{x", "{}", "a*?", "a+?", "a??", "a{2}?", "(?:a)", "(?i)a", "(?i-s:a)", "(?P<n>a)",
         "(?<n>a)", "()*", "(|a)", "a||b", r"\d\D\s\S\w\W\b\B\A\z", r"\pL\PN\p{Greek}\p{^Lu}", r"[\d\pL]",
+        r"\p{Old_Italic}\P{^Nd}", r"[^\p{Zs}\P{Han}]", r"\p{Any}",
         r"[[:alpha:][:^digit:]]", "[]a]", "[^]a]", "[a-]", "[-a]", "[a-z-9]", "[[:x]", r"[\]]",
         r"\x41\x{1F600}",
         r"\0\07\12\123", r"\a\f\n\r\t\v\.\-\_\/\"", r"\Qa*+(\E", r"\Q*", r"\Q\E", "a{1000}", "(a{10}){100}",
@@ -33,6 +34,7 @@ def test_pattern_that_go_compiles(pattern: str) -> None:
         "a{2}*", "a???", "(?=a)", "(?!a)", "(?<=a)", "(?>a)", "(?P<n", "(?P<n-m>a)", "(?i-)", "(?x:a)", "(?",
         "\\", r"\1", r"\8", r"\c", r"\Z", r"\E", r"\C", r"\e", r"\x", r"\x{}", r"\x{110000}", r"\xg0", r"\é",
         r"[\b]", r"[\z]", r"[\Q]", "[z-a]", r"[a-\d]", "[[:x:]]", "[[:x:]", r"\p", r"\p{", r"\p{1}",
+        r"\p{}", r"\p{Klingon}", r"[\p{^Alphabetic}]", r"\P{Is_Greek}", r"\p{L&}",
         "a{1001}", "a{2,1}", "a{0,1001}", "(a{10}){101}", "((a{20}){20}){20}", "a{99999999999999999999}",
     ],
 )  # fmt: skip
@@ -46,6 +48,13 @@ def test_pattern_that_go_refuses(pattern: str) -> None:
 def test_long_pattern_is_read_once(text: str) -> None:
     """Quadratic time would run into the timeout of the suite."""
     pattern_fault(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["Letter", "Lowercase_Letter", "LowercaseLetter", "greek", "Cn", "LC", "ASCII"]
+)
+def test_class_that_go_has_since_1_25(name: str) -> None:
+    assert pattern_fault(rf"^\p{{{name}}}+$") is None
 
 
 def test_patterns_that_python_alone_compiles_are_told_apart() -> None:

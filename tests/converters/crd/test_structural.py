@@ -73,11 +73,34 @@ def test_rules_are_written_as_upstream_does() -> None:
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [(2**53, 2**53), (2**63 - 1, 9223372036854776000), (1.0, 1), (1e30, 1e30), (0.5, 0.5)],
-)
+    [(2**53, 2**53), (2**63 - 1, 9223372036854776000), (2**64 - 1, 2.0**64), (1e20, 1e20), (-1e19, -1e19),
+     (1.0, 1), (1e30, 1e30), (0.5, 0.5)],
+)  # fmt: skip
 def test_bounds_are_doubles_as_go_writes_them(value: float, written: float) -> None:
     result = published({"type": "number", "maximum": value})["maximum"]
     assert (result, type(result)) == (written, type(written))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(1.0, 1), (-0.0, 0), (1e3, 1000), (0.1, 0.1), (2**53 + 1, 2**53 + 1), (-(2**63), -(2**63)),
+     (2**63, 9223372036854776000), (2**64, 2.0**64), (True, True), ("1.0", "1.0"), ([1.0, [2.0]], [1, [2]]),
+     ({"a": {"b": 3.0, "c": None}}, {"a": {"b": 3, "c": None}})],
+)  # fmt: skip
+def test_numbers_in_defaults_and_enums_are_as_go_writes_them(value: Any, written: Any) -> None:
+    node = published({"type": "object", "default": value, "enum": [value]})
+    assert (repr(node["default"]), repr(node["enum"])) == (repr(written), repr([written]))
+
+
+def test_default_that_fits_in_no_double_is_refused() -> None:
+    with pytest.raises(InvalidDocument) as refusal:
+        published({"type": "object", "default": {"a": [10**400]}})
+    assert refusal.value.pointer == "/properties/spec/default"
+
+
+@pytest.mark.parametrize("keyword", ["required", "x-kubernetes-list-map-keys"])
+def test_null_among_texts_is_an_empty_text(keyword: str) -> None:
+    assert published({"type": "object", keyword: [None, "a"]})[keyword] == ["", "a"]
 
 
 @pytest.mark.parametrize(
