@@ -37,6 +37,8 @@ def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Recognised:
     Raises InvalidDocument for anything else, and for what breaks off or lies about what it is.
     """
     documents = _read(data, limits)
+    if not documents:
+        raise InvalidDocument("0 documents: there is nothing in it")
     manifests = [item for document in documents for item in _items(document)]
     crds = tuple(item for item in manifests if item.get("kind") == "CustomResourceDefinition")
     if crds:

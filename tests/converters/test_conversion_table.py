@@ -481,6 +481,15 @@ def test_media_type_that_a_form_is_not_sent_in_is_a_loss() -> None:
     assert {loss.reason.partition(":")[0] for loss in whole.losses[:2]} == {types[0], types[2]}
 
 
+def test_files_in_an_array_are_sent_as_multipart() -> None:
+    """Not Swagger 2.0, but what is written for several files."""
+    node = {"name": "f", "in": "formData", "type": "array", "items": {"type": "file"}}
+    content = operation([node])["requestBody"]["content"]
+    assert [*content] == ["multipart/form-data"]
+    items = content["multipart/form-data"]["schema"]["properties"]["f"]["items"]
+    assert items == {"type": "string", "format": "binary"}
+
+
 def test_file_field_is_binary() -> None:
     content = form({"name": "a", "type": "file"})["content"]["multipart/form-data"]
     assert content["schema"]["properties"]["a"] == {"type": "string", "format": "binary"}
@@ -705,6 +714,12 @@ def test_operation_without_responses_gets_a_default_one() -> None:
         ("/paths/~1a/get/responses", "operation without responses"),
         ("/paths/~1a/get/responses/2xx", "field 2xx"),
     ]
+
+
+def test_range_of_statuses_is_one_in_v3_too() -> None:
+    shared = {"definitions": {"S": {"type": "string"}}}
+    found = operation(responses={"4XX": {"description": "d", "schema": PET}}, shared=shared)
+    assert found["responses"] == {"4XX": {"description": "d", "content": {"*/*": {"schema": PET3}}}}
 
 
 def test_operation_that_says_nothing_of_responses_is_the_place_of_the_loss() -> None:

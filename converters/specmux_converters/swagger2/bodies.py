@@ -73,7 +73,7 @@ def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: S
     media: dict[str, Any] = {"schema": schema}
     if encoding:
         media["encoding"] = encoding
-    has_file = any(each.node.get("type") == "file" for each in fields)
+    has_file = any(_is_file(each.node) or _is_file(each.node.get("items")) for each in fields)
     offered = _form_types(accepted, has_file=has_file)
     for media_type in accepted:
         if media_type not in offered:
@@ -91,6 +91,10 @@ def _field_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[st
         trace.lose("allowEmptyValue", reason, "allowEmptyValue")
         about["x-allowEmptyValue"] = node["allowEmptyValue"]
     return {**about, **value_schema(node, source, trace)}
+
+
+def _is_file(node: Any) -> bool:
+    return isinstance(node, dict) and node.get("type") == "file"
 
 
 def _form_types(accepted: Sequence[str], *, has_file: bool) -> list[str]:

@@ -30,7 +30,10 @@ _COPIED: Final = {
 _MOVED: Final = frozenset({"parameters", "responses", "consumes", "produces", "schemes"})
 _TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
 _NO_RESPONSE: Final = {"default": {"description": ""}}
-_STATUS: Final = frozenset({"default", *(f"{code}" for code in range(100, 600))})
+_STATUS: Final = frozenset(
+    {"default", *(f"{code}" for code in range(100, 600)), *(f"{digit}XX" for digit in range(1, 6))}
+)
+"""The ranges are not in Swagger 2.0, but written by who knows OpenAPI 3.0, where they mean the same."""
 
 
 class Parameters(NamedTuple):
