@@ -2,9 +2,10 @@
 
 ``go_reference.txt`` has a line per field and a column per value of ``VALUES``: the first 8 hex digits of the
 SHA-256 of the bytes that ``handler3.ToV3ProtoBinary`` gave, or a dash where it refused or panicked.
-``go_yaml.jsonl`` has values and the text that gnostic's Any{yaml} has for them.
+``go_yaml.jsonl`` has values and the text that gnostic's Any{yaml} has for them. ``go_documents.txt`` has the
+same digits, or a dash, for each ``random_document``, by its number.
 
-To record both anew: ``(cd tests/benchmarks/go && go build -o /tmp/peer .)``, then
+To record all anew: ``(cd tests/benchmarks/go && go build -o /tmp/peer .)``, then
 ``python tests/converters/codecs/go_reference.py /tmp/peer``.
 """
 
@@ -15,7 +16,7 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,6 +28,7 @@ from specmux_converters.codecs.gnostic import Field, read_facts
 
 RECORD = Path(__file__).with_name("go_reference.txt")
 YAML_RECORD = Path(__file__).with_name("go_yaml.jsonl")
+DOCUMENTS_RECORD = Path(__file__).with_name("go_documents.txt")
 MESSAGES = read_facts(gnostic_v3.FACTS)
 
 VALUES: tuple[Any, ...] = (
@@ -146,6 +148,79 @@ def _random_value(random: Random, depth: int = 0) -> Any:
     return {text + str(n): _random_value(random, depth + 1) for n in range(random.randrange(4))}
 
 
+INTEGERS = (0, 1, -7, 2**53 + 1, 2**63 - 1, -(2**63))
+FLOATS = (-0.0, 0.0, 1.0, 2.5, 1e-7, 5e-324, 1e21, 1e300)
+LARGE_FLOATS = (1e16, 1e20, -float(2**63))
+"""Their text, which YAML keeps, is another one from orjson than from Go."""
+
+
+def random_document(number: int) -> dict[str, Any]:
+    """A document with fields of any message at any depth, the same for a number in every Python."""
+    return _Draw(Random(number)).object("Document", 0)
+
+
+class _Draw:
+    """Only of ``Random.random``, whose sequence Python promises to keep."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random.random
+
+    def of(self, options: Sequence[Any]) -> Any:
+        return options[int(self.random() * len(options))]
+
+    def text(self) -> str:
+        return "".join(self.of(_PIECES) for _ in range(self.of((0, 1, 1, 2))))
+
+    def object(self, message: str, depth: int) -> dict[str, Any]:
+        share = 0.6 if depth == 0 else self.of((0.05, 0.2, 0.4)) if depth < 6 else 0.0
+        fields = sorted(MESSAGES[message], key=lambda _: self.random())
+        return {
+            self.key(field): self.value(field.type[1:-1] if field.is_pattern else field.type, depth + 1)
+            for field in fields
+            if field.required or self.random() < share
+        }
+
+    def key(self, field: Field) -> str:
+        if field.key in ("^x-", "^/"):
+            return field.key[1:] + self.text()
+        return KEYS.get(field.key, field.key)
+
+    def value(self, kind: str, depth: int) -> Any:
+        if self.random() < 0.002:
+            return self.of(VALUES)
+        if kind.startswith("@"):
+            return (
+                {"$ref": self.text(), "summary": "s"} if self.random() < 0.2 else self.value(kind[1:], depth)
+            )
+        if kind.startswith("["):
+            return [self.value(kind[1:-1], depth + 1) for _ in range(self.of((0, 1, 2)))]
+        if kind.startswith("{"):
+            return {f"{self.text()}{n}": self.value(kind[1:-1], depth + 1) for n in range(self.of((0, 1, 2)))}
+        return self.message(kind, depth)
+
+    def message(self, kind: str, depth: int) -> Any:
+        match kind:
+            case "string":
+                return self.text()
+            case "bool":
+                return self.random() < 0.7
+            case "int64":
+                return self.of(INTEGERS)
+            case "double":
+                return self.of(INTEGERS + FLOATS + LARGE_FLOATS)
+            case "StringArray":
+                return [self.text()]
+            case "Any" | "AnyOrExpression" | "DefaultType":
+                return self.of(
+                    (self.text(), self.of(INTEGERS + FLOATS), {self.text(): [self.text()]}, self.of(VALUES))
+                )
+            case "AdditionalPropertiesItem" if self.random() < 0.3:
+                return self.random() < 0.5
+            case "ItemsItem" | "AdditionalPropertiesItem":
+                return self.value("@Schema", depth)
+        return self.object(kind, depth)
+
+
 def _ask(process: subprocess.Popen[bytes], document: dict[str, Any]) -> bytes | None:
     assert process.stdin is not None and process.stdout is not None
     # go-yaml takes these, where they stand unescaped in JSON, for line breaks or refuses them.
@@ -171,6 +246,8 @@ def _record(peer: str) -> None:
             digests = [digest(_ask(process, document(message, field, value))) for value in VALUES]
             lines.append(f"{message}.{field.key} {' '.join(digests)}\n")
         RECORD.write_text("".join(lines))
+        digests = [digest(_ask(process, random_document(number))) for number in range(1000)]
+        DOCUMENTS_RECORD.write_text("".join(f"{one}\n" for one in digests))
         random = Random(6)
         values = [_random_value(random) for _ in range(400)]
         pairs = [(value, _ask(process, _minimal("Document") | {"x-v": value})) for value in values]
