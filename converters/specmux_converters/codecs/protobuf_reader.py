@@ -293,7 +293,8 @@ def _extent(data: bytes, pos: int, end: int, tag: int) -> tuple[int, int]:
             start, after = pos, pos + 4
         case _:
             raise InvalidDocument(f"Protobuf: wire type {tag & 7} at byte {pos}")
-    if after > end or tag < 8:
+    # A field has a number from 1 to 2^29 - 1.
+    if after > end or not 8 <= tag < 1 << 32:
         raise InvalidDocument(f"Protobuf: a field that is cut short or has no number, at byte {pos}")
     return start, after
 
@@ -304,7 +305,7 @@ def _varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
         byte = data[pos]
         pos += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, pos
+        if byte < 0x80 and value >> 64 == 0:
+            return value, pos
         shift += 7
-    raise InvalidDocument(f"Protobuf: a varint without an end at byte {pos}")
+    raise InvalidDocument(f"Protobuf: a varint without an end, or beyond 64 bits, at byte {pos}")

@@ -165,8 +165,10 @@ INFO = field(1, b"3.0.0") + field(2, field(1, b"t"))
         pytest.param(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", id="varint without an end"),
         pytest.param(b"\x0a\x02\xff\xfe", id="invalid UTF-8"),
         pytest.param(b"\x0b", id="group"),
+        pytest.param(b"\xf8\x07" + b"\xff" * 9 + b"\x02", id="varint beyond 64 bits"),
         pytest.param(b"\x02\x00", id="field zero"),
         pytest.param(b"\x0f\x00", id="wire type 7"),
+        pytest.param(b"\x80\x80\x80\x80\x10\x00", id="field 2^29"),
         pytest.param(INFO + field(9, field(1, b"x-a") + field(2, field(2, b"*a"))), id="alias"),
         pytest.param(INFO + field(9, field(1, b"x-a")) * 2, id="two entries with one name"),
         pytest.param(
