@@ -6,13 +6,16 @@ import re
 from collections.abc import Set
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import orjson
+
 from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
+from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
 from specmux_converters.swagger2.path_templates import lose_expressions
 from specmux_converters.swagger2.references import Found, find, located
-from specmux_converters.swagger2.repeats import repeated
+from specmux_converters.swagger2.repeats import Json, encoding, repeated
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.servers import operation_servers
 from specmux_converters.swagger2.source import Source, object_at
@@ -37,20 +40,25 @@ _STATUS: Final = frozenset(
 
 
 class Parameters(NamedTuple):
-    """The parameters of a path item or operation, apart by what becomes of them."""
+    """The parameters of a path item or operation, apart by what becomes of them. ``plain_json`` is the list
+    of those that stay parameters."""
 
-    plain: tuple[dict[str, Any], ...] = ()
+    plain: tuple[Json, ...] = ()
+    plain_json: orjson.Fragment | None = None
     in_path: frozenset[str] = frozenset()
     body: Found | None = None
     form: tuple[FormField, ...] = ()
 
+
+_BODY: Final = encoding(convert_body)
+_RESPONSE: Final = encoding(convert_response)
 
 _NO_PARAMETERS: Final = Parameters()
 
 Listed: TypeAlias = tuple[Parameters, tuple[tuple[int, Found], ...]]
 """A list of parameters as far as its text tells: those that stay some, and those of a body, by index."""
 
-Plain: TypeAlias = tuple[dict[str, Any], str, str]
+Plain: TypeAlias = tuple[Json, str, str]
 """A parameter that stays one, its name and its location."""
 
 
@@ -76,7 +84,7 @@ def _path_item(
 ) -> dict[str, Any]:
     """What the item itself says, beside its ``$ref``. ``template`` are the names in its path."""
     shared = _parameters(template, node, source, trace)
-    result: dict[str, Any] = {"parameters": list(shared.plain)} if shared.plain else {}
+    result: dict[str, Any] = {"parameters": shared.plain_json} if shared.plain else {}
     for key, value in node.items():
         if key in METHODS:
             if value is None:
@@ -119,12 +127,11 @@ def _operation(
     result = kept(node, _COPIED, _MOVED, trace)
     texts(result, "tags", trace)
     own = _parameters(template, node, source, trace)
-    plain = [*own.plain]
+    if own.plain:
+        result["parameters"] = own.plain_json
     undeclared = template - own.in_path - shared.in_path
     if undeclared:
-        plain += _undeclared(undeclared, trace)
-    if plain:
-        result["parameters"] = plain
+        result["parameters"] = [*own.plain, *_undeclared(undeclared, trace)]
     if own.body or shared.body or own.form or shared.form:
         consumes = source.media_types_at(node, "consumes", trace)
         result["requestBody"] = _body(own, shared, source.consumes if consumes is None else consumes, source)
@@ -164,11 +171,11 @@ def _parameters(template: frozenset[str], owner: dict[str, Any], source: Source,
             body = Found(found.node, at, found.shared)
         else:
             trace.lose("body parameter", "a second one; left out", "parameters", index)
-    return Parameters(parameters.plain, parameters.in_path, body, tuple(form))
+    return Parameters(parameters.plain, parameters.plain_json, parameters.in_path, body, tuple(form))
 
 
 def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: Trace) -> Listed:
-    plain: dict[Any, dict[str, Any]] = {}
+    plain: dict[Any, Json] = {}
     in_path: frozenset[str] = frozenset()
     in_body: list[tuple[int, Found]] = []
     trace.path.append("parameters")
@@ -193,7 +200,9 @@ def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: T
             in_path = template  # what stands outside the document may declare any of them
         trace.path.pop()
     trace.path.pop()
-    return Parameters(tuple(plain.values()), in_path), tuple(in_body)
+    listed = tuple(plain.values())
+    plain_json = orjson.Fragment(encode(listed, *trace.path, "parameters")) if listed else None
+    return Parameters(listed, plain_json, in_path), tuple(in_body)
 
 
 def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | dict[str, Any] | None:
@@ -202,13 +211,13 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
     if written.__class__ is dict and "$ref" not in written:
         name, location = written.get("name"), written.get("in")
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
-            return convert_parameter(written, source, trace), name, location
+            return repeated(_written, written, None, source, trace), name, location
     ref = written.get("$ref") if isinstance(written, dict) else None
     if isinstance(ref, str) and ref in source.written_out and len(written) == 1:
-        node, notes, size = source.written_out[ref]
+        plain, notes, size = source.written_out[ref]
         trace.take(notes)
         trace.spend(size)
-        return node, node["name"], node["in"]
+        return plain
     if written is None:
         trace.lose("null", "stands for nothing; left out")
         return None
@@ -224,16 +233,25 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
     return None
 
 
-def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
-    """A shared one is converted once and, where it must be written out, the same dict every time."""
+@encoding
+def _written(node: dict[str, Any], _: None, source: Source, trace: Trace) -> dict[str, Any]:
+    return convert_parameter(node, source, trace)
+
+
+def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> Json:
+    """A shared one is converted once and, where it must be written out, the same text every time."""
     if found.shared is not None and source.profile == "oas":
         return _component("parameters", found)
     if ref is None or found.trace.foreign:
         return convert_parameter(found.node, source, found.trace)
     notes = Trace(found.trace.path, budget=trace.budget)
-    plain = convert_parameter(found.node, source, notes)
+    plain = _written(found.node, None, source, notes)
     if not notes.foreign:
-        source.written_out[ref] = plain, notes, source.size_of(ref, found.node)
+        source.written_out[ref] = (
+            (plain, found.node["name"], found.node["in"]),
+            notes,
+            source.size_of(ref, found.node),
+        )
     trace.take(notes)
     return plain
 
@@ -244,7 +262,7 @@ def _component(kind: str, found: Found) -> dict[str, Any]:
     return {"$ref": f"#/components/{kind}/{name.replace('~', '~0').replace('/', '~1')}"}
 
 
-def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: Source) -> dict[str, Any]:
+def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: Source) -> Json:
     """The body of an operation, or its form fields and those of its path: it has one request body."""
     found = own.body if own.body is not None or own.form else shared.body
     names = {field.node["name"] for field in own.form}
@@ -255,12 +273,10 @@ def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source
         field.trace.lose("form field", "beside a body; left out")
     if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
         return _component("requestBodies", found)
-    return repeated(convert_body, found.node, accepted, source, found.trace)
+    return repeated(_BODY, found.node, accepted, source, found.trace)
 
 
-def _responses(
-    node: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace
-) -> dict[str, Any]:
+def _responses(node: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace) -> Json:
     responses = object_at(node, "responses", trace)
     if not responses:
         _lose_responses(trace, *(("responses",) if "responses" in node else ()))
@@ -272,6 +288,7 @@ def _lose_responses(trace: Trace, *place: str) -> None:
     trace.lose("operation without responses", "OpenAPI 3.0 requires one; an empty default is added", *place)
 
 
+@encoding
 def _answers(
     responses: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace
 ) -> dict[str, Any]:
@@ -293,9 +310,9 @@ def _answers(
     return result
 
 
-def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> dict[str, Any]:
+def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> Json:
     if isinstance(written, dict) and "$ref" not in written:
-        return repeated(convert_response, written, offered, source, trace)
+        return repeated(_RESPONSE, written, offered, source, trace)
     if written is None:
         trace.lose("null", "stands for no response; an empty one is there")
         return {"description": ""}

@@ -11,13 +11,26 @@ from typing import Any, TypeAlias, TypeVar
 
 import orjson
 
+from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
 T = TypeVar("T")
 D = TypeVar("D", bound=Hashable)
 
+Json: TypeAlias = orjson.Fragment | dict[str, Any]
+"""An object of the output, encoded or not."""
+
 Make: TypeAlias = Callable[[Any, D, Source, Trace], T]
+
+
+def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
+    """``make``, with its result as canonical JSON: what is written out many times is encoded once."""
+
+    def made(node: Any, depends_on: D, source: Source, trace: Trace) -> orjson.Fragment:
+        return orjson.Fragment(encode(make(node, depends_on, source, trace), *trace.path))
+
+    return made
 
 
 def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: Trace) -> T:

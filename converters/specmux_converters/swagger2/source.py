@@ -59,7 +59,7 @@ class Source:
     hoisted: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     fit_empty: dict[str, bool] = field(default_factory=dict)
-    written_out: dict[str, tuple[dict[str, Any], Trace, int]] = field(default_factory=dict)
+    written_out: dict[str, tuple[tuple[Any, str, str], Trace, int]] = field(default_factory=dict)
     media_types: dict[tuple[Any, ...], tuple[str, ...]] = field(default_factory=dict)
     repeats: dict[Hashable, tuple[Any, frozenset[str], int]] = field(default_factory=dict)
 
