@@ -107,6 +107,6 @@ def test_what_is_repeated_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(operations, name, noted)
 
     noting("convert_parameter")
-    noting("convert_response")
+    noting("_RESPONSE")
     convert(document({"parameters": [QUERY]}, "/apis/a/v1/x", "/apis/a/v1/y", "/apis/b/v1/x"))
-    assert sorted(seen) == ["convert_parameter", "convert_response"]
+    assert sorted(seen) == ["_RESPONSE", "convert_parameter"]

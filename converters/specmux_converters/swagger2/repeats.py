@@ -1,4 +1,5 @@
-"""What stands in many operations with the same text is converted once: lists of parameters, and responses.
+"""What stands in many operations with the same text is converted once: parameters and lists of them,
+responses, bodies.
 
 A result is used again when nothing was noted on the way but the components it refers to and its cost: losses
 point at one place, and what a foreign reference finds is no part of the text.

@@ -9,6 +9,8 @@ from re import sub
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
+from orjson import Fragment
+
 from specmux_converters.document import Document
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.fields import texts
@@ -43,9 +45,10 @@ class Source:
 
     The others are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
     what its target costs written out. ``fit_empty``: whether the target allows an empty object.
-    ``written_out``: the parameters that were, with what was noted on the way. ``media_types``:
-    lists that were checked. ``hoisted``: the schemas that
-    were referred to where no component stands (``#/paths/…``), which become components under a new name.
+    ``written_out``: the parameters that were (their JSON, name and location), what was noted on the way, and
+    the cost. ``media_types``: lists that were checked. ``repeats``: what was made of equal texts. ``hoisted``:
+    the schemas that were referred to where no component stands (``#/paths/…``), which become components under
+    a new name.
     """
 
     document: Document
@@ -59,7 +62,7 @@ class Source:
     hoisted: dict[str, tuple[list[str], Any]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     fit_empty: dict[str, bool] = field(default_factory=dict)
-    written_out: dict[str, tuple[tuple[Any, str, str], Trace, int]] = field(default_factory=dict)
+    written_out: dict[str, tuple[tuple[Fragment, str, str], Trace, int]] = field(default_factory=dict)
     media_types: dict[tuple[Any, ...], tuple[str, ...]] = field(default_factory=dict)
     repeats: dict[Hashable, tuple[Any, frozenset[str], int]] = field(default_factory=dict)
 
