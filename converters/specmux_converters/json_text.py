@@ -37,6 +37,10 @@ def count_strings(data: bytes) -> int:
     return (data.count(b'"') - escapes.count(b'\\"')) // 2
 
 
+def may_be_go_escaped(data: bytes) -> bool:
+    return not any(character in data for character, _ in _GO_ESCAPES)
+
+
 def go_escaped(written: bytes) -> bytes:
     """A JSON text with the escapes that Go's encoding/json adds by default (its option EscapeHTML), but for
     two line separators that are too rare to be looked for."""

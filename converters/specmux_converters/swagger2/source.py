@@ -46,7 +46,7 @@ class Source:
     The others are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
     what its target costs written out. ``fit_empty``: whether the target allows an empty object.
     ``written_out``: the parameters that were (their JSON, name and location), what was noted on the way, and
-    the cost. ``media_types``: lists that were checked. ``repeats``: what was made of equal texts. ``hoisted``:
+    the cost. ``media_types``: lists that were checked. ``repeats``: what equal texts became. ``hoisted``:
     the schemas that were referred to where no component stands (``#/paths/…``), which become components under
     a new name.
     """
