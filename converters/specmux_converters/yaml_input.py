@@ -36,6 +36,8 @@ _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _DOUBLE_DIGITS: Final = 300
 """Characters of an integer: a double takes one more digit or two, and Python's int() takes quadratic time."""
+MAX_TAG_DIRECTIVES: Final = 1000
+"""libyaml compares each with all before it: 40,000 of them would take three seconds."""
 _NODE_BYTES: Final = 16
 """What a value counts for beside its text."""
 
@@ -47,6 +49,8 @@ def parse_yaml_stream(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     """
     if len(data) > limits.max_bytes:
         raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+    if data.replace(b"\0", b"").count(b"%TAG") > MAX_TAG_DIRECTIVES:  # in UTF-16, too
+        raise LimitExceeded(f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
     documents = []
     for value in _Composer(limits).documents(_events(data)):
         if isinstance(value, dict):

@@ -139,6 +139,14 @@ def test_bombs(data: bytes) -> None:
         parse_yaml(data)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_directives(encoding: str) -> None:
+    few = "".join(f"%TAG !{number}! tag:yaml.org,2002:\n" for number in range(1000)) + "---\na: !7!str 1\n"
+    assert parse_yaml_stream(few.encode(encoding)) == ({"a": "1"},)
+    with pytest.raises(LimitExceeded, match="%TAG"):
+        parse_yaml_stream(f"%TAG !x! tag:yaml.org,2002:\n{few}".encode(encoding))
+
+
 def test_limits_of_the_caller() -> None:
     parse_yaml(b"a: [[1]]", limits=Limits(max_depth=3))
     for limits in (Limits(max_depth=2), Limits(max_bytes=7), Limits(max_expanded_bytes=50)):
