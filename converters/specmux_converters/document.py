@@ -18,6 +18,7 @@ from specmux_converters.json_text import (
     go_escaped,
     is_deeper,
     may_be_go_escaped,
+    most_values,
     pointer_at,
     with_characters,
 )
@@ -37,6 +38,9 @@ class Limits:
     max_bytes: int = 64 * 1024 * 1024
     max_depth: int = 200
     """At most WRITABLE_DEPTH."""
+    max_values: int = 2_000_000
+    """Objects, arrays and scalars: an empty one takes two bytes to write, and a hundred of memory. 64 MiB of
+    a real document have 1.3 million."""
     max_expanded_bytes: int = 256 * 1024 * 1024
     """JSON of all documents made from one: references written out and shared components multiply it."""
 
@@ -52,6 +56,8 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
     """
     if len(data) > limits.max_bytes:
         raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+    if len(data) > 2 * limits.max_values and most_values(data) > limits.max_values:
+        raise LimitExceeded(f"more than the {limits.max_values} values allowed")
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -38,8 +38,8 @@ _DOUBLE_DIGITS: Final = 300
 """Characters of an integer: a double takes one more digit or two, and Python's int() takes quadratic time."""
 MAX_TAG_DIRECTIVES: Final = 1000
 """libyaml compares each with all before it: 40,000 of them would take three seconds."""
-_NODE_BYTES: Final = 16
-"""What a value counts for beside its text."""
+_NODE_BYTES: Final = 128
+"""What a value counts for beside its text: 256 MiB are two million of them, which take ten seconds."""
 
 
 def parse_yaml_stream(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, ...]:
@@ -238,7 +238,7 @@ class _Composer:
     def _spend(self, cost: int) -> None:
         self._spent += cost
         if self._spent > self._limits.max_expanded_bytes:
-            raise LimitExceeded("aliases make it too large", pointer=self._pointer())
+            raise LimitExceeded("too large, aliases written out", pointer=self._pointer())
 
     def _pointer(self) -> str:
         places = [len(each.value) if isinstance(each.value, list) else each.key for each in self._open]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from shared_data import DATA, load, shared
 from specmux_converters import ConversionMemo, ConverterError, convert, parse
+from specmux_converters.codecs import cbor, protobuf_v3
 from specmux_converters.conversion import convert_whole
+from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.recognise import recognise
 
@@ -282,6 +285,30 @@ def test_wrong_type_is_refused_where_it_stands(document: Any, pointer: str) -> N
     with pytest.raises(InvalidDocument) as refused:
         convert_whole(document)
     assert refused.value.pointer == pointer
+
+
+EMPTY_LISTS = 300_000
+FORMS: list[tuple[Callable[..., Any], bytes]] = [
+    (parse, b'{"a":[' + b"[]," * EMPTY_LISTS + b"[]]}"),
+    (cbor.decode, b"\xa1\x61a\x9f" + b"\x80" * EMPTY_LISTS + b"\xff"),
+    (cbor.decode, b"\xa1\x61a\x9f" + b"\x79\0\1a" * EMPTY_LISTS + b"\xff"),
+    (protobuf_v3.decode, b"\n\x053.0.0" + b"\x1a\0" * EMPTY_LISTS),
+    (protobuf_v3.decode, b"\n\x053.0.0" + b"\x3a\0" * EMPTY_LISTS),
+]
+
+
+@pytest.mark.parametrize(("read_document", "data"), FORMS)
+def test_many_small_values_are_refused(read_document: Callable[..., Any], data: bytes) -> None:
+    """A hundred bytes of memory for each two of the input."""
+    with pytest.raises(LimitExceeded, match="values"):
+        read_document(data, limits=Limits(max_values=100_000))
+    read_document(data, limits=Limits(max_values=2 * EMPTY_LISTS + 10))
+
+
+def test_what_stands_in_a_text_is_no_value() -> None:
+    text = b"\x7a" + (400_000).to_bytes(4, "big") + b"," * 400_000
+    found = cbor.decode(b"\xa1\x61a" + text, limits=Limits(max_values=100_000))
+    assert found == {"a": "," * 400_000}
 
 
 def test_references_that_lead_to_themselves_end() -> None:

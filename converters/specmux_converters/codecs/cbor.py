@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 
+_STRINGS: Final = (2, 3)
+"""Major types whose argument is a number of bytes that follow (RFC 8949, section 3.1)."""
+
+_ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
+"""Additional information -> bytes of the argument behind the head (RFC 8949, section 3)."""
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _UNUSUAL_NUMBERS: Final = tuple(
@@ -138,6 +144,8 @@ class _Source:
     def __init__(self, data: bytes, limits: Limits, *, read_size: int) -> None:
         if len(data) > limits.max_bytes:
             raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+        if len(data) > limits.max_values and _has_more_items(data, limits.max_values):
+            raise LimitExceeded(f"more than the {limits.max_values} values allowed")
         self.data = data
         self.position = 0
         self._decoder = cbor2.CBORDecoder(
@@ -182,6 +190,19 @@ class _Source:
         except (cbor2.CBORDecodeError, RecursionError) as error:
             raise _decode_error(error) from error
         return _checked(value, self.data[start : self.position])
+
+
+def _has_more_items(data: bytes, most: int) -> bool:
+    """Read off the heads (RFC 8949, section 3), as far as they make sense: the decoder says what does not."""
+    position = items = 0
+    while position < len(data) and items <= most:
+        major, info = data[position] >> 5, data[position] & 0x1F
+        after = position + 1 + _ARGUMENT_BYTES.get(info, 0)
+        if major in _STRINGS and info < 28:
+            after += int.from_bytes(data[position + 1 : after], "big") if info > 23 else info
+        position = after
+        items += 1
+    return items > most
 
 
 def _checked(value: Any, data: bytes) -> Any:

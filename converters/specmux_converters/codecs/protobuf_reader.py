@@ -29,19 +29,28 @@ if TYPE_CHECKING:
 ABSENT: Final = object()
 """What a oneof without a member stands for: its key is left out."""
 
+_YAML_SHARE: Final = 4
+"""Characters of YAML that count as a value: reading one takes as long as several fields."""
+
 _WIRE_TYPES: Final = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
 
 
 class _Cursor:
     """One document being read."""
 
-    __slots__ = ("data", "max_depth", "texts")
+    __slots__ = ("data", "left", "max_depth", "texts")
 
-    def __init__(self, data: bytes, max_depth: int) -> None:
+    def __init__(self, data: bytes, limits: Limits) -> None:
         self.data = data
-        self.max_depth = max_depth
+        self.left = limits.max_values
+        self.max_depth = limits.max_depth
         self.texts: dict[tuple[str, int], Any] = {}
         """Values of Any{yaml} by their text and depth: few texts, many times each."""
+
+    def spend(self, values: int) -> None:
+        self.left -= values
+        if self.left < 0:
+            raise LimitExceeded("more values than are allowed")
 
 
 Read = Callable[[_Cursor, int, int, int], Any]
@@ -57,7 +66,7 @@ def read_message(data: bytes, read: Read, limits: Limits) -> Any:
     if len(data) > limits.max_bytes:
         raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
     try:
-        return read(_Cursor(data, limits.max_depth), 0, len(data), 1)
+        return read(_Cursor(data, limits), 0, len(data), 1)
     except RecursionError as error:
         raise LimitExceeded("Protobuf nested too deeply") from error
 
@@ -151,6 +160,9 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
             start, pos = _extent(data, pos, end, tag)
             if member is None:
                 continue
+            cursor.left -= 1
+            if cursor.left < 0:
+                cursor.spend(0)
             value = member.read(cursor, start, pos, depth + 1)
             if value is ABSENT:
                 continue
@@ -191,6 +203,7 @@ def _wrapper(members: Mapping[int, _Member], shape: Callable[[list[Any]], Any]) 
                 if member is last and member.style == "message":
                     raise _in_pieces(pos)
                 last = member
+                cursor.spend(1)
                 values.append(member.read(cursor, start, pos, depth))
         return shape(values)
 
@@ -230,6 +243,7 @@ def _read_any(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
         return None
     known = (text, depth)
     if known not in cursor.texts:
+        cursor.spend(len(text) // _YAML_SHARE)
         cursor.texts[known] = read_yaml(text, max_depth=cursor.max_depth - depth)
     return cursor.texts[known]
 
