@@ -14,6 +14,8 @@ from specmux_converters.swagger2.source import SWAGGER_VERSIONS
 from specmux_converters.yaml_input import parse_yaml_stream
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_CRD: Final = "CustomResourceDefinition"
+_CRD_LIST: Final = "CustomResourceDefinitionList"
 
 
 class Kind(Enum):
@@ -40,7 +42,7 @@ def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Recognised:
     if not documents:
         raise InvalidDocument("0 documents: there is nothing in it")
     manifests = [item for document in documents for item in _items(document)]
-    crds = tuple(item for item in manifests if item.get("kind") == "CustomResourceDefinition")
+    crds = tuple(item for item in manifests if item.get("kind") == _CRD)
     if crds:
         return Recognised(Kind.CRDS, crds)
     if len(documents) != 1:
@@ -84,7 +86,9 @@ def _read_json(data: bytes, limits: Limits) -> tuple[Document, ...]:
 
 
 def _items(document: Document) -> list[Document]:
-    items = document.get("items")
-    if isinstance(items, list) and document.get("kind") in ("List", "CustomResourceDefinitionList"):
-        return [item for item in items if isinstance(item, dict)]
-    return [document]
+    """The manifests in one. In a list that an apiserver answers with, the items do not say what they are."""
+    items, kind = document.get("items"), document.get("kind")
+    if not isinstance(items, list) or kind not in ("List", _CRD_LIST):
+        return [document]
+    said = {"apiVersion": document.get("apiVersion"), "kind": _CRD} if kind == _CRD_LIST else {}
+    return [{**said, **item} for item in items if isinstance(item, dict)]

@@ -14,6 +14,8 @@ SWAGGER = {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {}
 OPENAPI = {"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": {}}
 CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
 OTHER = {"apiVersion": "v1", "kind": "Namespace"}
+ANSWER = {"apiVersion": CRD["apiVersion"], "kind": "CustomResourceDefinitionList", "items": [{}]}
+"""What an apiserver answers: the items do not say what they are."""
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,7 @@ def test_openapi_in_yaml_keeps_its_key_order() -> None:
         (yaml.safe_dump_all([CRD, OTHER, CRD]).encode(), 2),
         (json.dumps({"kind": "List", "items": [CRD, OTHER, CRD, CRD]}).encode(), 3),
         (yaml.safe_dump_all([{"kind": "CustomResourceDefinitionList", "items": [CRD]}, OTHER]).encode(), 1),
+        (json.dumps(ANSWER).encode(), 1),
     ],
 )
 def test_crds_among_manifests(data: bytes, count: int) -> None:
