@@ -39,8 +39,8 @@ class Limits:
     max_depth: int = 200
     """At most WRITABLE_DEPTH."""
     max_values: int = 3_000_000
-    """Objects, arrays and scalars, and in CBOR and Protobuf names: an empty one takes two bytes to write, and a
-    hundred or two of memory. 64 MiB of a real document have 1.1 million, as CBOR or Protobuf 2.6."""
+    """Objects, arrays and scalars, and in CBOR and Protobuf names: an empty one takes two bytes to write, and
+    a hundred or two of memory. 64 MiB of a real document have 1.1 million, as CBOR or Protobuf 2.6."""
     max_expanded_bytes: int = 256 * 1024 * 1024
     """JSON of all documents made from one: references written out and shared components multiply it."""
 
