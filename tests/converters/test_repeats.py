@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from specmux_converters.conversion import convert_whole
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import Loss, pointer_to
-from specmux_converters.swagger2 import operations
+from specmux_converters.swagger2 import operations, parameter_lists
 
 GROUP_VERSION = GroupVersion("apis/a/v1")
 QUERY = {"name": "limit", "in": "query", "type": "integer"}
@@ -97,16 +98,16 @@ def test_a_repetition_costs_what_the_first_did() -> None:
 def test_what_is_repeated_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def noting(name: str) -> None:
-        make = getattr(operations, name)
+    def noting(module: ModuleType, name: str) -> None:
+        make = getattr(module, name)
 
         def noted(*given: Any) -> Any:
             seen.append(name)
             return make(*given)
 
-        monkeypatch.setattr(operations, name, noted)
+        monkeypatch.setattr(module, name, noted)
 
-    noting("convert_parameter")
-    noting("_RESPONSE")
+    noting(parameter_lists, "convert_parameter")
+    noting(operations, "_RESPONSE")
     convert(document({"parameters": [QUERY]}, "/apis/a/v1/x", "/apis/a/v1/y", "/apis/b/v1/x"))
     assert sorted(seen) == ["_RESPONSE", "convert_parameter"]

@@ -21,9 +21,9 @@ ARRAY: Final[Kinds] = frozenset({list})
 OBJECT: Final[Kinds] = frozenset({dict})
 ANYTHING: Final[Kinds] = frozenset({str, bool, int, float, list, dict, type(None)})
 
-NO_OTHERS: Final[Set[str]] = frozenset()
+NEVER: Final[Kinds] = frozenset()
 
-_NEVER: Final[Kinds] = frozenset()
+NO_OTHERS: Final[Set[str]] = frozenset()
 
 DESCRIPTION: Final[Mapping[str, Kinds]] = {"description": TEXT}
 
@@ -49,7 +49,7 @@ def kept(
     for key, value in node.items():
         if key in others:
             continue
-        if value.__class__ in fields.get(key, _NEVER):
+        if value.__class__ in fields.get(key, NEVER):
             result[key] = (
                 plain_object(key, value, trace) if value.__class__ is dict and key in OBJECTS else value
             )

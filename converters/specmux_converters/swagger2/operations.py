@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from typing import Any, Final, NamedTuple, TypeAlias
-
-import orjson
+from typing import Any, Final
 
 from specmux_converters.errors import cut
-from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
-from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.bodies import convert_body, convert_form
 from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
-from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
+from specmux_converters.swagger2.parameter_lists import Parameters, parameters_of
 from specmux_converters.swagger2.path_templates import lose_expressions
-from specmux_converters.swagger2.references import Found, find, located
+from specmux_converters.swagger2.references import Found, component_of, find
 from specmux_converters.swagger2.repeats import Json, encoding, repeated
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.servers import operation_servers
@@ -39,27 +36,8 @@ _STATUS: Final = frozenset(
 """The ranges are not in Swagger 2.0, but written by who knows OpenAPI 3.0, where they mean the same."""
 
 
-class Parameters(NamedTuple):
-    """The parameters of a path item or operation, apart by what becomes of them. ``plain_json`` is the list
-    of those that stay parameters."""
-
-    plain: tuple[Json, ...] = ()
-    plain_json: orjson.Fragment | None = None
-    in_path: frozenset[str] = frozenset()
-    body: Found | None = None
-    form: tuple[FormField, ...] = ()
-
-
 _BODY: Final = encoding(convert_body)
 _RESPONSE: Final = encoding(convert_response)
-
-_NO_PARAMETERS: Final = Parameters()
-
-Listed: TypeAlias = tuple[Parameters, tuple[tuple[int, Found], ...]]
-"""A list of parameters as far as its text tells: those that stay some, and those of a body, by index."""
-
-Plain: TypeAlias = tuple[Json, str, str]
-"""A parameter that stays one, its name and its location."""
 
 
 def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -83,7 +61,7 @@ def _path_item(
     template: frozenset[str], node: dict[str, Any], source: Source, trace: Trace
 ) -> dict[str, Any]:
     """What the item itself says, beside its ``$ref``. ``template`` are the names in its path."""
-    shared = _parameters(template, node, source, trace)
+    shared = parameters_of(template, node, source, trace)
     result: dict[str, Any] = {"parameters": shared.plain_json} if shared.plain else {}
     for key, value in node.items():
         if key in METHODS:
@@ -107,7 +85,7 @@ def _lose_overridden(
 ) -> None:
     """Reports what is in the body of each operation of the path, if that has no other, and so in none."""
     owns = [
-        _parameters(template, node[method], source, Trace([*trace.path, method], budget=trace.budget))
+        parameters_of(template, node[method], source, Trace([*trace.path, method], budget=trace.budget))
         for method in sorted(METHODS & node.keys())
         if node[method] is not None
     ]
@@ -126,7 +104,7 @@ def _operation(
         trace.refuse("an operation object is required")
     result = kept(node, _COPIED, _MOVED, trace)
     texts(result, "tags", trace)
-    own = _parameters(template, node, source, trace)
+    own = parameters_of(template, node, source, trace)
     if own.plain:
         result["parameters"] = own.plain_json
     undeclared = template - own.in_path - shared.in_path
@@ -150,118 +128,6 @@ def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _parameters(template: frozenset[str], owner: dict[str, Any], source: Source, trace: Trace) -> Parameters:
-    nodes = owner.get("parameters")
-    if nodes is None:
-        return _NO_PARAMETERS
-    if not isinstance(nodes, list):
-        trace.refuse("an array of parameters is required", "parameters")
-    parameters, in_body = repeated(_listed, nodes, template, source, trace)
-    if not in_body:
-        return parameters
-    form: list[FormField] = []
-    body = None
-    for index, found in in_body:
-        # The list may be another one with the same text: what is noted from here on is about this one.
-        path = found.trace.path if "$ref" in nodes[index] else [*trace.path, "parameters", index]
-        at = trace.at([*path])
-        if found.node["in"] != "body":
-            form.append(FormField(found.node, at))
-        elif body is None:
-            body = Found(found.node, at, found.shared)
-        else:
-            trace.lose("body parameter", "a second one; left out", "parameters", index)
-    return Parameters(parameters.plain, parameters.plain_json, parameters.in_path, body, tuple(form))
-
-
-def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: Trace) -> Listed:
-    plain: dict[Any, Json] = {}
-    in_path: frozenset[str] = frozenset()
-    in_body: list[tuple[int, Found]] = []
-    trace.path.append("parameters")
-    for index, written in enumerate(nodes):
-        trace.path.append(index)
-        read = _parameter(written, source, trace)
-        if isinstance(read, Found):
-            in_body.append((index, read))
-        elif isinstance(read, tuple):
-            node, name, location = read
-            if (name, location) in plain:
-                trace.lose("parameter", "declared twice; the first one counts")
-            elif location != "path":
-                plain[name, location] = node
-            elif name in template:
-                plain[name, location] = node
-                in_path = in_path | {name}
-            else:
-                trace.lose("path parameter", f"{cut(name)} is not in the path; left out")
-        elif read is not None:
-            plain[index] = read
-            in_path = template  # what stands outside the document may declare any of them
-        trace.path.pop()
-    trace.path.pop()
-    listed = tuple(plain.values())
-    plain_json = orjson.Fragment(encode(listed, *trace.path, "parameters")) if listed else None
-    return Parameters(listed, plain_json, in_path), tuple(in_body)
-
-
-def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | dict[str, Any] | None:
-    """The parameter as v3 has it, one that belongs into a body, a reference out of the document, or None for
-    one that cannot be kept."""
-    if written.__class__ is dict and "$ref" not in written:
-        name, location = written.get("name"), written.get("in")
-        if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
-            return repeated(_written, written, None, source, trace), name, location
-    ref = written.get("$ref") if isinstance(written, dict) else None
-    if isinstance(ref, str) and ref in source.written_out and len(written) == 1:
-        plain, notes, size = source.written_out[ref]
-        trace.take(notes)
-        trace.spend(size)
-        return plain
-    if written is None:
-        trace.lose("null", "stands for nothing; left out")
-        return None
-    found = find(written, "parameters", source, trace)
-    if not isinstance(found, Found):
-        return found if "$ref" in found else None
-    location = located(found)
-    if location in LOCATIONS:
-        return _plain(found, ref, source, trace), found.node["name"], location
-    if location in ("body", "formData"):
-        return Found(found.node, found.trace.at([*found.trace.path]), found.shared)
-    found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
-    return None
-
-
-@encoding
-def _written(node: dict[str, Any], _: None, source: Source, trace: Trace) -> dict[str, Any]:
-    return convert_parameter(node, source, trace)
-
-
-def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> Json:
-    """A shared one is converted once and, where it must be written out, the same text every time."""
-    if found.shared is not None and source.profile == "oas":
-        return _component("parameters", found)
-    if ref is None or found.trace.foreign:
-        return convert_parameter(found.node, source, found.trace)
-    notes = Trace(found.trace.path, budget=trace.budget)
-    plain = _written(found.node, None, source, notes)
-    if not notes.foreign:
-        source.written_out[ref] = (
-            (plain, found.node["name"], found.node["in"]),
-            notes,
-            source.size_of(ref, found.node),
-        )
-    trace.take(notes)
-    return plain
-
-
-def _component(kind: str, found: Found) -> dict[str, Any]:
-    name = found.shared or ""
-    found.trace.refs.add(f"{kind}/{name}")
-    return {"$ref": f"#/components/{kind}/{name.replace('~', '~0').replace('/', '~1')}"}
-
-
 def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: Source) -> Json:
     """The body of an operation, or its form fields and those of its path: it has one request body."""
     found = own.body if own.body is not None or own.form else shared.body
@@ -272,7 +138,7 @@ def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source
     for field in form:
         field.trace.lose("form field", "beside a body; left out")
     if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
-        return _component("requestBodies", found)
+        return component_of("requestBodies", found)
     return repeated(_BODY, found.node, accepted, source, found.trace)
 
 
@@ -321,5 +187,5 @@ def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Tra
         return found if "$ref" in found else {"description": "", **found}
     is_same = "schema" not in found.node or offered == source.produces
     if found.shared is not None and source.profile == "oas" and is_same:
-        return _component("responses", found)
+        return component_of("responses", found)
     return convert_response(found.node, offered, source, found.trace)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, OBJECT, TEXT, Kinds, is_present, kept
-from specmux_converters.swagger2.schemas import TYPES, convert_schema
+from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, NEVER, OBJECT, TEXT, is_present, kept
+from specmux_converters.swagger2.keywords import TYPES
+from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
@@ -24,7 +25,6 @@ _KEPT: Final = {"name": TEXT, "in": TEXT, "description": TEXT, "required": FLAG}
 _SCALAR_KEYS: Final = {"type": TEXT, "format": TEXT, "pattern": TEXT, "uniqueItems": FLAG}
 """What most parameters have, and needs no second look."""
 
-_NEVER: Final[Kinds] = frozenset()
 _SCALARS: Final = TYPES - {"array"}
 MOVED: Final = _SCHEMA_KEYS | {"collectionFormat", "schema"}
 """What says what a value may be, and how it is written."""
@@ -54,9 +54,9 @@ def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dic
     schema: dict[str, Any] = {}
     result: dict[str, Any] = {"schema": schema}
     for key, value in node.items():
-        if value.__class__ in _KEPT.get(key, _NEVER):
+        if value.__class__ in _KEPT.get(key, NEVER):
             result[key] = value
-        elif value.__class__ in _SCALAR_KEYS.get(key, _NEVER):
+        elif value.__class__ in _SCALAR_KEYS.get(key, NEVER):
             schema[key] = value
         else:
             return _full_parameter(node, location, source, trace)

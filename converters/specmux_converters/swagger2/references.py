@@ -68,3 +68,10 @@ def located(found: Found) -> str:
     if not isinstance(found.node.get("name"), str) or not isinstance(location, str):
         found.trace.refuse('a parameter needs "name" and "in"')
     return location
+
+
+def component_of(kind: str, found: Found) -> dict[str, Any]:
+    """The reference to a shared object that v3 may name, noted as one."""
+    name = found.shared or ""
+    found.trace.refs.add(f"{kind}/{name}")
+    return {"$ref": f"#/components/{kind}/{name.replace('~', '~0').replace('/', '~1')}"}

@@ -11,47 +11,28 @@ from typing import Any, Final
 
 from specmux_converters.swagger2.defaults import fits
 from specmux_converters.swagger2.fields import (
-    ANYTHING,
-    ARRAY,
     COUNT,
-    FLAG,
-    NUMBER,
+    NEVER,
     OBJECT,
     OBJECTS,
     TEXT,
-    Kinds,
     is_present,
     plain_object,
-    texts,
 )
 from specmux_converters.swagger2.formats import FORMATS
+from specmux_converters.swagger2.keywords import (
+    BOUNDS,
+    DROPPED,
+    FIELDS,
+    PLAIN,
+    TYPES,
+    bound,
+    choices,
+    convert_type,
+)
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
-_DROPPED: Final = object()
-
-TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
-
-_FIELDS: Final[dict[str, Kinds]] = {
-    **dict.fromkeys(("title", "description", "format", "pattern"), TEXT),
-    **dict.fromkeys(("maximum", "minimum", "multipleOf"), NUMBER),
-    **dict.fromkeys(
-        ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), COUNT
-    ),
-    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "uniqueItems"), FLAG),
-    **dict.fromkeys(("readOnly", "writeOnly", "deprecated", "nullable"), FLAG),
-    "example": ANYTHING,
-}
-"""Keywords that mean the same in both standards and hold no schema."""
-
-_COMPANIONS: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
-_BOUNDS: Final = (
-    _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in _FIELDS.items() if kinds is COUNT}
-)
-_PLAIN: Final = {**{key: kinds for key, kinds in _FIELDS.items() if key not in _BOUNDS}, "type": TEXT}
-"""Those that need no second look."""
-
-_NEVER: Final[Kinds] = frozenset()
 _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
 _SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
 _JUDGED: Final = frozenset({"description", "default"})
@@ -59,7 +40,7 @@ _JUDGED: Final = frozenset({"description", "default"})
 
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 _KNOWN: Final = (
-    _FIELDS.keys()
+    FIELDS.keys()
     | OBJECTS.keys()
     | _LISTS
     | {
@@ -91,7 +72,7 @@ def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, A
     result = node
     is_plain = True
     for key, value in node.items():
-        if value.__class__ in _PLAIN.get(key, _NEVER):
+        if value.__class__ in PLAIN.get(key, NEVER):
             continue
         if key in _KNOWN and key != "type":
             new = _keyword(key, value, node, source, trace)
@@ -99,7 +80,7 @@ def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, A
                 continue
             if result is node:
                 result = {**node}
-            if new is _DROPPED:
+            if new is DROPPED:
                 del result[key]
             else:
                 result[key] = new
@@ -111,17 +92,17 @@ def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, A
 
 
 def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
-    """The value of one known keyword in v3, ``_DROPPED`` when it has none."""
-    kinds = _FIELDS.get(key)
+    """The value of one known keyword in v3, ``DROPPED`` when it has none."""
+    kinds = FIELDS.get(key)
     if kinds is not None:
         if kinds is COUNT and value.__class__ is float and value.is_integer():
             value = int(value)  # Go reads no 3.0 as an integer
         if not is_present(key, value, kinds, trace):
-            return _DROPPED
-        return _bound(key, value, node, trace) if key in _BOUNDS else value
+            return DROPPED
+        return bound(key, value, node, trace) if key in BOUNDS else value
     if value is None and key != "default":
         is_present(key, value, OBJECT, trace)
-        return _DROPPED
+        return DROPPED
     if key == "properties":
         return _properties(value, source, trace)
     if key == "items":
@@ -129,7 +110,7 @@ def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
     if key == "default":
         return _default(node, source, trace)
     if key == "required" or key == "enum":
-        return _choices(key, value, trace)
+        return choices(key, value, trace)
     if key == "additionalProperties" and value.__class__ is bool:
         return value
     if key == "additionalProperties" or key == "not":
@@ -137,23 +118,8 @@ def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
     if key in _LISTS:
         return _alternatives(key, value, source, trace)
     if key == "discriminator":
-        return {"propertyName": value} if is_present(key, value, TEXT, trace) else _DROPPED
-    return plain_object(key, value, trace) if is_present(key, value, OBJECT, trace) else _DROPPED
-
-
-def _bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
-    """A bound that JSON Schema does not allow (Wright-00, section 5) makes a document invalid, and binds
-    nothing."""
-    companion = _COMPANIONS.get(key)
-    if companion is not None:
-        if node.get(companion) is not None:
-            return value
-        trace.lose("bound", f"says nothing without {companion}; left out", key)
-    elif value > 0 or (value == 0 and key != "multipleOf"):
-        return value
-    else:
-        trace.lose("bound", "must be positive; left out", key)
-    return _DROPPED
+        return {"propertyName": value} if is_present(key, value, TEXT, trace) else DROPPED
+    return plain_object(key, value, trace) if is_present(key, value, OBJECT, trace) else DROPPED
 
 
 def _alternatives(key: str, value: Any, source: Source, trace: Trace) -> Any:
@@ -161,35 +127,21 @@ def _alternatives(key: str, value: Any, source: Source, trace: Trace) -> Any:
     if value == []:
         if key != "allOf":
             trace.lose(f"empty {key}", "OpenAPI 3.0 has none; left out", key)
-        return _DROPPED
+        return DROPPED
     return _list(key, value, source, trace)
-
-
-def _choices(key: str, value: Any, trace: Trace) -> Any:
-    """``required`` and ``enum``, of which OpenAPI 3.0 allows no empty ones."""
-    if not is_present(key, value, ARRAY, trace):
-        return _DROPPED
-    if not value:
-        if key == "enum":
-            trace.lose("empty enum", "OpenAPI 3.0 has none; left out", key)
-        return _DROPPED
-    if key == "required":
-        texts({key: value}, key, trace)
-        return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
-    return value
 
 
 def _default(node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
     value = node["default"]
-    if node.get("type") == _SIMPLE_TYPES.get(value.__class__, _DROPPED) and node.keys() <= _SIMPLE:
+    if node.get("type") == _SIMPLE_TYPES.get(value.__class__, DROPPED) and node.keys() <= _SIMPLE:
         form = node.get("format")
         if form is None or (form.__class__ is str and form not in FORMATS):
             return value
     if fits(value, node, source, trace):
         return value
     trace.lose("default", "does not fit its own schema; left out", "default")
-    return _DROPPED
+    return DROPPED
 
 
 def _at(key: str | int, value: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -246,44 +198,10 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
         else:
             trace.keep_unknown(key, value, result)
     if "type" in result:
-        _type(result, trace)
+        convert_type(result, trace)
     if node.get("x-nullable") is True:
         result["nullable"] = True
     return result
-
-
-def _type(result: dict[str, Any], trace: Trace) -> None:
-    """OpenAPI 3.0 knows one type, and ``nullable`` instead of "null"."""
-    kind = result.pop("type")
-    if kind is None:
-        is_present("type", kind, TEXT, trace)
-        return
-    kinds = kind if kind.__class__ is list else [kind]
-    if any(item.__class__ is not str for item in kinds):
-        trace.refuse("a type name or an array of them is required", "type")
-    if kinds == ["file"]:
-        result.update(type="string", format="binary")
-        return
-    known = [item for item in dict.fromkeys(kinds) if item in TYPES]
-    if "null" in kinds:
-        result["nullable"] = True
-    if not kinds or any(item not in TYPES and item != "null" for item in kinds):
-        trace.lose("type", "no such type in OpenAPI 3.0; kept as x-type", "type")
-        result["x-type"] = kind
-    elif len(known) == 1:
-        result["type"] = known[0]
-    elif known:
-        _also(result, {"anyOf": [{"type": item} for item in known]})
-    else:
-        result["enum"] = [None]
-
-
-def _also(result: dict[str, Any], constraint: dict[str, Any]) -> None:
-    """Adds a constraint beside whatever the schema already says."""
-    if result.keys().isdisjoint(constraint):
-        result.update(constraint)
-    else:
-        result["allOf"] = [*result.get("allOf", ()), constraint]
 
 
 def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
@@ -293,7 +211,7 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
         return target
     siblings = {**node}
     del siblings["$ref"]
-    if "default" in node and _default(node, source, trace) is _DROPPED:
+    if "default" in node and _default(node, source, trace) is DROPPED:
         del siblings["default"]
     if siblings.keys() <= _JUDGED and siblings.get("description", "").__class__ is str:
         siblings["allOf"] = [target]

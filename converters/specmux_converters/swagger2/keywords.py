@@ -1,0 +1,103 @@
+"""Keywords of a schema that hold no schema: which values OpenAPI 3.0 allows them, and what others become."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from specmux_converters.swagger2.fields import (
+    ANYTHING,
+    ARRAY,
+    COUNT,
+    FLAG,
+    NUMBER,
+    TEXT,
+    Kinds,
+    is_present,
+    texts,
+)
+from specmux_converters.swagger2.trace import Trace
+
+DROPPED: Final = object()
+"""Stands for the value of a keyword that OpenAPI 3.0 does not have."""
+
+TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
+
+FIELDS: Final[dict[str, Kinds]] = {
+    **dict.fromkeys(("title", "description", "format", "pattern"), TEXT),
+    **dict.fromkeys(("maximum", "minimum", "multipleOf"), NUMBER),
+    **dict.fromkeys(
+        ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), COUNT
+    ),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "uniqueItems"), FLAG),
+    **dict.fromkeys(("readOnly", "writeOnly", "deprecated", "nullable"), FLAG),
+    "example": ANYTHING,
+}
+"""Keywords that mean the same in both standards and hold no schema."""
+
+_COMPANIONS: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
+BOUNDS: Final = _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in FIELDS.items() if kinds is COUNT}
+PLAIN: Final = {**{key: kinds for key, kinds in FIELDS.items() if key not in BOUNDS}, "type": TEXT}
+"""Those that need no second look, and the kinds of their values."""
+
+
+def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
+    """A bound that JSON Schema does not allow (Wright-00, section 5) makes a document invalid, and binds
+    nothing."""
+    companion = _COMPANIONS.get(key)
+    if companion is not None:
+        if node.get(companion) is not None:
+            return value
+        trace.lose("bound", f"says nothing without {companion}; left out", key)
+    elif value > 0 or (value == 0 and key != "multipleOf"):
+        return value
+    else:
+        trace.lose("bound", "must be positive; left out", key)
+    return DROPPED
+
+
+def choices(key: str, value: Any, trace: Trace) -> Any:
+    """``required`` and ``enum``, of which OpenAPI 3.0 allows no empty ones."""
+    if not is_present(key, value, ARRAY, trace):
+        return DROPPED
+    if not value:
+        if key == "enum":
+            trace.lose("empty enum", "OpenAPI 3.0 has none; left out", key)
+        return DROPPED
+    if key == "required":
+        texts({key: value}, key, trace)
+        return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
+    return value
+
+
+def convert_type(result: dict[str, Any], trace: Trace) -> None:
+    """OpenAPI 3.0 knows one type, and ``nullable`` instead of "null"."""
+    kind = result.pop("type")
+    if kind is None:
+        is_present("type", kind, TEXT, trace)
+        return
+    kinds = kind if kind.__class__ is list else [kind]
+    if any(item.__class__ is not str for item in kinds):
+        trace.refuse("a type name or an array of them is required", "type")
+    if kinds == ["file"]:
+        result.update(type="string", format="binary")
+        return
+    known = [item for item in dict.fromkeys(kinds) if item in TYPES]
+    if "null" in kinds:
+        result["nullable"] = True
+    if not kinds or any(item not in TYPES and item != "null" for item in kinds):
+        trace.lose("type", "no such type in OpenAPI 3.0; kept as x-type", "type")
+        result["x-type"] = kind
+    elif len(known) == 1:
+        result["type"] = known[0]
+    elif known:
+        _also(result, {"anyOf": [{"type": item} for item in known]})
+    else:
+        result["enum"] = [None]
+
+
+def _also(result: dict[str, Any], constraint: dict[str, Any]) -> None:
+    """Adds a constraint beside whatever the schema already says."""
+    if result.keys().isdisjoint(constraint):
+        result.update(constraint)
+    else:
+        result["allOf"] = [*result.get("allOf", ()), constraint]
