@@ -21,10 +21,14 @@ class Steps(dict[str | int, str]):
     most of their tokens."""
 
     def __missing__(self, token: str | int) -> str:
-        step = self[token] = pointer_to(token)
+        step = self[token] = _step(token)
         return step
 
 
 def pointer_to(*tokens: str | int) -> str:
     """The JSON pointer of a path of keys and indexes, each escaped."""
-    return "".join(["/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens])
+    return "".join(map(_step, tokens))
+
+
+def _step(token: str | int) -> str:
+    return "/" + str(token).replace("~", "~0").replace("/", "~1")
