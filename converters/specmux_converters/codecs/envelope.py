@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from specmux_converters.codecs.gnostic import read_facts
-from specmux_converters.codecs.protobuf_reader import Read, compile_reader, read_message
+from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
+from specmux_converters.codecs.protobuf_scalars import Read
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.media_types import MediaType
 

@@ -9,17 +9,14 @@ Equal values of ``x-*`` keys, examples and enums may be one object in the docume
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from specmux_converters.codecs import wire
 from specmux_converters.codecs.gnostic import Field, Messages
-from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX
-from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT
+from specmux_converters.codecs.go_scalars import INT64_MAX
+from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, read_string
+from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
 from specmux_converters.codecs.yaml_reader import read_yaml
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 
@@ -35,28 +32,6 @@ _YAML_SHARE: Final = 4
 _WIRE_TYPES: Final = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
 
 
-class _Cursor:
-    """One document being read."""
-
-    __slots__ = ("data", "left", "max_depth", "texts")
-
-    def __init__(self, data: bytes, limits: Limits) -> None:
-        self.data = data
-        self.left = limits.max_values
-        self.max_depth = limits.max_depth
-        self.texts: dict[tuple[str, int], Any] = {}
-        """Values of Any{yaml} by their text and depth: few texts, many times each."""
-
-    def spend(self, values: int) -> None:
-        self.left -= values
-        if self.left < 0:
-            raise LimitExceeded("more values than are allowed")
-
-
-Read = Callable[[_Cursor, int, int, int], Any]
-"""(cursor, start, end, depth of the JSON value) to the value of the message that lies between."""
-
-
 def compile_reader(messages: Messages, root: str) -> Read:
     return _Compiler(messages).message(root)
 
@@ -66,7 +41,7 @@ def read_message(data: bytes, read: Read, limits: Limits) -> Any:
     if len(data) > limits.max_bytes:
         raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
     try:
-        return read(_Cursor(data, limits), 0, len(data), 1)
+        return read(Cursor(data, limits), 0, len(data), 1)
     except RecursionError as error:
         raise LimitExceeded("Protobuf nested too deeply") from error
 
@@ -121,8 +96,8 @@ class _Compiler:
         return field.number << 3 | _WIRE_TYPES.get(kind, LENGTH), _Member(field.key, read, style)
 
     def _value(self, kind: str) -> Read:
-        if kind in _SCALARS:
-            return _SCALARS[kind]
+        if kind in SCALARS:
+            return SCALARS[kind]
         if kind.startswith("{"):
             return _object({1 << 3 | LENGTH: _Member("", self._entry(kind[1:-1]), "entry")}, ())
         if kind.startswith("@"):
@@ -131,12 +106,12 @@ class _Compiler:
         return self.message(kind)
 
     def _entry(self, kind: str) -> Read:
-        members = {1 << 3 | LENGTH: _Member("name", _read_string, "one")}
+        members = {1 << 3 | LENGTH: _Member("name", read_string, "one")}
         members[2 << 3 | _WIRE_TYPES.get(kind, LENGTH)] = _Member("value", self._value(kind), _style(kind))
         empty: Any = "" if kind == "string" else {}
         read = _object(members, ("name",))
 
-        def read_entry(cursor: _Cursor, pos: int, end: int, depth: int) -> tuple[str, Any]:
+        def read_entry(cursor: Cursor, pos: int, end: int, depth: int) -> tuple[str, Any]:
             # An entry is no level of the JSON value: it is a key and a value of the object around it.
             pair = read(cursor, pos, end, depth - 1)
             return pair["name"], pair.get("value", empty)
@@ -145,7 +120,7 @@ class _Compiler:
 
 
 def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> Read:
-    def read(cursor: _Cursor, pos: int, end: int, depth: int) -> dict[str, Any]:
+    def read(cursor: Cursor, pos: int, end: int, depth: int) -> dict[str, Any]:
         if depth > cursor.max_depth:
             raise LimitExceeded(f"nested more than {cursor.max_depth} levels deep")
         out: dict[str, Any] = {}
@@ -155,9 +130,9 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
             tag = data[pos]
             pos += 1
             if tag > 0x7F:
-                tag, pos = _varint(data, pos - 1, end)
+                tag, pos = read_varint(data, pos - 1, end)
             member = members.get(tag)
-            start, pos = _extent(data, pos, end, tag)
+            start, pos = extent(data, pos, end, tag)
             if member is None:
                 continue
             cursor.left -= 1
@@ -192,13 +167,13 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
 def _wrapper(members: Mapping[int, _Member], shape: Callable[[list[Any]], Any]) -> Read:
     """A message without keys of its own, a oneof or a list: ``shape`` makes its value of what it holds."""
 
-    def read(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
+    def read(cursor: Cursor, pos: int, end: int, depth: int) -> Any:
         values: list[Any] = []
         last = None
         while pos < end:
-            tag, pos = _varint(cursor.data, pos, end)
+            tag, pos = read_varint(cursor.data, pos, end)
             member = members.get(tag)
-            start, pos = _extent(cursor.data, pos, end, tag)
+            start, pos = extent(cursor.data, pos, end, tag)
             if member is not None:
                 if member is last and member.style == "message":
                     raise _in_pieces(pos)
@@ -211,7 +186,7 @@ def _wrapper(members: Mapping[int, _Member], shape: Callable[[list[Any]], Any]) 
 
 
 def _style(kind: str) -> str:
-    return "one" if kind in _SCALARS else "message"
+    return "one" if kind in SCALARS else "message"
 
 
 def _in_pieces(pos: int) -> InvalidDocument:
@@ -237,7 +212,7 @@ def _as_only(values: list[Any]) -> Any:
     return values[-1] if values else ABSENT
 
 
-def _read_any(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
+def _read_any(cursor: Cursor, pos: int, end: int, depth: int) -> Any:
     text = _read_any_text(cursor, pos, end, depth)
     if text is ABSENT:
         return None
@@ -248,78 +223,4 @@ def _read_any(cursor: _Cursor, pos: int, end: int, depth: int) -> Any:
     return cursor.texts[known]
 
 
-def _read_string(cursor: _Cursor, pos: int, end: int, _: int) -> str:
-    try:
-        return cursor.data[pos:end].decode()
-    except UnicodeDecodeError as error:
-        raise InvalidDocument(f"Protobuf: text that is not UTF-8, at byte {pos}") from error
-
-
-def _read_bool(cursor: _Cursor, pos: int, end: int, _: int) -> bool:
-    return _varint(cursor.data, pos, end)[0] != 0
-
-
-def _read_int64(cursor: _Cursor, pos: int, end: int, _: int) -> int:
-    value = _varint(cursor.data, pos, end)[0]
-    return value - (1 << 64) if value >> 63 else value
-
-
-def _read_double(cursor: _Cursor, pos: int, _: int, __: int) -> int | float:
-    value: float = struct.unpack_from("<d", cursor.data, pos)[0]
-    if value - value != 0:
-        raise InvalidDocument(f"Protobuf: a number that is not finite, at byte {pos}")
-    if not value.is_integer() or (value == 0 and math.copysign(1, value) < 0):
-        return value
-    # A whole number as Go's JSON has it: the shortest digits that mean this double.
-    whole = int(value) if abs(value) < 1 << 53 else int(Decimal(repr(value)))
-    return whole if -INT64_MAX - 1 <= whole <= UINT64_MAX else value
-
-
-def _read_bytes(cursor: _Cursor, pos: int, end: int, _: int) -> bytes:
-    return cursor.data[pos:end]
-
-
-_SCALARS: Final[Mapping[str, Read]] = {
-    "bytes": _read_bytes,
-    "string": _read_string,
-    "bool": _read_bool,
-    "int64": _read_int64,
-    "double": _read_double,
-}
-
-_read_any_text: Final = _wrapper({2 << 3 | LENGTH: _Member("", _read_string, "one")}, _as_only)
-
-
-def _extent(data: bytes, pos: int, end: int, tag: int) -> tuple[int, int]:
-    """Where the value of a field begins and ends."""
-    match tag & 7:
-        case wire.LENGTH:
-            length = data[pos] if pos < end else 0x80
-            start = pos + 1
-            if length > 0x7F:
-                length, start = _varint(data, pos, end)
-            after = start + length
-        case wire.VARINT:
-            start, after = pos, _varint(data, pos, end)[1]
-        case wire.FIXED64:
-            start, after = pos, pos + 8
-        case wire.FIXED32:
-            start, after = pos, pos + 4
-        case _:
-            raise InvalidDocument(f"Protobuf: wire type {tag & 7} at byte {pos}")
-    # A field has a number from 1 to 2^29 - 1.
-    if after > end or not 8 <= tag < 1 << 32:
-        raise InvalidDocument(f"Protobuf: a field that is cut short or has no number, at byte {pos}")
-    return start, after
-
-
-def _varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    value = shift = 0
-    while pos < end and shift < 64:
-        byte = data[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80 and value >> 64 == 0:
-            return value, pos
-        shift += 7
-    raise InvalidDocument(f"Protobuf: a varint without an end, or beyond 64 bits, at byte {pos}")
+_read_any_text: Final = _wrapper({2 << 3 | LENGTH: _Member("", read_string, "one")}, _as_only)

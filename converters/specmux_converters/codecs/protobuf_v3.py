@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, cast
 from specmux_converters.codecs import gnostic_v3
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import read_facts
-from specmux_converters.codecs.protobuf_reader import Read, compile_reader, read_message
+from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
+from specmux_converters.codecs.protobuf_scalars import Read
 from specmux_converters.codecs.protobuf_writer import write_document
 
 if TYPE_CHECKING:
