@@ -1,6 +1,9 @@
 """The references of an OpenAPI v3 document, found by position: what stands in ``example``, ``default``,
 ``enum`` or ``x-*`` is data, and a property may well be called ``$ref``.
 
+Some places refer by name alone: requirements of security, discriminators, ``operationId``. Their names are
+renamed as the reference to that name would be.
+
 The table below says where each kind of object holds others (OpenAPI 3.0.3, section 4.7).
 """
 
@@ -10,9 +13,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import InvalidDocument
+from specmux_converters.losses import pointer_to
 
 Rename: TypeAlias = Callable[[str], str]
 """A reference in, the reference to write instead out."""
+
+PREFIX: Final = "#/components/"
+
+OPERATION_IDS: Final = "operationIds"
+"""Where the ids of operations would stand, were they components."""
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
@@ -79,6 +88,13 @@ def references(node: Any, kind: str) -> set[str]:
     return found
 
 
+def name_in(ref: str, section: str) -> str | None:
+    """The component that is meant, when ``ref`` is to a whole one of the section."""
+    head, slash, token = ref.rpartition("/")
+    is_whole = f"{head}{slash}" == f"{PREFIX}{section}/"
+    return token.replace("~1", "/").replace("~0", "~") if is_whole else None
+
+
 def _rewrite(node: Any, kind: str, rename: Rename) -> Any:
     if not isinstance(node, dict):
         return node
@@ -96,7 +112,11 @@ def _rewrite(node: Any, kind: str, rename: Rename) -> Any:
         elif kind == "callback" and key[:2] != "x-":
             new = _rewrite(value, "path_item", rename)
         elif kind == "schema" and key == "discriminator":
-            new = _rewrite_mapping(value, rename)
+            new = _rewrite_discriminator(value, node, rename)
+        elif kind == "operation" and key == "security":
+            new = _rewrite_security(value, rename)
+        elif kind in ("operation", "link") and key == "operationId" and isinstance(value, str):
+            new = _renamed(value, OPERATION_IDS, rename)
         else:
             continue
         if new is not value:
@@ -124,13 +144,46 @@ def _rewrite_list(value: Any, kind: str, rename: Rename) -> Any:
     return value if all(a is b for a, b in zip(new, value, strict=True)) else new
 
 
-def _rewrite_mapping(value: Any, rename: Rename) -> Any:
-    """``discriminator.mapping``: names or references; only the latter are renamed."""
-    mapping = value.get("mapping") if isinstance(value, dict) else None
-    if not isinstance(mapping, dict):
+def _rewrite_security(value: Any, rename: Rename) -> Any:
+    if not isinstance(value, list):
         return value
-    new = {
-        key: rename(ref) if isinstance(ref, str) and ref.startswith("#/") else ref
-        for key, ref in mapping.items()
-    }
-    return value if new == mapping else {**value, "mapping": new}
+    new = [
+        {_renamed(name, "securitySchemes", rename): scopes for name, scopes in each.items()}
+        if isinstance(each, dict)
+        else each
+        for each in value
+    ]
+    return value if new == value else new
+
+
+def _rewrite_discriminator(value: Any, schema: Mapping[str, Any], rename: Rename) -> Any:
+    """Its ``mapping`` has references and names of schemas. What ``oneOf`` and ``anyOf`` list is meant by its
+    name without being mapped; so when that changes, the old one is mapped to the new."""
+    if not isinstance(value, dict):
+        return value
+    mapping = value.get("mapping")
+    mapped = mapping if isinstance(mapping, dict) else {}
+    new = {key: _rewrite_mapped(target, rename) for key, target in mapped.items()}
+    for ref in _alternatives(schema):
+        name, renamed = name_in(ref, "schemas"), rename(ref)
+        if name is not None and renamed != ref:
+            new.setdefault(name, renamed)
+    return value if new == mapped else {**value, "mapping": new}
+
+
+def _rewrite_mapped(target: Any, rename: Rename) -> Any:
+    if not isinstance(target, str):
+        return target
+    return rename(target) if target.startswith("#/") else _renamed(target, "schemas", rename)
+
+
+def _alternatives(schema: Mapping[str, Any]) -> list[str]:
+    listed = [schema.get(key) for key in ("oneOf", "anyOf")]
+    items = [item for each in listed if isinstance(each, list) for item in each if isinstance(item, dict)]
+    return [item["$ref"] for item in items if isinstance(item.get("$ref"), str)]
+
+
+def _renamed(name: str, section: str, rename: Rename) -> str:
+    ref = PREFIX + section + pointer_to(name)
+    new = rename(ref)
+    return name if new == ref else name_in(new, section) or name

@@ -124,9 +124,151 @@ def test_conflicts_are_reported() -> None:
     assert merged.document["tags"] == [{"name": "x"}, {"name": "y"}]
     assert merged.conflicts == (
         Conflict("b", "/info", "another document says it differently"),  # type: ignore[arg-type]
-        Conflict("b", "/paths/~1a", "another document has the path"),  # type: ignore[arg-type]
-        Conflict("d", "/paths/~1d/get/operationId", "another operation has the id; left out"),  # type: ignore[arg-type]
+        Conflict("b", "/paths/~1a/get", "another document has the operation"),  # type: ignore[arg-type]
     )
+
+
+def get(path: str, **fields: Any) -> Any:
+    return {path: {"get": {"responses": {"200": {"description": ""}}, **fields}}}
+
+
+def of(**documents: Any) -> Merged:
+    return merge({key: {**document("/unused"), **value} for key, value in documents.items()})  # type: ignore[misc]
+
+
+def test_ids_of_operations_are_renamed_and_links_follow() -> None:
+    def linked(path: str, operation_id: str) -> Any:
+        links = {"next": {"operationId": operation_id}}
+        responses = {"200": {"description": "", "links": {"l": {"$ref": "#/components/links/next"}}}}
+        paths = get(path, operationId=operation_id, responses=responses)
+        return {"paths": paths, "components": {"links": links}}
+
+    merged = of(a=linked("/a", "get"), b=linked("/b", "get"), c=linked("/c", "get_v2"), d=linked("/a", "get"))
+    ids = {path: item["get"]["operationId"] for path, item in merged.document["paths"].items()}
+    assert ids == {"/a": "get", "/b": "get_v3", "/c": "get_v2"}
+    found = {name: link["operationId"] for name, link in merged.document["components"]["links"].items()}
+    assert found == {"next": "get", "next_v2": "get_v3", "next_v3": "get_v2"}
+    assert Renamed("b", "operationIds", "get", "get_v3") in merged.renamed  # type: ignore[arg-type]
+    assert merged.conflicts == ()
+
+
+def test_id_that_one_document_has_twice_is_left_out() -> None:
+    merged = of(a={"paths": {**get("/a", operationId="x"), **get("/b", operationId="x")}})
+    assert "operationId" not in merged.document["paths"]["/b"]["get"]
+    (conflict,) = merged.conflicts
+    assert conflict.pointer == "/paths/~1b/get/operationId"
+
+
+def test_operations_of_one_path_are_joined() -> None:
+    post = {"/a": {"post": get("/a")["/a"]["get"]}}
+    merged = of(
+        a={"paths": get("/a")}, b={"paths": post}, c={"paths": {"/a": {**post["/a"], "summary": "c"}}}
+    )
+    assert merged.document["paths"] == {"/a": {**get("/a")["/a"], **post["/a"]}}
+    assert merged.conflicts == (Conflict("c", "/paths/~1a", "another document has the path"),)  # type: ignore[arg-type]
+
+
+def test_security_that_reads_alike_means_each_documents_own_scheme() -> None:
+    def secured(path: str, name: str) -> Any:
+        schemes = {"k": {"type": "apiKey", "in": "header", "name": name}}
+        paths = get(path, callbacks={"c": {"{$url}": {"post": {"security": [{"k": []}], "responses": {}}}}})
+        return {"components": {"securitySchemes": schemes}, "security": [{"k": []}], "paths": paths}
+
+    merged = of(a=secured("/a", "x"), b=secured("/b", "y"))
+    found = {path: item["get"]["security"] for path, item in merged.document["paths"].items()}
+    assert found == {"/a": [{"k": []}], "/b": [{"k_v2": []}]}
+    callback = merged.document["paths"]["/b"]["get"]["callbacks"]["c"]["{$url}"]
+    assert callback["post"]["security"] == [{"k_v2": []}]
+    assert "security" not in merged.document
+
+
+def test_servers_of_a_path_stay_before_those_of_its_document() -> None:
+    paths = {"/a": {**get("/a")["/a"], "servers": [{"url": "/path"}]}, **get("/b")}
+    merged = of(a={"paths": paths, "servers": [{"url": "/document"}]}, b={"paths": get("/c"), "servers": []})
+    assert "servers" not in merged.document["paths"]["/a"]["get"]
+    assert merged.document["paths"]["/b"]["get"]["servers"] == [{"url": "/document"}]
+    assert "servers" not in merged.document["paths"]["/c"]["get"]
+
+
+def test_discriminators_name_what_was_renamed() -> None:
+    alternatives = [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}]
+    mapping = {"dog": "Dog", "d": "#/components/schemas/Dog", "file": "Dog.json"}
+
+    def pets(path: str, title: str, **discriminator: Any) -> Any:
+        pet = {"oneOf": alternatives, "discriminator": {"propertyName": "kind", **discriminator}}
+        schemas = {"Pet": pet, "Cat": {"title": title}, "Dog": {"title": title}}
+        return {"paths": get(path), "components": {"schemas": schemas}}
+
+    merged = of(a=pets("/a", "x"), b=pets("/b", "y"), c=pets("/c", "y", mapping=mapping))
+    cat, dog = "#/components/schemas/Cat_v2", "#/components/schemas/Dog_v2"
+    schemas = schemas_of(merged)
+    assert schemas["Pet"]["discriminator"] == {"propertyName": "kind"}
+    assert schemas["Pet_v2"]["discriminator"]["mapping"] == {"Cat": cat, "Dog": dog}
+    assert schemas["Pet_v3"]["discriminator"]["mapping"] == {
+        "dog": "Dog_v2",
+        "d": dog,
+        "file": "Dog.json",
+        "Cat": cat,
+        "Dog": dog,
+    }
+
+
+def test_references_that_are_escaped_for_a_uri_are_followed() -> None:
+    def generic(path: str, title: str) -> Any:
+        schemas = {"L<a/b>": {"title": title}, "User": {"$ref": "#/components/schemas/L%3Ca~1b%3E"}}
+        return {"paths": get(path), "components": {"schemas": schemas}}
+
+    schemas = schemas_of(of(a=generic("/a", "x"), b=generic("/b", "y")))
+    assert schemas["User_v2"] == {"$ref": "#/components/schemas/L%3Ca~1b%3E_v2"}
+    assert schemas["L<a/b>_v2"] == {"title": "y"}
+
+
+def test_true_is_not_one() -> None:
+    def titled(path: str, value: Any) -> Any:
+        return document(path, {"A": {"default": value}}, **{"x-value": value})
+
+    merged = of(a=titled("/a", 1), b=titled("/b", True))
+    assert orjson.dumps(schemas_of(merged)) == b'{"A":{"default":1},"A_v2":{"default":true}}'
+    assert [each.pointer for each in merged.conflicts] == ["/x-value"]
+
+
+def test_tags_of_one_name_are_one() -> None:
+    x, other, y = {"name": "x"}, {"name": "x", "description": "other"}, {"name": "y"}
+    merged = of(a={"tags": [x]}, b={"tags": [y, other]}, c={"tags": "none"})
+    assert merged.document["tags"] == [x, y]
+    assert [each.pointer for each in merged.conflicts] == ["/tags/1", "/tags"]
+
+
+def test_extensions_and_versions_are_kept_and_reported() -> None:
+    first = {"components": {"x-a": 1}, "paths": {"x-p": 1}, "openapi": "3.0.9"}
+    second = {"components": {"x-a": 2, "x-b": 2}, "paths": {"x-p": 2}, "openapi": "3.0.10"}
+    merged = of(a=first, b=second, c={"openapi": "3.1.0"})
+    assert merged.document["components"] == {"x-a": 1, "x-b": 2}
+    assert merged.document["openapi"] == "3.1.0"
+    pointers = {(each.group_version, each.pointer) for each in merged.conflicts}
+    assert pointers == {("b", "/components/x-a"), ("b", "/paths/x-p"), ("c", "/openapi")}
+    assert of(a=first, b={"openapi": "3.0.10"}).document["openapi"] == "3.0.10"
+
+
+def test_nothing_is_refused() -> None:
+    with pytest.raises(InvalidDocument):
+        merge({})
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("is_cycle", [True, False])
+def test_long_chains_of_references_take_no_quadratic_time(is_cycle: bool) -> None:
+    def chain(path: str, title: str) -> Any:
+        count = 10_000
+        schemas: Any = {
+            f"S{index}": {"items": {"$ref": f"#/components/schemas/S{index + 1}"}} for index in range(count)
+        }
+        last = {"items": {"$ref": "#/components/schemas/S0"}} if is_cycle else {}
+        return document(path, {**schemas, f"S{count}": {"title": title, **last}})
+
+    merged = merge({"a": chain("/a", "x"), "b": chain("/b", "y"), "c": chain("/c", "x")})  # type: ignore[dict-item]
+    assert len(schemas_of(merged)) == 2 * 10_001
+    assert [used(merged, f"/{key}") for key in "abc"] == ["S0", "S0_v2", "S0"]
 
 
 @pytest.mark.parametrize("parts", [{"paths": []}, {"components": 1}, {"components": {"schemas": []}}])
