@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shlex
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -233,3 +236,37 @@ def test_protobuf_of_an_old_apiserver(path: Path, tmp_path: Path) -> None:
     ]
     assert pod["x-kubernetes-group-version-kind"] == [{"group": "", "kind": "Pod", "version": "v1"}]
     assert read(path)
+
+
+def piped(path: Path, redirection: str, *, size: int = 0) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, with its standard output redirected by a shell."""
+    path.write_bytes(orjson.dumps({**SWAGGER, "x-padding": "x" * size}))
+    command = f"{shlex.quote(sys.executable)} -m specmux_aggregator.cli convert {shlex.quote(str(path))}"
+    return subprocess.run(
+        ["/bin/bash", "-c", f"{command} {redirection}; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("size", [0, 1_000_000])
+def test_full_disk_is_an_error_in_one_line(path: Path, size: int) -> None:
+    result = piped(path, ">/dev/full", size=size)
+    assert result.returncode == 1
+    assert result.stderr.endswith("Error: standard output: No space left on device\n")
+    assert "Traceback" not in result.stderr
+
+
+def test_closed_standard_output_is_an_error_in_one_line(path: Path) -> None:
+    result = piped(path, ">&-")
+    assert result.returncode == 1
+    assert result.stderr.endswith("Error: standard output: closed\n")
+    assert "Traceback" not in result.stderr
+
+
+def test_reader_who_goes_is_no_error_to_speak_of(path: Path) -> None:
+    result = piped(path, "| true", size=1_000_000)
+    assert result.returncode == 1
+    assert "rror" not in result.stderr

@@ -66,6 +66,27 @@ def test_folder(folder: Path) -> None:
     assert result.stderr == "apis/batch/v1: schemas A is A_v2\n"
 
 
+def test_every_renaming_is_reported(tmp_path: Path) -> None:
+    for key, title in (("api/v1", "x"), ("apis/a/v1", "y")):
+        made = orjson.loads(document(key))
+        made["components"] = {"schemas": {f"S{number}": {"title": title} for number in range(100)}}
+        (tmp_path / f"{key.replace('/', '__')}_openapi.json").write_bytes(orjson.dumps(made))
+    assert len(run(tmp_path).stderr.splitlines()) == 100
+
+
+def test_report_is_of_printable_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(with_schema("api/v1", "x"))
+    (tmp_path / "b\n\x1b[31m.json").write_bytes(with_schema("apis/a/v1", "y"))
+    assert run(tmp_path).stderr == "b\\n\\x1b[31m.json: schemas A is A_v2\n"
+
+
+def test_losses_of_swagger_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "swagger.json").write_bytes(swagger("api/v1"))
+    result = run(tmp_path)
+    assert result.exit_code == 0
+    assert result.stderr == f"{tmp_path}/swagger.json: 1 losses: 1 × operation schemes\n"
+
+
 def test_output_file(folder: Path, tmp_path: Path) -> None:
     result = run(folder, "-o", tmp_path / "new" / "merged.json")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -106,6 +127,7 @@ def test_server_and_folder_give_the_same(folder: Path) -> None:
     with serving(FakeAPIServer(bodies)) as server:
         assert run(server.url).stdout_bytes == run(folder).stdout_bytes
         assert run(f"{server.url}/").exit_code == 0
+        assert run(server.url.replace("http", "HTTP")).exit_code == 0
 
 
 def test_server_that_speaks_v2_only_is_converted() -> None:
@@ -121,7 +143,7 @@ def test_token_is_sent(tmp_path: Path) -> None:
         assert all(headers["Authorization"] == "Bearer secret" for headers in server.headers)
 
 
-@pytest.mark.parametrize("body", [b"{", b'{"paths": []}', b"[]"])
+@pytest.mark.parametrize("body", [b"{", b'{"paths": []}', b"[]", b"{}", swagger("api/v1")])
 def test_server_with_a_bad_document_is_refused(body: bytes) -> None:
     with serving(FakeAPIServer({"api/v1": body})) as server:
         result = run(server.url)
@@ -129,8 +151,10 @@ def test_server_with_a_bad_document_is_refused(body: bytes) -> None:
 
 
 def test_server_with_nothing_or_none_at_all_is_refused() -> None:
-    with serving(FakeAPIServer(None)) as server:
-        assert run(server.url).exit_code == 1
+    for documents in (None, {}):
+        with serving(FakeAPIServer(documents)) as server:
+            result = run(server.url)
+        assert (result.exit_code, result.stdout) == (1, "")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         result = run(f"http://127.0.0.1:{closed.getsockname()[1]}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from specmux_aggregator.commands.document_files import (
     write_file,
     write_out,
 )
+from specmux_aggregator.commands.loss_counts import counted
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.file_names import group_version_of_file
 from specmux_converters import codecs, media_types
@@ -226,10 +226,7 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
                     f"{cut(loss.pointer) or '(document)'}: {cut(loss.construct)}: {loss.reason}", err=True
                 )
         case _ if losses:
-            kinds = Counter(loss.construct for loss in losses)
-            listed = ", ".join(f"{count} × {cut(kind)}" for kind, count in kinds.most_common(5))
-            more = f" and {len(kinds) - 5} other kinds" if len(kinds) > 5 else ""
-            click.echo(f"{len(losses)} losses: {listed}{more} (--losses text lists them)", err=True)
+            click.echo(f"{counted(losses)} (--losses text lists them)", err=True)
 
 
 def _write(result: _Result, form: Format, source: Path, split: Path | None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -93,9 +94,26 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_out(data: bytes, *, is_text: bool) -> None:
-    """To standard output, exactly these bytes; on a terminal a text ends its line."""
+    """To standard output, exactly these bytes; on a terminal a text ends its line.
+
+    Raises Refused; a reader who has gone (``| head``) is left to click, which ends with 1 and says nothing.
+    """
+    if sys.stdout is None:  # Python's own value where the descriptor is closed
+        raise Refused("standard output", "closed")
     out = sys.stdout.buffer
-    out.write(data)
-    if is_text and out.isatty() and not data.endswith(b"\n"):
-        out.write(b"\n")
-    out.flush()
+    try:
+        out.write(data)
+        if is_text and out.isatty() and not data.endswith(b"\n"):
+            out.write(b"\n")
+        out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _forget_standard_output()
+        raise Refused("standard output", error.strerror or "cannot be written") from error
+
+
+def _forget_standard_output() -> None:
+    """What its buffer still holds would fail again when the interpreter ends, with a message and code 120."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

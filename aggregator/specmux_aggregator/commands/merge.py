@@ -19,6 +19,7 @@ from specmux_aggregator.commands.document_files import (
     write_file,
     write_out,
 )
+from specmux_aggregator.commands.loss_counts import counted
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.content_codings import decoded
 from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload
@@ -32,10 +33,7 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.merge import Merged
 from specmux_converters.merge import merge as merge_documents
-from specmux_converters.recognise import Kind, recognise
-
-LISTED_MAX: Final = 20
-"""Renamed components and conflicts that are listed; the rest is counted."""
+from specmux_converters.recognise import Kind, kind_of, recognise
 
 MOVES_MAX: Final = 3
 """How often one document may change while it is asked for."""
@@ -73,7 +71,7 @@ def merge(source: str, output: Path | None, ca_file: Path | None, token_file: Pa
     Exit codes: 0 ok, 1 refused or not reached, 2 usage.
     """
     with reported_refusals(), progress("merging"):
-        if source.startswith(("http://", "https://")):
+        if source.lower().startswith(("http://", "https://")):
             backend = _backend(source, ca_file, token_file)
             documents = asyncio.run(_fetched(backend))
         elif Path(source).is_dir():
@@ -102,7 +100,7 @@ def _read(folder: Path) -> dict[GroupVersion, Document]:
                     key = group_version_of_file(relative) or GroupVersion(relative)
                     new: Mapping[GroupVersion, Document] = {key: found.documents[0]}
                 case Kind.SWAGGER_2:
-                    new = convert(found.documents[0]).documents
+                    new = _split(found.documents[0], path)
                 case Kind.CRDS:
                     raise Refused(path, "CustomResourceDefinitions, not OpenAPI")
         for key, document in new.items():
@@ -142,6 +140,8 @@ async def _fetched(backend: Backend) -> dict[GroupVersion, Document]:
                 raise Refused(backend.url, f"more than {TOTAL_BYTES_MAX} bytes together")
             with refusals(key):
                 fetched[key] = parse(data)
+                if kind_of(fetched[key]) is not Kind.OPENAPI_3:
+                    raise Refused(key, "no OpenAPI 3.0")
         return fetched
     finally:
         await client.close()
@@ -169,7 +169,7 @@ def _converted(answer: Payload | NotModified | Failure, backend: Backend) -> dic
                 found = recognise(_plain(answer, backend.url))
                 if found.kind is not Kind.SWAGGER_2:
                     raise Refused(backend.url, "its /openapi/v2 is no Swagger 2.0")
-                return dict(convert(found.documents[0]).documents)
+                return _split(found.documents[0], backend.url)
         case Failure():
             raise Refused(backend.url, answer.detail)
         case NotModified():
@@ -182,12 +182,18 @@ def _plain(answer: Payload, where: str) -> bytes:
 
 
 def _report(merged: Merged) -> None:
-    lines = [
-        f"{each.group_version}: {each.kind} {cut(each.name)} is {cut(each.new_name)}"
-        for each in merged.renamed
-    ]
-    lines += [f"{each.group_version}: {cut(each.pointer)}: {each.reason}" for each in merged.conflicts]
-    for line in lines[:LISTED_MAX]:
-        click.echo(line, err=True)
-    if len(lines) > LISTED_MAX:
-        click.echo(f"and {len(lines) - LISTED_MAX} more", err=True)
+    """A line for each, however many: nothing else says what a component is called now."""
+    for each in merged.renamed:
+        place = f"{cut(each.group_version)}: {each.kind} {cut(each.name)}"
+        click.echo(f"{place} is {cut(each.new_name)}", err=True)
+    for conflict in merged.conflicts:
+        place = f"{cut(conflict.group_version)}: {cut(conflict.pointer)}"
+        click.echo(f"{place}: {conflict.reason}", err=True)
+
+
+def _split(swagger: Document, where: object) -> dict[GroupVersion, Document]:
+    """The group-versions of a Swagger 2.0 document. What that loses is counted: ``convert`` lists it."""
+    conversion = convert(swagger)
+    if conversion.losses:
+        click.echo(f"{cut(str(where))}: {counted(conversion.losses)}", err=True)
+    return dict(conversion.documents)
