@@ -52,7 +52,7 @@ def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: 
         if cost:
             trace.spend(cost)
         return result
-    notes = Trace(trace.path, budget=trace.budget)
+    notes = Trace.begin(trace.path, trace.budget)
     left = trace.budget.left
     result = make(node, depends_on, source, notes)
     trace.take(notes)

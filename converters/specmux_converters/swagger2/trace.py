@@ -43,6 +43,11 @@ class Trace:
     foreign: list[str] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
 
+    @classmethod
+    def begin(cls, path: list[str | int], budget: Budget) -> Trace:
+        """One without notes. Default factories would take as long again, for each part and each text."""
+        return cls(path, [], set(), [], budget)
+
     def at(self, path: list[str | int]) -> Trace:
         """A trace that stands elsewhere and takes the same notes."""
         return Trace(path, self.losses, self.refs, self.foreign, self.budget)
@@ -65,7 +70,8 @@ class Trace:
         budget.left -= len(pointer) + len(construct)
         if budget.left < 0:
             budget.spend(0, *self.path)
-        self.losses.append(Loss(pointer, construct, reason))
+        # What Loss() does, without a call of Python code: Kubernetes' operations lose something each.
+        self.losses.append(tuple.__new__(Loss, (pointer, construct, reason)))
 
     def refuse(self, reason: str, *tokens: str | int) -> NoReturn:
         raise InvalidDocument(reason, pointer=self.pointer(*tokens))

@@ -115,13 +115,13 @@ class Workshop:
 
     def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:
         if self.memo is None:
-            return self._made(node, make, Trace(path, budget=self.budget))
+            return self._made(node, make, Trace.begin(path, self.budget))
         text = encode(node, *path)
         place = (self.source.profile, depends_on, *path)
         kept = self.memo.get(place, text)
         if kept is not None and kept.refs <= self.known:
             return kept
-        trace = Trace(path, budget=self.budget)
+        trace = Trace.begin(path, self.budget)
         part = self._made(node, make, trace)
         if not trace.foreign:
             self.memo.put(place, text, part)
