@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -112,6 +114,20 @@ def test_folder_that_is_refused(tmp_path: Path, contents: dict[str, bytes]) -> N
     result = run(tmp_path)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: ")
+
+
+def test_folder_that_may_not_be_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = os.scandir
+
+    def scandir(path: str) -> Any:  # tests may run as root, who may read everything
+        if str(path).endswith("apps"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    result = run(folder)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"Error: {folder}/apis/apps: Permission denied\n"
 
 
 def test_group_version_in_two_files_is_refused(folder: Path) -> None:

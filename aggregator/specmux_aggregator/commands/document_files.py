@@ -70,12 +70,23 @@ def read_file(path: Path) -> bytes:
 
 
 def document_files(folder: Path) -> tuple[Path, ...]:
-    """The documents below a folder, told by their names, sorted. Raises Refused when there is none."""
-    with refusals(folder):
-        found = sorted(path for path in folder.rglob("*") if is_document_name(path.name) and path.is_file())
+    """The documents below a folder, told by their names, sorted.
+
+    Raises Refused when there is none, and for a folder that may not be read: it could hold some.
+    """
+    found = [
+        Path(parent, name)
+        for parent, _, names in os.walk(folder, onerror=_refuse)
+        for name in names
+        if is_document_name(name) and Path(parent, name).is_file()
+    ]
     if not found:
         raise Refused(folder, "no documents in it")
-    return tuple(found)
+    return tuple(sorted(found))
+
+
+def _refuse(error: OSError) -> None:
+    raise Refused(error.filename, error.strerror or "cannot be read") from error
 
 
 def file_of(folder: Path, group_version: GroupVersion, suffix: str) -> Path:
