@@ -130,11 +130,16 @@ def test_folder_that_may_not_be_read_is_refused(folder: Path, monkeypatch: pytes
     assert result.stderr == f"Error: {folder}/apis/apps: Permission denied\n"
 
 
-def test_group_version_in_two_files_is_refused(folder: Path) -> None:
-    (folder / "swagger.json").write_bytes(swagger("api/v1"))
+def test_group_version_in_two_files_is_joined(folder: Path) -> None:
+    (folder / "same.json").write_bytes(swagger("api/v1"))
+    (folder / "swagger.json").write_bytes(swagger("api/v1", "2").replace(b"things", b"others"))
     result = run(folder)
-    assert result.exit_code == 1
-    assert "another file has api/v1 too" in result.stderr
+    assert result.exit_code == 0
+    paths = orjson.loads(result.stdout_bytes)["paths"]
+    assert [path for path in paths if path.startswith("/api/")] == ["/api/v1/others", "/api/v1/things"]
+    conflict = "api/v1 of swagger.json: /info: another document says it differently"
+    assert conflict in result.stderr.splitlines()
+    assert "api/v1 of same.json:" not in result.stderr
 
 
 def test_server_and_folder_give_the_same(folder: Path) -> None:

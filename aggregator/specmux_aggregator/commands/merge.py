@@ -104,9 +104,8 @@ def _read(folder: Path) -> dict[GroupVersion, Document]:
                 case Kind.CRDS:
                     raise Refused(path, "CustomResourceDefinitions, not OpenAPI")
         for key, document in new.items():
-            if key in documents:
-                raise Refused(path, f"another file has {cut(key)} too")
-            documents[key] = document
+            # Each apiserver's Swagger 2.0 has a /version/ of its own: what differs is told as a conflict.
+            documents[GroupVersion(f"{key} of {relative}") if key in documents else key] = document
     return documents
 
 
