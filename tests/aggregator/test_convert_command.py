@@ -114,7 +114,7 @@ def test_openapi_keeps_its_key_order_and_its_name(tmp_path: Path) -> None:
 
 def test_losses_are_counted_listed_and_dumped() -> None:
     data = orjson.dumps(LOSSY)
-    assert run("-", stdin=data).stderr == "1 losses: 1 × security (--losses text lists them)\n"
+    assert run("-", stdin=data).stderr == "1 loss: 1 × security (--losses text lists them)\n"
     listed = run("-", "--losses", "text", stdin=data).stderr
     assert listed.startswith("/security: security: ")
     dumped = json.loads(run("-", "--losses", "json", stdin=data).stderr)

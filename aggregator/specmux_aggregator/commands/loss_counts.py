@@ -17,4 +17,5 @@ def counted(losses: Sequence[Loss]) -> str:
     kinds = Counter(loss.construct for loss in losses)
     listed = ", ".join(f"{count} × {cut(kind)}" for kind, count in kinds.most_common(_KINDS_MAX))
     more = f" and {len(kinds) - _KINDS_MAX} other kinds" if len(kinds) > _KINDS_MAX else ""
-    return f"{len(losses)} losses: {listed}{more}"
+    noun = "loss" if len(losses) == 1 else "losses"
+    return f"{len(losses)} {noun}: {listed}{more}"
