@@ -23,7 +23,7 @@ from specmux_converters.conversion import Conversion, convert
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.losses import Loss
+from specmux_converters.losses import Loss, unescape
 from specmux_converters.media_types import MediaType
 from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
@@ -201,7 +201,7 @@ def losses_by_group_version(conversion: Conversion) -> dict[GroupVersion, tuple[
 
 def _concerned(loss: Loss, conversion: Conversion) -> list[GroupVersion]:
     _, kind, *rest = [*loss.pointer.split("/"), ""]
-    name = rest[0].replace("~1", "/").replace("~0", "~") if rest else ""
+    name = unescape(rest[0]) if rest else ""
     if kind == "paths":
         key = group_version_of(name)
         return [key] if key is not None and key in conversion.documents else []

@@ -11,6 +11,7 @@ import orjson
 
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.losses import unescape
 from specmux_converters.reference_walk import KINDS, PREFIX, references
 
 
@@ -31,8 +32,7 @@ def component_of(ref: str, group_version: GroupVersion, known: Container[Compone
     kind, _, rest = ref.removeprefix(PREFIX).partition("/")
     token = rest.partition("/")[0]
     for pointer in (token, unquote(token)):
-        name = pointer.replace("~1", "/").replace("~0", "~")
-        component = Component(group_version, kind, name)
+        component = Component(group_version, kind, unescape(pointer))
         if component in known:
             return component
     return None

@@ -44,6 +44,11 @@ class Limits:
     max_expanded_bytes: int = 256 * 1024 * 1024
     """JSON of all documents made from one: references written out and shared components multiply it."""
 
+    def check_bytes(self, data: bytes) -> None:
+        """Raises LimitExceeded for more than ``max_bytes``."""
+        if len(data) > self.max_bytes:
+            raise LimitExceeded(f"{len(data)} bytes, more than the {self.max_bytes} allowed")
+
 
 DEFAULT_LIMITS: Final = Limits()
 
@@ -54,8 +59,7 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
     Raises InvalidDocument for what is not one JSON object (equal keys, numbers beyond a double and lone
     surrogates included), LimitExceeded past ``limits``. Integers beyond 64 bits become floats.
     """
-    if len(data) > limits.max_bytes:
-        raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+    limits.check_bytes(data)
     if len(data) > 2 * limits.max_values and most_values(data) > limits.max_values:
         raise LimitExceeded(f"more than the {limits.max_values} values allowed")
     try:

@@ -57,9 +57,9 @@ def go_escaped(written: bytes) -> bytes:
 def with_characters(data: bytes) -> bytes:
     r"""A JSON text with characters for its ``\uXXXX`` escapes, to be compared with another, not to be read.
 
-    Python escapes all that is not ASCII. The pattern sees an escape in ``\\u003c``
-    too, a backslash and five letters. What stands there afterwards, ``\<``, is in no JSON text: so a result
-    that equals one has the same strings as ``data``.
+    Python escapes all that is not ASCII. The pattern sees an escape in ``\\u003c`` too, a backslash and five
+    letters. What stands there afterwards, ``\<``, is in no JSON text: so a result that equals one has the
+    same strings as ``data``.
     """
     return _UNICODE_ESCAPE.sub(_character, data, count=MAX_WRITTEN_OUT)
 

@@ -30,5 +30,10 @@ def pointer_to(*tokens: str | int) -> str:
     return "".join(map(_step, tokens))
 
 
+def unescape(token: str) -> str:
+    """A token as the key that it stands for."""
+    return token.replace("~1", "/").replace("~0", "~") if "~" in token else token
+
+
 def _step(token: str | int) -> str:
     return "/" + str(token).replace("~", "~0").replace("/", "~1")

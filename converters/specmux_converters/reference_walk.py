@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import InvalidDocument
-from specmux_converters.losses import pointer_to
+from specmux_converters.losses import pointer_to, unescape
 
 Rename: TypeAlias = Callable[[str], str]
 """A reference in, the reference to write instead out."""
@@ -92,7 +92,7 @@ def name_in(ref: str, section: str) -> str | None:
     """The component that is meant, when ``ref`` is to a whole one of the section."""
     head, slash, token = ref.rpartition("/")
     is_whole = f"{head}{slash}" == f"{PREFIX}{section}/"
-    return token.replace("~1", "/").replace("~0", "~") if is_whole else None
+    return unescape(token) if is_whole else None
 
 
 def _rewrite(node: Any, kind: str, rename: Rename) -> Any:

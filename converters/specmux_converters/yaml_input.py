@@ -47,8 +47,7 @@ def parse_yaml_stream(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
 
     Aliased values are the same object wherever they stand: read them, never write into them.
     """
-    if len(data) > limits.max_bytes:
-        raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+    limits.check_bytes(data)
     if data.replace(b"\0", b"").count(b"%TAG") > MAX_TAG_DIRECTIVES:  # in UTF-16, too
         raise LimitExceeded(f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
     documents = []

@@ -142,8 +142,7 @@ class _Source:
     """The file object that cbor2 reads: after each item its position tells where the item ended."""
 
     def __init__(self, data: bytes, limits: Limits, *, read_size: int) -> None:
-        if len(data) > limits.max_bytes:
-            raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+        limits.check_bytes(data)
         if len(data) > limits.max_values and _has_more_items(data, limits.max_values):
             raise LimitExceeded(f"more than the {limits.max_values} values allowed")
         self.data = data

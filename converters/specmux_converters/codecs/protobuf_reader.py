@@ -38,8 +38,7 @@ def compile_reader(messages: Messages, root: str) -> Read:
 
 def read_message(data: bytes, read: Read, limits: Limits) -> Any:
     """Raises InvalidDocument for bytes that are no such message, LimitExceeded past ``limits``."""
-    if len(data) > limits.max_bytes:
-        raise LimitExceeded(f"{len(data)} bytes, more than the {limits.max_bytes} allowed")
+    limits.check_bytes(data)
     try:
         return read(Cursor(data, limits), 0, len(data), 1)
     except RecursionError as error:

@@ -46,7 +46,7 @@ def _ids(node: Any, part: Part) -> list[tuple[str, str]]:
 
 
 def _without_ids(part: Part, repeated: list[tuple[str, str]], key: str, node: Any, budget: Budget) -> Part:
-    trace = Trace(["paths", key], budget=budget)
+    trace = Trace.begin(["paths", key], budget)
     item = {**part.value()}
     for method, found in repeated:
         item[method] = {name: value for name, value in item[method].items() if name != "operationId"}

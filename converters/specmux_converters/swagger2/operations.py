@@ -11,7 +11,7 @@ from specmux_converters.swagger2.bodies import convert_body, convert_form
 from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
 from specmux_converters.swagger2.parameter_lists import Parameters, parameters_of
 from specmux_converters.swagger2.path_templates import lose_expressions
-from specmux_converters.swagger2.references import Found, component_of, find
+from specmux_converters.swagger2.references import Found, find, reference_to
 from specmux_converters.swagger2.repeats import Json, encoding, repeated
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.servers import operation_servers
@@ -34,7 +34,6 @@ _STATUS: Final = frozenset(
     {"default", *(f"{code}" for code in range(100, 600)), *(f"{digit}XX" for digit in range(1, 6))}
 )
 """The ranges are not in Swagger 2.0, but written by who knows OpenAPI 3.0, where they mean the same."""
-
 
 _BODY: Final = encoding(convert_body)
 _RESPONSE: Final = encoding(convert_response)
@@ -85,7 +84,7 @@ def _lose_overridden(
 ) -> None:
     """Reports what is in the body of each operation of the path, if that has no other, and so in none."""
     owns = [
-        parameters_of(template, node[method], source, Trace([*trace.path, method], budget=trace.budget))
+        parameters_of(template, node[method], source, Trace.begin([*trace.path, method], trace.budget))
         for method in sorted(METHODS & node.keys())
         if node[method] is not None
     ]
@@ -138,7 +137,7 @@ def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source
     for field in form:
         field.trace.lose("form field", "beside a body; left out")
     if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
-        return component_of("requestBodies", found)
+        return reference_to("requestBodies", found)
     return repeated(_BODY, found.node, accepted, source, found.trace)
 
 
@@ -187,5 +186,5 @@ def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Tra
         return found if "$ref" in found else {"description": "", **found}
     is_same = "schema" not in found.node or offered == source.produces
     if found.shared is not None and source.profile == "oas" and is_same:
-        return component_of("responses", found)
+        return reference_to("responses", found)
     return convert_response(found.node, offered, source, found.trace)

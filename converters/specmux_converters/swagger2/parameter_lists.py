@@ -10,7 +10,7 @@ from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import FormField
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
-from specmux_converters.swagger2.references import Found, component_of, find, located
+from specmux_converters.swagger2.references import Found, find, located, reference_to
 from specmux_converters.swagger2.repeats import Json, encoding, repeated
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
@@ -130,10 +130,10 @@ def _written(node: dict[str, Any], _: None, source: Source, trace: Trace) -> dic
 def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> Json:
     """A shared one is converted once and, where it must be written out, the same text every time."""
     if found.shared is not None and source.profile == "oas":
-        return component_of("parameters", found)
+        return reference_to("parameters", found)
     if ref is None or found.trace.foreign:
         return convert_parameter(found.node, source, found.trace)
-    notes = Trace(found.trace.path, budget=trace.budget)
+    notes = Trace.begin(found.trace.path, trace.budget)
     plain = _written(found.node, None, source, notes)
     if not notes.foreign:
         source.written_out[ref] = (

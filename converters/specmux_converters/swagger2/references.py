@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from specmux_converters.losses import pointer_to
 from specmux_converters.swagger2.source import Source, tokens_of
 from specmux_converters.swagger2.trace import Trace
 
@@ -70,8 +71,8 @@ def located(found: Found) -> str:
     return location
 
 
-def component_of(kind: str, found: Found) -> dict[str, Any]:
+def reference_to(kind: str, found: Found) -> dict[str, Any]:
     """The reference to a shared object that v3 may name, noted as one."""
     name = found.shared or ""
     found.trace.refs.add(f"{kind}/{name}")
-    return {"$ref": f"#/components/{kind}/{name.replace('~', '~0').replace('/', '~1')}"}
+    return {"$ref": f"#/components/{kind}{pointer_to(name)}"}

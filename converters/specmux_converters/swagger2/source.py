@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from orjson import Fragment
 
 from specmux_converters.document import Document
+from specmux_converters.losses import unescape
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.fields import texts
 from specmux_converters.swagger2.trace import Trace
@@ -170,7 +171,3 @@ def tokens_of(ref: str) -> list[str]:
     """The path of a local reference: a JSON pointer (RFC 6901) in a URI fragment."""
     tokens = ref.removeprefix("#").split("/")[1:]
     return tokens if "%" not in ref and "~" not in ref else [unescape(unquote(token)) for token in tokens]
-
-
-def unescape(token: str) -> str:
-    return token.replace("~1", "/").replace("~0", "~") if "~" in token else token
