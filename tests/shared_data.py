@@ -1,4 +1,5 @@
-"""The reference data beside the checkout (``../shared``): where it lies, and what its files say.
+"""The reference data (``SPECMUX_SHARED``, by default ``../shared`` beside the checkout): where it lies, and what
+its files say.
 
 A user's clone does not have it. Tests that need it use ``needs_shared`` or the ``files`` of a folder; both
 skip there, and the closing summary says how many did (tests/conftest.py).
@@ -7,13 +8,16 @@ skip there, and the closing summary says how many did (tests/conftest.py).
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(
+    os.environ.get("SPECMUX_SHARED") or Path(__file__).resolve().parents[2] / "shared"
+).resolve()
 DATA = SHARED / "data"
 GOLDEN = SHARED / "golden"
 REASON = "no reference data beside the checkout"

@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from specmux_aggregator.api_resources import Resources
+from specmux_schemas.resources import Resources
 from specmux_aggregator.built import Built, Owned
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.file_names import COMPRESSED
 from specmux_aggregator.model import Coding, Hash, Offer, Provenance
-from specmux_aggregator.resource_synthesis import named, names_of, synthesise
+from specmux_schemas.synthesis import named, names_of, synthesise
 from specmux_converters.crd import CRDBuild, CRDMemo, Problem, build
 from specmux_converters.document import Document, Limits, content_hash
 from specmux_converters.errors import ConverterError, cut

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NewType
 
-from specmux_aggregator.api_resources import Resources
+from specmux_schemas.resources import Resources
 from specmux_converters.group_versions import GroupVersion
 
 BackendName = NewType("BackendName", str)

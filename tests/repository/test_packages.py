@@ -11,7 +11,7 @@ from typing import Any
 import grimp
 import pytest
 
-PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache")
+PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache", "specmux_schemas")
 
 
 def modules() -> list[str]:

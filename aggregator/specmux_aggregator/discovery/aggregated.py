@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_aggregator.api_resources import Resource, Resources, Subresource
+from specmux_schemas.resources import Resource, Resources, Subresource
 from specmux_aggregator.discovery.fields import (
     BadList,
     Notes,

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from specmux_aggregator.api_resources import Resources, split
+from specmux_schemas.resources import Resources, split
 from specmux_aggregator.backend_answers import INLINE_MAX, NotModified, Payload
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.discovery.accept import AGGREGATED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specmux_aggregator.api_resources import Resources
+from specmux_schemas.resources import Resources
 from specmux_aggregator.discovery.knowledge import Freshness, Lapse
 from specmux_aggregator.model import BackendName, Conflict
 from specmux_converters.group_versions import GroupVersion

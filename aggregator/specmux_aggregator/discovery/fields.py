@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
-from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, joined
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, joined
 from specmux_aggregator.document_url import key_fault
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut

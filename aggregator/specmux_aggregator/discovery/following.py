@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from specmux_aggregator.api_resources import split
+from specmux_schemas.resources import split
 from specmux_aggregator.discovery.asking import BackendDiscovery
 from specmux_aggregator.discovery.knowledge import Form, Knowledge, Outcome, Told, Unconfirmed, after
 from specmux_aggregator.discovery.synthesising import Synthesis

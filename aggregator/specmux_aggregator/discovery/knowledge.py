@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from specmux_aggregator.api_resources import Resources
+from specmux_schemas.resources import Resources
 from specmux_aggregator.model import Backend, Failure
 from specmux_converters.group_versions import GroupVersion
 

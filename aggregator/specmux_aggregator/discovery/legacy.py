@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specmux_aggregator.api_resources import (
+from specmux_schemas.resources import (
     NO_KIND,
     GroupVersionKind,
     Resource,

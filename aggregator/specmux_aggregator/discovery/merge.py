@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from specmux_aggregator.api_resources import split
+from specmux_schemas.resources import split
 from specmux_aggregator.discovery.directory import Directory, Group, Version
 from specmux_aggregator.discovery.knowledge import Knowledge, Listing
 from specmux_aggregator.discovery.order import group_priority, version_priority, version_rank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_aggregator.api_resources import (
+from specmux_schemas.resources import (
     GroupVersionKind,
     Resource,
     Resources,

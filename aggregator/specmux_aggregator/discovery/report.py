@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from specmux_aggregator.api_resources import split
+from specmux_schemas.resources import split
 from specmux_aggregator.discovery.directory import Directory, Version
 from specmux_aggregator.discovery.knowledge import Freshness, Knowledge
 from specmux_aggregator.model import Snapshot

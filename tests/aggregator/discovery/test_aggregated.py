@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, Resource, Subresource
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, Resource, Subresource
 from specmux_aggregator.discovery.aggregated import Lists, parse_aggregated
 from specmux_aggregator.discovery.fields import NOTES_NAMED, BadList
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources

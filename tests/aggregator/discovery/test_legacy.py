@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind
+from specmux_schemas.resources import NO_KIND, GroupVersionKind
 from specmux_aggregator.discovery.fields import BadList
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_converters.document import Limits

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from discovery_values import DOWN, knowledge, resource
-from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, Subresource
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, Subresource
 from specmux_aggregator.discovery.accept import Form as WireForm
 from specmux_aggregator.discovery.board import Board
 from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, after

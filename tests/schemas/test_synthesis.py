@@ -8,9 +8,10 @@ import orjson
 import pytest
 
 from shared_data import GOLDEN, documents, files, load, shared
-from specmux_aggregator.api_resources import GroupVersionKind, Resource, split
+from specmux_schemas.resources import GroupVersionKind, Resource, split
 from specmux_aggregator.model import Cause, Coding, Failure
-from specmux_aggregator.resource_synthesis import Names, named, names_of, resources_in, synthesise
+from specmux_schemas.synthesis import Names, named, names_of, synthesise
+from specmux_aggregator.document_resources import resources_in
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 

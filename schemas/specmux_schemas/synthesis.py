@@ -11,11 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from specmux_aggregator.api_resources import NO_KIND, GroupVersionKind, Resource, Resources, Subresource
-from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.model import Cause, Coding, Failure
-from specmux_converters.document import Document, Limits, parse
-from specmux_converters.errors import ConverterError
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, Resource, Resources, Subresource
+from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 
 _VERBS: Final = {
@@ -67,17 +64,6 @@ class _Draft:
     is_namespaced: bool = False
     takes_watch: bool = False
     """Its list has the parameter."""
-
-
-def resources_in(
-    body: bytes, coding: Coding, group_version: GroupVersion, *, limits: Limits
-) -> Resources | Failure:
-    """The resources of one document, from its JSON; runs in a worker process."""
-    try:
-        document = parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits)
-    except (BadCoding, TooLarge, ConverterError) as error:
-        return Failure(Cause.BAD_BODY, str(error))
-    return synthesise(document, group_version)
 
 
 def synthesise(document: Document, group_version: GroupVersion) -> Resources:

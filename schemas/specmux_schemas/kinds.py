@@ -1,0 +1,71 @@
+"""Kinds by group-version-kind: which component of which document describes one.
+
+A component is a kind of a document when ``x-kubernetes-group-version-kind`` says so. Kinds that every
+group-version repeats (``DeleteOptions``, ``WatchEvent``) belong to each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.references import schemas_of
+from specmux_schemas.resources import GroupVersionKind, split
+
+
+@dataclass(frozen=True, slots=True)
+class KindSchema:
+    """One kind of one document. ``schema`` is the document's own; nobody may write into it."""
+
+    kind: GroupVersionKind
+    group_version: GroupVersion
+    """The document's key."""
+    component: str
+    schema: Mapping[str, Any]
+    document: Document
+
+
+class DocumentSet:
+    """Parsed documents by group-version, and their kinds. Holds the documents as they are; never writes."""
+
+    def __init__(self, documents: Mapping[GroupVersion, Document]) -> None:
+        self.documents = documents
+        self._kinds: dict[GroupVersionKind, KindSchema] = {}
+        for group_version in sorted(documents):
+            for found in kinds_of(documents[group_version], group_version):
+                self._kinds.setdefault(found.kind, found)
+
+    def __iter__(self) -> Iterator[KindSchema]:
+        """Every kind once, by group, version and kind."""
+        return (self._kinds[kind] for kind in sorted(self._kinds))
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def find(self, kind: GroupVersionKind) -> KindSchema | None:
+        return self._kinds.get(kind)
+
+
+def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSchema]:
+    """The kinds of one document that are of its own group-version, in the order of its components."""
+    own = split(group_version)
+    for component, schema in schemas_of(document).items():
+        if not isinstance(schema, dict):
+            continue
+        for kind in group_version_kinds(schema):
+            if (kind.group, kind.version) == own:
+                yield KindSchema(kind, group_version, component, schema, document)
+
+
+def group_version_kinds(schema: Mapping[str, Any]) -> tuple[GroupVersionKind, ...]:
+    """What ``x-kubernetes-group-version-kind`` lists; entries that are none are passed over."""
+    listed = schema.get("x-kubernetes-group-version-kind")
+    found = []
+    for entry in listed if isinstance(listed, list) else [listed]:
+        match entry:
+            case {"group": str(group), "version": str(version), "kind": str(kind)}:
+                found.append(GroupVersionKind(group, version, kind))
+    return tuple(found)
