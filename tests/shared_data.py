@@ -1,5 +1,4 @@
-"""The reference data (``SPECMUX_SHARED``, by default ``../shared`` beside the checkout): where it lies, and what
-its files say.
+"""The reference data: where it lies (``SPECMUX_SHARED``, else ``../shared``), and what its files say.
 
 A user's clone does not have it. Tests that need it use ``needs_shared`` or the ``files`` of a folder; both
 skip there, and the closing summary says how many did (tests/conftest.py).
@@ -15,9 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-SHARED = Path(
-    os.environ.get("SPECMUX_SHARED") or Path(__file__).resolve().parents[2] / "shared"
-).resolve()
+SHARED = Path(os.environ.get("SPECMUX_SHARED") or Path(__file__).resolve().parents[2] / "shared").resolve()
 DATA = SHARED / "data"
 GOLDEN = SHARED / "golden"
 REASON = "no reference data beside the checkout"

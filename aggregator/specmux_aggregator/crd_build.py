@@ -11,17 +11,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from specmux_schemas.resources import Resources
 from specmux_aggregator.built import Built, Owned
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.file_names import COMPRESSED
 from specmux_aggregator.model import Coding, Hash, Offer, Provenance
-from specmux_schemas.synthesis import named, names_of, synthesise
 from specmux_converters.crd import CRDBuild, CRDMemo, Problem, build
 from specmux_converters.document import Document, Limits, content_hash
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.recognise import Kind, recognise
+from specmux_schemas.resources import Resources
+from specmux_schemas.synthesis import named, names_of, synthesise
 
 PROBLEMS_NAMED = 50
 """Problems of one directory that are named; more are counted."""

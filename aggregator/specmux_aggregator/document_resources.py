@@ -20,5 +20,3 @@ def resources_in(
     except (BadCoding, TooLarge, ConverterError) as error:
         return Failure(Cause.BAD_BODY, str(error))
     return synthesise(document, group_version)
-
-

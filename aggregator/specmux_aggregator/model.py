@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NewType
 
-from specmux_schemas.resources import Resources
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
 
 BackendName = NewType("BackendName", str)
 Hash = NewType("Hash", str)

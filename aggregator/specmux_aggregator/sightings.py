@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from specmux_schemas.resources import Resources
 from specmux_aggregator.built import Built
 from specmux_aggregator.model import Dialect, Failure, Observation, Offer
 from specmux_aggregator.settings import Polling
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)

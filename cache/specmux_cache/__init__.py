@@ -1,12 +1,12 @@
 """A bounded, compactable, crash-safe disk cache for clients of ``/openapi/v3``."""
 
-from .client import AsyncSchemaCache
-from .errors import CacheError, GroupVersionNotFound
-from .events import Event
-from .options import CacheOptions
-from .results import Schema
-from .store import DiskStore, StoreLimits
-from .sync import SchemaCache
+from specmux_cache.client import AsyncSchemaCache
+from specmux_cache.errors import CacheError, GroupVersionNotFound
+from specmux_cache.events import Event
+from specmux_cache.options import CacheOptions
+from specmux_cache.results import Schema
+from specmux_cache.store import DiskStore, StoreLimits
+from specmux_cache.sync import SchemaCache
 
 __all__ = [
     "AsyncSchemaCache",

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .fields import Fields, end_to_end, fields_from_text, fields_to_text, first
+from specmux_cache.fields import Fields, end_to_end, fields_from_text, fields_to_text, first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .keys import Key
-    from .rows import Digest, Metadata
+    from specmux_cache.keys import Key
+    from specmux_cache.rows import Digest, Metadata
 
 LOSSES: Final = "specmux-losses"
 """Response field: how many constructs a document lost when it was converted from Swagger 2.0."""

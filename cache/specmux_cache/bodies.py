@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import zstandard
 
-from .rows import Digest, Encoding
+from specmux_cache.rows import Digest, Encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,11 +16,11 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from .answers import Entry, held_from, metadata_of
-from .bodies import digest_of, is_digest
-from .errors import BundleError, cut
-from .keys import Key
-from .rows import Digest
+from specmux_cache.answers import Entry, held_from, metadata_of
+from specmux_cache.bodies import digest_of, is_digest
+from specmux_cache.errors import BundleError, cut
+from specmux_cache.keys import Key
+from specmux_cache.rows import Digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .discovery import parse_discovery
-from .errors import GroupVersionNotFound
-from .exchange import Wanted
-from .freshness import Rule
-from .media_types import JSON
-from .server import ROOT_PATH
+from specmux_cache.discovery import parse_discovery
+from specmux_cache.errors import GroupVersionNotFound
+from specmux_cache.exchange import Wanted
+from specmux_cache.freshness import Rule
+from specmux_cache.media_types import JSON
+from specmux_cache.server import ROOT_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .discovery import Discovery, Document
-    from .exchange import Exchange, Obtained
-    from .options import CacheOptions
-    from .server import Server
+    from specmux_cache.discovery import Discovery, Document
+    from specmux_cache.exchange import Exchange, Obtained
+    from specmux_cache.options import CacheOptions
+    from specmux_cache.server import Server
 
 
 @dataclass(frozen=True, slots=True)

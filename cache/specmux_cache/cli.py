@@ -17,11 +17,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from .doctor import examine
-from .errors import BundleError, CacheError, GroupVersionNotFound, NotCached, RequestError, StoreDamaged
-from .options import CacheOptions, default_directory
-from .store import DiskStore
-from .sync import SchemaCache
+from specmux_cache.doctor import examine
+from specmux_cache.errors import (
+    BundleError,
+    CacheError,
+    GroupVersionNotFound,
+    NotCached,
+    RequestError,
+    StoreDamaged,
+)
+from specmux_cache.options import CacheOptions, default_directory
+from specmux_cache.store import DiskStore
+from specmux_cache.sync import SchemaCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

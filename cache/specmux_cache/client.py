@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from .bundle import read_bundle, write_bundle
-from .catalog import Catalog
-from .compaction import CompactionReport
-from .decoding import DecodedDocuments, check_document, read_document
-from .errors import CacheError, GroupVersionNotFound, RequestError, StoreError, UnexpectedStatus
-from .events import CacheStats, EventLog
-from .exchange import Exchange, Wanted
-from .fields import AGE_MAX, fields_of, replaced
-from .flight import FlightLocks
-from .freshness import Rule, age_of
-from .keys import partition_of
-from .media_types import canonical
-from .merging import merge_documents
-from .options import CacheOptions
-from .results import Merged, Paths, Prefetched, Resource, Schema
-from .server import Server, name_of
-from .shelf import Shelf, open_store
-from .transport import Transport
-from .verifier import group_and_version, takes_parameter
+from specmux_cache.bundle import read_bundle, write_bundle
+from specmux_cache.catalog import Catalog
+from specmux_cache.compaction import CompactionReport
+from specmux_cache.decoding import DecodedDocuments, check_document, read_document
+from specmux_cache.errors import CacheError, GroupVersionNotFound, RequestError, StoreError, UnexpectedStatus
+from specmux_cache.events import CacheStats, EventLog
+from specmux_cache.exchange import Exchange, Wanted
+from specmux_cache.fields import AGE_MAX, fields_of, replaced
+from specmux_cache.flight import FlightLocks
+from specmux_cache.freshness import Rule, age_of
+from specmux_cache.keys import partition_of
+from specmux_cache.media_types import canonical
+from specmux_cache.merging import merge_documents
+from specmux_cache.options import CacheOptions
+from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
+from specmux_cache.server import Server, name_of
+from specmux_cache.shelf import Shelf, open_store
+from specmux_cache.transport import Transport
+from specmux_cache.verifier import group_and_version, takes_parameter
 
 if TYPE_CHECKING:
     import ssl
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from .catalog import Root
-    from .discovery import Document
-    from .events import Event
-    from .exchange import Obtained
+    from specmux_cache.catalog import Root
+    from specmux_cache.discovery import Document
+    from specmux_cache.events import Event
+    from specmux_cache.exchange import Obtained
 
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}

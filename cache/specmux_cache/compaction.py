@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from .directory import DAMAGED_FILE, fill_reserve
-from .index import Standing
+from specmux_cache.directory import DAMAGED_FILE, fill_reserve
+from specmux_cache.index import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .contents import Contents
-    from .index import Index, Victim
+    from specmux_cache.contents import Contents
+    from specmux_cache.index import Index, Victim
 
 BATCH: Final = 50
 """Entries in one transaction: with their bodies, at most 100 rows."""

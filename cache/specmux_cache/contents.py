@@ -12,19 +12,19 @@ import errno
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from .bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
-from .directory import release_reserve
-from .errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
-from .index import Index, RawEntry, Victim
-from .rows import Digest, Row, Stored, key_range, key_text, seal, unseal
+from specmux_cache.bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
+from specmux_cache.directory import release_reserve
+from specmux_cache.errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
+from specmux_cache.index import Index, RawEntry, Victim
+from specmux_cache.rows import Digest, Row, Stored, key_range, key_text, seal, unseal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from .keys import Key
-    from .limits import StoreLimits
-    from .rows import Metadata
+    from specmux_cache.keys import Key
+    from specmux_cache.limits import StoreLimits
+    from specmux_cache.rows import Metadata
 
 ACCESS_SECONDS: Final = 60.0
 """A use is written down at most this often."""

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import diskcache
 
-from .disk import PlainDisk
-from .errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable, cut
+from specmux_cache.disk import PlainDisk
+from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

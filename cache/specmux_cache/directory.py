@@ -11,7 +11,7 @@ import secrets
 import stat
 from typing import TYPE_CHECKING, Final
 
-from .errors import StoreUnavailable, cut
+from specmux_cache.errors import StoreUnavailable, cut
 
 if TYPE_CHECKING:
     from pathlib import Path

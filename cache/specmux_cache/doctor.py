@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from .errors import CacheError, StoreError
-from .locks import locked
-from .options import CacheOptions
-from .store import DiskStore
-from .sync import SchemaCache
+from specmux_cache.errors import CacheError, StoreError
+from specmux_cache.locks import locked
+from specmux_cache.options import CacheOptions
+from specmux_cache.store import DiskStore
+from specmux_cache.sync import SchemaCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,12 +11,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from .answers import Entry, held_from, held_of
-from .bodies import digest_of
-from .errors import BadAnswer, MediaTypeRefused, NotCached, RedirectRefused, RequestError, UnexpectedStatus
-from .fields import fields_to_text, first
-from .flight import SingleFlight
-from .freshness import (
+from specmux_cache.answers import Entry, held_from, held_of
+from specmux_cache.bodies import digest_of
+from specmux_cache.errors import (
+    BadAnswer,
+    MediaTypeRefused,
+    NotCached,
+    RedirectRefused,
+    RequestError,
+    UnexpectedStatus,
+)
+from specmux_cache.fields import fields_to_text, first
+from specmux_cache.flight import SingleFlight
+from specmux_cache.freshness import (
     Outcome,
     Rule,
     Use,
@@ -28,21 +35,21 @@ from .freshness import (
     selects,
     usage,
 )
-from .media_types import accept_field, answered_type, canonical
-from .refusals import Refusals
-from .server import hash_in, name_of
+from specmux_cache.media_types import accept_field, answered_type, canonical
+from specmux_cache.refusals import Refusals
+from specmux_cache.server import hash_in, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .answers import Answer, Selecting
-    from .events import EventLog
-    from .fields import Fields
-    from .flight import FlightLocks
-    from .options import CacheOptions
-    from .server import Server
-    from .shelf import Shelf
-    from .transport import Transport
+    from specmux_cache.answers import Answer, Selecting
+    from specmux_cache.events import EventLog
+    from specmux_cache.fields import Fields
+    from specmux_cache.flight import FlightLocks
+    from specmux_cache.options import CacheOptions
+    from specmux_cache.server import Server
+    from specmux_cache.shelf import Shelf
+    from specmux_cache.transport import Transport
 
 CHECK_INLINE: Final = 64 * 1024
 """Bytes of a body up to which parsing it is quicker than handing it to a thread."""

@@ -13,11 +13,11 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from .fields import directives, end_to_end, first, http_date, joined, listed, replaced, seconds
+from specmux_cache.fields import directives, end_to_end, first, http_date, joined, listed, replaced, seconds
 
 if TYPE_CHECKING:
-    from .answers import Answer, Held, Selecting
-    from .fields import Fields
+    from specmux_cache.answers import Answer, Held, Selecting
+    from specmux_cache.fields import Fields
 
 CLOCK_SKEW: Final = 5.0
 """Seconds that an answer may seem to come from the future before the clock is held to have been set back."""

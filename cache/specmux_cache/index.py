@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from .database import OWN_PREFIX, Database
-from .rows import Encoding
+from specmux_cache.database import OWN_PREFIX, Database
+from specmux_cache.rows import Encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from .rows import Digest
+    from specmux_cache.rows import Digest
 
 ENTRY: Final = (
     "SELECT rowid, key, tag, value, access_time, expire_time, typeof(key) = 'text' AND raw = 1 AND mode = 1"

@@ -8,13 +8,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from .bodies import digest_of
-from .rows import Digest, Metadata, Row, Stored
+from specmux_cache.bodies import digest_of
+from specmux_cache.rows import Digest, Metadata, Row, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .keys import Key
+    from specmux_cache.keys import Key
 
 
 class MemoryStore:

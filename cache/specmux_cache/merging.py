@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
-from .results import Merged
+from specmux_cache.results import Merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .freshness import Tolerance
-from .limits import StoreLimits
-from .media_types import gated
+from specmux_cache.freshness import Tolerance
+from specmux_cache.limits import StoreLimits
+from specmux_cache.media_types import gated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .media_types import JSON
+from specmux_cache.media_types import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable

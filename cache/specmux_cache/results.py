@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .discovery import Document
-    from .errors import CacheError
-    from .fields import Fields
-    from .rows import Digest
+    from specmux_cache.discovery import Document
+    from specmux_cache.errors import CacheError
+    from specmux_cache.fields import Fields
+    from specmux_cache.rows import Digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NewType, TypeAlias, cast, get_args
 
-from .keys import Key
+from specmux_cache.keys import Key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

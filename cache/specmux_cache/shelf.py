@@ -12,19 +12,19 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from .answers import Entry, held_from, metadata_of
-from .errors import StoreError, StoreUnavailable
-from .keys import Key
-from .memory import MemoryStore
-from .store import DiskStore
+from specmux_cache.answers import Entry, held_from, metadata_of
+from specmux_cache.errors import StoreError, StoreUnavailable
+from specmux_cache.keys import Key
+from specmux_cache.memory import MemoryStore
+from specmux_cache.store import DiskStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from .answers import Held
-    from .limits import StoreLimits
-    from .rows import Digest, Metadata, Row, Stored
+    from specmux_cache.answers import Held
+    from specmux_cache.limits import StoreLimits
+    from specmux_cache.rows import Digest, Metadata, Row, Stored
 
 T = TypeVar("T")
 

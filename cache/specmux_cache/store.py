@@ -9,23 +9,31 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from .compaction import BATCH, Compaction, CompactionReport, Goal
-from .contents import Contents, refused, unsealed
-from .database import NAME
-from .directory import DAMAGED_FILE, fill_reserve, prepare, release_reserve
-from .errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable, cut
-from .limits import StoreLimits
-from .locks import locked
-from .rows import Digest, Metadata, Row, Stored, key_range, key_text
-from .verification import Problem, verify
+from specmux_cache.compaction import BATCH, Compaction, CompactionReport, Goal
+from specmux_cache.contents import Contents, refused, unsealed
+from specmux_cache.database import NAME
+from specmux_cache.directory import DAMAGED_FILE, fill_reserve, prepare, release_reserve
+from specmux_cache.errors import (
+    DiskFull,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    cut,
+)
+from specmux_cache.limits import StoreLimits
+from specmux_cache.locks import locked
+from specmux_cache.rows import Digest, Metadata, Row, Stored, key_range, key_text
+from specmux_cache.verification import Problem, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import TracebackType
 
-    from .index import RawEntry
-    from .keys import Key
+    from specmux_cache.index import RawEntry
+    from specmux_cache.keys import Key
 
 __all__ = [
     "CompactionReport",

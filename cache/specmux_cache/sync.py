@@ -9,7 +9,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from .client import AsyncSchemaCache
+from specmux_cache.client import AsyncSchemaCache
 
 if TYPE_CHECKING:
     import ssl
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from .compaction import CompactionReport
-    from .events import CacheStats, Event
-    from .options import CacheOptions
-    from .results import Merged, Paths, Prefetched, Resource, Schema
+    from specmux_cache.compaction import CompactionReport
+    from specmux_cache.events import CacheStats, Event
+    from specmux_cache.options import CacheOptions
+    from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 import zstandard
 
-from .answers import Answer
-from .errors import BadAnswer, ServerUnreachable
-from .fields import fields_of, listed
+from specmux_cache.answers import Answer
+from specmux_cache.errors import BadAnswer, ServerUnreachable
+from specmux_cache.fields import fields_of, listed
 
 if TYPE_CHECKING:
     import ssl
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from .fields import Fields
+    from specmux_cache.fields import Fields
 
 ACCEPT_ENCODING: Final = "zstd, gzip"
 CHUNK: Final = 64 * 1024

@@ -10,14 +10,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from .compaction import BATCH, LEFTOVER_SECONDS
-from .errors import StoreDamaged, cut
-from .rows import key_range
+from specmux_cache.compaction import BATCH, LEFTOVER_SECONDS
+from specmux_cache.errors import StoreDamaged, cut
+from specmux_cache.rows import key_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .contents import Contents
+    from specmux_cache.contents import Contents
 
 
 FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or damaged"}

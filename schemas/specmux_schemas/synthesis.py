@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from specmux_schemas.resources import NO_KIND, GroupVersionKind, Resource, Resources, Subresource
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, Resource, Resources, Subresource
 
 _VERBS: Final = {
     "list": "list",

@@ -1,4 +1,4 @@
-"""Checks that a wheel holds the three packages and nothing else: ``wheel_contents.py WHEEL``."""
+"""Checks that a wheel holds the four packages and nothing else: ``wheel_contents.py WHEEL``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ PACKAGES = {
     "specmux_aggregator": "aggregator",
     "specmux_converters": "converters",
     "specmux_cache": "cache",
+    "specmux_schemas": "schemas",
 }
 
 
@@ -29,5 +30,5 @@ def faults(wheel: Path, root: Path) -> list[str]:
 
 if __name__ == "__main__":
     found = faults(Path(sys.argv[1]), Path(__file__).resolve().parents[2])
-    print("\n".join(found) or "the wheel holds the three packages and nothing else")
+    print("\n".join(found) or "the wheel holds the four packages and nothing else")
     sys.exit(bool(found))

@@ -8,12 +8,12 @@ import orjson
 import pytest
 
 from shared_data import GOLDEN, documents, files, load, shared
-from specmux_schemas.resources import GroupVersionKind, Resource, split
-from specmux_aggregator.model import Cause, Coding, Failure
-from specmux_schemas.synthesis import Names, named, names_of, synthesise
 from specmux_aggregator.document_resources import resources_in
+from specmux_aggregator.model import Cause, Coding, Failure
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import GroupVersionKind, Resource, split
+from specmux_schemas.synthesis import Names, named, names_of, synthesise
 
 KEY = GroupVersion("apis/g/v1")
 KIND = {"group": "g", "version": "v1", "kind": "Thing"}

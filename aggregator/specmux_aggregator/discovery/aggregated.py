@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_schemas.resources import Resource, Resources, Subresource
 from specmux_aggregator.discovery.fields import (
     BadList,
     Notes,
@@ -20,6 +19,7 @@ from specmux_aggregator.discovery.fields import (
 )
 from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resource, Resources, Subresource
 
 KIND: Final = "APIGroupDiscoveryList"
 API_VERSIONS: Final = ("apidiscovery.k8s.io/v2", "apidiscovery.k8s.io/v2beta1")

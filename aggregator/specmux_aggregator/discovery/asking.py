@@ -15,7 +15,6 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from specmux_schemas.resources import Resources, split
 from specmux_aggregator.backend_answers import INLINE_MAX, NotModified, Payload
 from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.discovery.accept import AGGREGATED
@@ -30,6 +29,7 @@ from specmux_converters.document import parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
+from specmux_schemas.resources import Resources, split
 
 CORE: Final = "/api"
 GROUPS: Final = "/apis"

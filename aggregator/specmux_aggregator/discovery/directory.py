@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specmux_schemas.resources import Resources
 from specmux_aggregator.discovery.knowledge import Freshness, Lapse
 from specmux_aggregator.model import BackendName, Conflict
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

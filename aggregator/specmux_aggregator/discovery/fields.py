@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
-from specmux_schemas.resources import NO_KIND, GroupVersionKind, joined
 from specmux_aggregator.document_url import key_fault
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, joined
 
 NOTES_NAMED: Final = 20
 """Notes of one document that are named; more are counted."""

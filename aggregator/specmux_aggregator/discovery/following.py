@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from specmux_schemas.resources import split
 from specmux_aggregator.discovery.asking import BackendDiscovery
 from specmux_aggregator.discovery.knowledge import Form, Knowledge, Outcome, Told, Unconfirmed, after
 from specmux_aggregator.discovery.synthesising import Synthesis
@@ -22,6 +21,7 @@ from specmux_aggregator.model import Cause, Failure, Observation
 from specmux_aggregator.refresh import MIN_GAP
 from specmux_aggregator.settings import Polling
 from specmux_aggregator.sightings import Unchanged, delay
+from specmux_schemas.resources import split
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from specmux_schemas.resources import Resources
 from specmux_aggregator.model import Backend, Failure
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
 
 
 class Form(StrEnum):

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specmux_schemas.resources import (
-    NO_KIND,
-    GroupVersionKind,
-    Resource,
-    Resources,
-    Subresource,
-    api_version,
-    split,
-)
 from specmux_aggregator.discovery.fields import (
     BadList,
     Notes,
@@ -25,6 +16,15 @@ from specmux_aggregator.discovery.fields import (
 )
 from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import (
+    NO_KIND,
+    GroupVersionKind,
+    Resource,
+    Resources,
+    Subresource,
+    api_version,
+    split,
+)
 
 
 def parse_core_versions(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from specmux_schemas.resources import split
 from specmux_aggregator.model import Backend, Kind
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import split
 
 DEFAULT_GROUP: Final = 1000
 DEFAULT_VERSION: Final = 15

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_aggregator.discovery.directory import Directory, Group, Version
 from specmux_schemas.resources import (
     GroupVersionKind,
     Resource,
@@ -12,7 +13,6 @@ from specmux_schemas.resources import (
     api_version,
     split,
 )
-from specmux_aggregator.discovery.directory import Directory, Group, Version
 
 DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from specmux_schemas.resources import Resources, split
 from specmux_aggregator.build import Refused
 from specmux_aggregator.discovery.knowledge import Form, Outcome, Told, Unconfirmed
+from specmux_aggregator.document_resources import resources_in
 from specmux_aggregator.documents import Obtained
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.fetch import Moved
 from specmux_aggregator.model import Cause, Coding, DocumentKey, Failure, Hash, Observation
-from specmux_aggregator.document_resources import resources_in
 from specmux_aggregator.workers import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
+from specmux_schemas.resources import Resources, split
 
 AT_HAND: Final = 0.2
 """Seconds in which a document is had that nobody has to be asked for."""

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from specmux_schemas.resources import NO_KIND, GroupVersionKind
 from specmux_aggregator.discovery.fields import BadList
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import NO_KIND, GroupVersionKind
 
 APPS = GroupVersion("apis/apps/v1")
 LIMITS = Limits()

@@ -10,7 +10,6 @@ import pytest
 import zstandard
 
 from discovery_values import DOWN, knowledge, resource
-from specmux_schemas.resources import NO_KIND, GroupVersionKind, Subresource
 from specmux_aggregator.discovery.accept import Form as WireForm
 from specmux_aggregator.discovery.board import Board
 from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, after
@@ -21,6 +20,7 @@ from specmux_converters import codecs
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, Subresource
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 GRACE = 300.0

@@ -11,9 +11,9 @@ from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, after
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.model import Backend, BackendName
-from specmux_schemas.synthesis import synthesise
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.synthesis import synthesise
 
 LIMITS = Limits()
 
