@@ -19,7 +19,6 @@ from specmux_aggregator.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.model import Cause, Coding, Failure, Hash, Offer, Provenance
 from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.conversion import Conversion, convert
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
@@ -28,6 +27,7 @@ from specmux_converters.media_types import MediaType
 from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
 from specmux_converters.recognise import recognise
+from specmux_converters.swagger2.conversion import Conversion, convert
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
 """What a backend's bytes can be refused with."""

@@ -32,8 +32,8 @@ from specmux_aggregator.model import (
     Provenance,
 )
 from specmux_cache.errors import StoreError
-from specmux_cache.keys import Key
-from specmux_cache.store import DiskStore, StoreLimits
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.keys import Key
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 

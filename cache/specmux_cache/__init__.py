@@ -5,7 +5,7 @@ from specmux_cache.errors import CacheError, GroupVersionNotFound
 from specmux_cache.events import Event
 from specmux_cache.options import CacheOptions
 from specmux_cache.results import Schema
-from specmux_cache.store import DiskStore, StoreLimits
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.sync import SchemaCache
 
 __all__ = [

@@ -16,11 +16,11 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from specmux_cache.answers import Entry, held_from, metadata_of
-from specmux_cache.bodies import digest_of, is_digest
 from specmux_cache.errors import BundleError, cut
-from specmux_cache.keys import Key
-from specmux_cache.rows import Digest
+from specmux_cache.http.responses import Entry, held_from, metadata_of
+from specmux_cache.store.bodies import digest_of, is_digest
+from specmux_cache.store.keys import Key
+from specmux_cache.store.rows import Digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -27,7 +27,7 @@ from specmux_cache.errors import (
     StoreDamaged,
 )
 from specmux_cache.options import CacheOptions, default_directory
-from specmux_cache.store import DiskStore
+from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.sync import SchemaCache
 
 if TYPE_CHECKING:

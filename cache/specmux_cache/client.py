@@ -13,24 +13,24 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from specmux_cache.bundle import read_bundle, write_bundle
-from specmux_cache.catalog import Catalog
-from specmux_cache.compaction import CompactionReport
 from specmux_cache.decoding import DecodedDocuments, check_document, read_document
+from specmux_cache.entries import Shelf, open_store
 from specmux_cache.errors import CacheError, GroupVersionNotFound, RequestError, StoreError, UnexpectedStatus
 from specmux_cache.events import CacheStats, EventLog
 from specmux_cache.exchange import Exchange, Wanted
-from specmux_cache.fields import AGE_MAX, fields_of, replaced
 from specmux_cache.flight import FlightLocks
-from specmux_cache.freshness import Rule, age_of
-from specmux_cache.keys import partition_of
-from specmux_cache.media_types import canonical
+from specmux_cache.http.freshness import Rule, age_of
+from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
+from specmux_cache.http.media_types import canonical
+from specmux_cache.http.server import Server, name_of
+from specmux_cache.http.transport import Transport
 from specmux_cache.merging import merge_documents
 from specmux_cache.options import CacheOptions
+from specmux_cache.query_parameters import group_and_version, takes_parameter
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
-from specmux_cache.server import Server, name_of
-from specmux_cache.shelf import Shelf, open_store
-from specmux_cache.transport import Transport
-from specmux_cache.verifier import group_and_version, takes_parameter
+from specmux_cache.root import Catalog
+from specmux_cache.store.compaction import CompactionReport
+from specmux_cache.store.keys import partition_of
 
 if TYPE_CHECKING:
     import ssl
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from specmux_cache.catalog import Root
     from specmux_cache.discovery import Document
     from specmux_cache.events import Event
     from specmux_cache.exchange import Obtained
+    from specmux_cache.root import Root
 
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}

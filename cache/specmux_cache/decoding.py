@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 import cbor2
 import orjson
 
-from specmux_cache.media_types import CBOR, JSON, PROTOBUF, SELF_DESCRIBED_CBOR
+from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF, SELF_DESCRIBED_CBOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable

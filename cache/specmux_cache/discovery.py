@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from specmux_cache.server import ROOT_PATH, hash_in
+from specmux_cache.http.server import ROOT_PATH, hash_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specmux_cache.server import Server
+    from specmux_cache.http.server import Server
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from specmux_cache.store import StoreStats
+    from specmux_cache.store.disk_store import StoreStats
 
 EventKind: TypeAlias = Literal[
     "hit",  # answered from the cache, nothing asked

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specmux_cache.freshness import Tolerance
-from specmux_cache.limits import StoreLimits
-from specmux_cache.media_types import gated
+from specmux_cache.http.freshness import Tolerance
+from specmux_cache.http.media_types import gated
+from specmux_cache.store.limits import StoreLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from specmux_cache.discovery import Document
     from specmux_cache.errors import CacheError
-    from specmux_cache.fields import Fields
-    from specmux_cache.rows import Digest
+    from specmux_cache.http.header_fields import Fields
+    from specmux_cache.store.rows import Digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from specmux_cache.compaction import CompactionReport
     from specmux_cache.events import CacheStats, Event
     from specmux_cache.options import CacheOptions
     from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
+    from specmux_cache.store.compaction import CompactionReport
 
 T = TypeVar("T")
 

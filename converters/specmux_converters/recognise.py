@@ -11,7 +11,7 @@ from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.swagger2.source import SWAGGER_VERSIONS
-from specmux_converters.yaml_input import parse_yaml_stream
+from specmux_converters.yaml.reader import parse_yaml_stream
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"

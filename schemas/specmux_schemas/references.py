@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_converters.references import PREFIX, name_in
-
 from specmux_converters.document import Document
+from specmux_converters.references import PREFIX, name_in
 
 MOST_HOPS: Final = 32
 """References that lead to references; more is a ring."""

@@ -23,7 +23,7 @@ from specmux_aggregator.commands.document_files import file_of
 from specmux_aggregator.commands.progress import progress
 from specmux_converters import codecs, media_types
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.yaml_output import to_yaml
+from specmux_converters.yaml.writer import to_yaml
 
 OK = {"200": {"description": "OK", "schema": {"$ref": "#/definitions/A"}}}
 SWAGGER: dict[str, Any] = {

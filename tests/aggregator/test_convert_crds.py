@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from converters.crd.widgets import COMPONENT, widget
 from shared_data import DATA, GOLDEN, load, shared
 from specmux_aggregator.commands.convert import convert
-from specmux_converters.yaml_output import to_yaml
+from specmux_converters.yaml.writer import to_yaml
 
 KUSTOMIZATION = b"kind: Kustomization\nresources: [widgets.yaml]\n"
 

@@ -27,8 +27,8 @@ import diskcache
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from shared_data import DATA, read
-from specmux_cache.keys import Key
-from specmux_cache.store import DiskStore, StoreLimits
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.keys import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +37,8 @@ SIZE = 1_000_000
 DOCUMENT = DATA / "k8s-pairs/1.35/v3/api/v1.json.gz"
 NEIGHBOUR = """
 import pathlib, sys, time
-from specmux_cache.keys import Key
-from specmux_cache.store import DiskStore, StoreLimits
+from specmux_cache.store.keys import Key
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
 directory, mode, entries = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 key = lambda number: Key("https://one", "p", f"g{number}/v1", "1", "m")
 times = []

@@ -21,8 +21,8 @@ from blockbuster import BlockingError, blockbuster_ctx
 from open_files import needs_proc, open_in
 from openapi_server import Reference, Reply, Request, document, hash_of, serving
 from specmux_cache import AsyncSchemaCache, CacheOptions, StoreLimits
+from specmux_cache.entries import open_store
 from specmux_cache.errors import BadAnswer, RedirectRefused, RequestError, ServerUnreachable
-from specmux_cache.shelf import open_store
 
 CORE = document("core", filler="x" * 200_000)
 CACHE = str(Path(__file__).resolve().parents[2] / "cache")

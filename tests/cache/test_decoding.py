@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_cache.decoding import DecodedDocuments, check_document, decode, read_document
-from specmux_cache.media_types import CBOR, JSON, PROTOBUF
+from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF
 
 TREES = st.dictionaries(
     st.text(max_size=8),

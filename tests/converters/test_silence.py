@@ -18,9 +18,9 @@ import pytest
 
 from shared_data import DATA, files, read
 from specmux_converters import ConverterError, convert
-from specmux_converters.conversion import convert_whole
 from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.recognise import Kind, recognise
+from specmux_converters.swagger2.conversion import convert_whole
 from specmux_converters.swagger2.source import Profile
 
 MARK = "mark-q7"

@@ -20,14 +20,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specmux_cache import database
-from specmux_cache.keys import Key
-from specmux_cache.store import DiskStore, StoreLimits
+from specmux_cache.store.disk_store import DiskStore, StoreLimits, database
+from specmux_cache.store.keys import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from specmux_cache.store import Row
+    from specmux_cache.store.disk_store import Row
 
 LIMITS = StoreLimits(high_bytes=3 * 1024 * 1024, reserve_bytes=64 * 1024)
 GROUP_VERSIONS = [f"g{number}/v1" for number in range(12)]

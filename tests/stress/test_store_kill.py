@@ -15,7 +15,7 @@ from stress.store_kill import inspect, reclaim
 HERE = Path(__file__).parent
 WRITER = """
 import itertools, pathlib, sys
-from specmux_cache.store import DiskStore
+from specmux_cache.store.disk_store import DiskStore
 from stress.store_kill import GROUP_VERSIONS, LIMITS, body, key
 with DiskStore.open(pathlib.Path(sys.argv[1]), limits=LIMITS) as store:
     print("open", flush=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from specmux_cache.bodies import digest_of
-from specmux_cache.keys import Key
-from specmux_cache.store import DiskStore, Row, StoreLimits
+from specmux_cache.store.bodies import digest_of
+from specmux_cache.store.disk_store import DiskStore, Row, StoreLimits
+from specmux_cache.store.keys import Key
 
 if TYPE_CHECKING:
     from pathlib import Path

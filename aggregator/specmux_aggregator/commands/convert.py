@@ -25,16 +25,16 @@ from specmux_aggregator.commands.loss_counts import counted
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.file_names import group_version_of_file
 from specmux_converters import codecs, media_types
-from specmux_converters.conversion import convert as convert_documents
-from specmux_converters.conversion import convert_whole
 from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
 from specmux_converters.recognise import Kind, recognise
+from specmux_converters.swagger2.conversion import convert as convert_documents
+from specmux_converters.swagger2.conversion import convert_whole
 from specmux_converters.swagger2.source import Profile
-from specmux_converters.yaml_output import to_yaml
+from specmux_converters.yaml.writer import to_yaml
 
 LOSSES: Final = 3
 """Exit code for losses under --strict."""

@@ -27,13 +27,13 @@ from specmux_aggregator.file_names import group_version_of_file
 from specmux_aggregator.model import Backend, BackendName, BackendTLS, Cause, Credentials, Failure, Hash
 from specmux_aggregator.setting_fields import BadValue
 from specmux_aggregator.settings import Limits, Polling
-from specmux_converters.conversion import convert
 from specmux_converters.document import Document, canonical, parse
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.merge import Merged
-from specmux_converters.merge import merge as merge_documents
+from specmux_converters.merging.merge import Merged
+from specmux_converters.merging.merge import merge as merge_documents
 from specmux_converters.recognise import Kind, kind_of, recognise
+from specmux_converters.swagger2.conversion import convert
 
 MOVES_MAX: Final = 3
 """How often one document may change while it is asked for."""

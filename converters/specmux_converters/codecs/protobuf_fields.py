@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs.gnostic_any_writer import write_yaml
 from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed, varint
-from specmux_converters.codecs.yaml_writer import write_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.codecs.gnostic import Field, Messages
+from specmux_converters.codecs.gnostic_any_reader import read_yaml
 from specmux_converters.codecs.go_scalars import INT64_MAX
 from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, read_string
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
-from specmux_converters.codecs.yaml_reader import read_yaml
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.conversion import Documents, Outline
 from specmux_converters.crd.editions import CRDMemo, Edition, make_edition
 from specmux_converters.crd.manifest import CRD, Version, read_manifest, shown_name
 from specmux_converters.crd.meta_schemas import META_SCHEMAS
@@ -27,6 +26,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.parts import Part
+from specmux_converters.swagger2.conversion import Documents, Outline
 
 _FRAME: Final[Document] = {
     "openapi": "3.0.0",

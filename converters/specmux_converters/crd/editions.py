@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.conversion import ENTRY_COST
 from specmux_converters.crd.manifest import CRD, Version
 from specmux_converters.crd.meta_schemas import reference
 from specmux_converters.crd.object_fields import CONVENTIONS, LIST_FIELDS
@@ -20,6 +19,7 @@ from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.losses import pointer_to
 from specmux_converters.parts import Part
+from specmux_converters.swagger2.conversion import ENTRY_COST
 
 SCHEMA_MAX_BYTES: Final = 4 * 1024 * 1024
 """JSON of one version's schema. An apiserver takes requests of 3 MiB, so no larger one was ever served."""

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from converters.codecs import go_reference
-from specmux_converters.codecs.yaml_writer import write_yaml
+from specmux_converters.codecs.gnostic_any_writer import write_yaml
 
 RECORDED = [orjson.loads(line) for line in go_reference.YAML_RECORD.read_bytes().splitlines()]
 

@@ -1,0 +1,172 @@
+"""Where a client keeps what it fetched: the disk store, called in threads, or memory where that cannot be.
+
+Invariant: a fault of the store costs a fetch, never an answer, and says so once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from specmux_cache.errors import StoreError, StoreUnavailable
+from specmux_cache.http.responses import Entry, held_from, metadata_of
+from specmux_cache.store.disk_store import DiskStore
+from specmux_cache.store.keys import Key
+from specmux_cache.store.memory_store import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from specmux_cache.http.responses import Held
+    from specmux_cache.store.limits import StoreLimits
+    from specmux_cache.store.rows import Digest, Metadata, Row, Stored
+
+T = TypeVar("T")
+
+MEMORY_BYTES: Final = 32 * 1024 * 1024
+"""Of bodies, in a client without a directory."""
+FLIGHTS: Final = "flights"
+PARTITION_KEY: Final = "partition.key"
+SECRET_BYTES: Final = 32
+
+
+class Store(Protocol):
+    """What DiskStore and MemoryStore have in common."""
+
+    def get(self, key: Key) -> Stored | None: ...
+    def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest: ...
+    def touch(self, key: Key, *, metadata: Metadata) -> bool: ...
+    def delete(self, key: Key) -> bool: ...
+    def rows(self, *prefix: str) -> Iterator[Row]: ...
+    def close(self) -> None: ...
+
+
+class Shelf:
+    """The entries of one client: one server, one partition. Blocking calls run in threads."""
+
+    def __init__(self, store: Store, *, server: str, partition: str, warn: Callable[[str], None]) -> None:
+        self._store = store
+        self._server = server
+        self._partition = partition
+        self._warn = warn
+
+    @property
+    def disk(self) -> DiskStore | None:
+        """The disk store; None in memory."""
+        return self._store if isinstance(self._store, DiskStore) else None
+
+    def key(self, group_version: str, hash_: str, media_type: str) -> Key:
+        return Key(self._server, self._partition, group_version, hash_, media_type)
+
+    async def get(self, key: Key) -> Entry | None:
+        stored = await self._done(lambda store: store.get(key), None)
+        return None if stored is None else _entry(stored)
+
+    async def first(self, keys: Iterable[Key]) -> Entry | None:
+        """The first of these keys that is there."""
+        for key in keys:
+            if (entry := await self.get(key)) is not None:
+                return entry
+        return None
+
+    async def latest(self, group_version: str, media_types: Iterable[str]) -> Entry | None:
+        """The revision confirmed last, in the first of these media types that there is one in."""
+        for media_type in media_types:
+            rows = await self.rows(group_version, media_type)
+            for row in sorted(rows, key=lambda row: row.touched_at, reverse=True):
+                if (entry := await self.get(row.key)) is not None:
+                    return entry
+        return None
+
+    async def put(self, key: Key, body: bytes, held: Held) -> bool:
+        """Whether it was stored. Metadata that is too large is not."""
+        try:
+            return await self._done(
+                lambda store: bool(store.put(key, body, metadata=metadata_of(held))), False
+            )
+        except ValueError:
+            return False
+
+    async def touch(self, key: Key, held: Held) -> None:
+        await self._done(lambda store: store.touch(key, metadata=metadata_of(held)), False)
+
+    async def delete(self, keys: Iterable[Key]) -> int:
+        wanted = list(keys)
+        return await self._done(lambda store: sum(store.delete(key) for key in wanted), 0)
+
+    async def rows(self, *prefix: str) -> list[Row]:
+        """Of this server and partition; of a group-version, and a media type, where given."""
+        own = (self._server, self._partition, *prefix)
+        return await self._done(lambda store: list(store.rows(*own)), [])
+
+    async def on_disk(self, work: Callable[[DiskStore], T], otherwise: T) -> T:
+        """Work that only a disk store can do. Raises StoreError."""
+        disk = self.disk
+        return otherwise if disk is None else await asyncio.to_thread(work, disk)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._store.close)
+
+    async def _done(self, work: Callable[[Store], T], otherwise: T) -> T:
+        store = self._store
+        try:
+            return await asyncio.to_thread(work, store)
+        except StoreUnavailable as error:
+            if self._store is store:
+                self._store = MemoryStore(MEMORY_BYTES, clock=time.time)
+                self._warn(f"{error}; using memory instead")
+                await asyncio.to_thread(store.close)
+            return otherwise
+        except StoreError:
+            return otherwise
+
+
+def open_store(
+    directory: Path | None,
+    *,
+    limits: StoreLimits,
+    clock: Callable[[], float],
+    warn: Callable[[str], None],
+) -> tuple[Store, Path | None, bytes]:
+    """The store, the directory of its lock files, the secret that partitions are derived with. Blocking."""
+    if directory is not None:
+        try:
+            store = DiskStore.open(directory, limits=limits, clock=clock, warn=warn)
+            try:
+                return store, store.directory / FLIGHTS, _secret(store.directory / PARTITION_KEY)
+            except OSError as error:
+                store.close()
+                warn(f"cache directory {directory}: {error.strerror or error}; using memory instead")
+        except StoreError as error:
+            warn(f"{error}; using memory instead")
+    return MemoryStore(MEMORY_BYTES, clock=clock), None, secrets.token_bytes(SECRET_BYTES)
+
+
+def _secret(path: Path) -> bytes:
+    """The directory's secret, made by whoever comes first. Raises OSError."""
+    for _ in range(3):
+        with contextlib.suppress(FileNotFoundError):
+            found = path.read_bytes()
+            if len(found) == SECRET_BYTES:
+                return found
+            path.unlink()
+        beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, secrets.token_bytes(SECRET_BYTES))
+        finally:
+            os.close(descriptor)
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(beside)
+        beside.unlink()
+    raise OSError("its secret cannot be kept")
+
+
+def _entry(stored: Stored) -> Entry | None:
+    held = held_from(stored.row.metadata)
+    return None if held is None else Entry(stored.row.key, held, stored.body, stored.row.digest)

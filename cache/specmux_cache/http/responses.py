@@ -1,0 +1,117 @@
+"""What a server answered, and what is kept of it beside the body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from specmux_cache.http.header_fields import Fields, end_to_end, fields_from_text, fields_to_text, first
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from specmux_cache.store.keys import Key
+    from specmux_cache.store.rows import Digest, Metadata
+
+LOSSES: Final = "specmux-losses"
+"""Response field: how many constructs a document lost when it was converted from Swagger 2.0."""
+KEPT_FIELDS: Final = frozenset(
+    {
+        "age",
+        "cache-control",
+        "content-type",
+        "date",
+        "etag",
+        "expires",
+        "last-modified",
+        LOSSES,
+        "vary",
+        "warning",
+    }
+)
+"""What is kept of an answer whose fields together are too many."""
+FIELDS_TEXT_MAX: Final = 8192
+"""Characters of the kept fields as text."""
+
+Selecting: TypeAlias = "Mapping[str, str | None]"
+"""Request field named in Vary -> what the request said there; None for not at all (RFC 9111 4.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer, its body decoded from gzip or zstd. Times are seconds since the epoch."""
+
+    status: int
+    fields: Fields
+    body: bytes
+    requested_at: float
+    received_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A stored answer without its body."""
+
+    fields: Fields
+    requested_at: float
+    received_at: float
+    """When it was stored or last confirmed by the server."""
+    selecting: Selecting
+
+    @property
+    def etag(self) -> str | None:
+        return first(self.fields, "etag")
+
+    @property
+    def is_lossy(self) -> bool:
+        return (first(self.fields, LOSSES) or "0") != "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored answer with its verified body."""
+
+    key: Key
+    held: Held
+    body: bytes
+    digest: Digest
+
+
+def held_of(answer: Answer, selecting: Selecting) -> Held:
+    """What to keep of an answer."""
+    fields = end_to_end(answer.fields)
+    if len(fields_to_text(fields)) > FIELDS_TEXT_MAX:
+        fields = tuple((name, value[:512]) for name, value in fields if name in KEPT_FIELDS)
+    return Held(fields, answer.requested_at, answer.received_at, selecting)
+
+
+def metadata_of(held: Held) -> Metadata:
+    """A row's metadata. ``selecting`` was cut to what may be kept by whoever made it."""
+    return {
+        "fields": fields_to_text(held.fields),
+        "requested_at": held.requested_at,
+        "received_at": held.received_at,
+        "selecting": fields_to_text(tuple((name, value or "") for name, value in held.selecting.items())),
+        "absent": ",".join(name for name, value in held.selecting.items() if value is None),
+        "lossy": held.is_lossy,
+    }
+
+
+def held_from(metadata: Mapping[str, Any]) -> Held | None:
+    """None for metadata that ``metadata_of`` did not write: a miss."""
+    try:
+        absent = set(str(metadata["absent"]).split(","))
+        return Held(
+            fields=fields_from_text(metadata["fields"]),
+            requested_at=float(metadata["requested_at"]),
+            received_at=float(metadata["received_at"]),
+            selecting=MappingProxyType(
+                {
+                    name: None if name in absent else value
+                    for name, value in fields_from_text(metadata["selecting"])
+                }
+            ),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None

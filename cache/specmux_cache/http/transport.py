@@ -1,0 +1,169 @@
+"""One GET over HTTP, whole or not at all.
+
+Invariant: aiohttp's exceptions do not leave this module, and no answer is read past its limit, packed or
+unpacked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import zlib
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+import zstandard
+
+from specmux_cache.errors import BadAnswer, ServerUnreachable
+from specmux_cache.http.header_fields import fields_of, listed
+from specmux_cache.http.responses import Answer
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from specmux_cache.http.header_fields import Fields
+
+ACCEPT_ENCODING: Final = "zstd, gzip"
+CHUNK: Final = 64 * 1024
+ZSTD_PIECE: Final = 512
+"""Bytes unpacked at a time: four of them can mean a block of 128 KiB, before anything could be counted."""
+INLINE: Final = 128 * 1024
+"""Bytes of a packed body up to which unpacking it is quicker than handing it to a thread."""
+
+
+class Transport:
+    """Connections to one server. Raises ServerUnreachable and BadAnswer; any status is an answer."""
+
+    def __init__(
+        self,
+        *,
+        headers: Mapping[str, str],
+        tls: ssl.SSLContext | None,
+        connect_timeout: float,
+        timeout: float,
+        max_body_bytes: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._headers = dict(headers)
+        self._tls = tls
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=connect_timeout)
+        self._max_body_bytes = max_body_bytes
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            headers={"User-Agent": "specmux-cache", **self._headers},
+            connector=aiohttp.TCPConnector(ssl=self._tls or True, limit=16),
+            timeout=self._timeout,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, url: str, fields: Fields) -> Answer:
+        """Follows no redirect. The body is unpacked, and the fields that described its packing are gone."""
+        if self._session is None:
+            raise RuntimeError("the cache is not open: use it as a context manager")
+        requested_at = self._clock()
+        try:
+            async with self._session.get(
+                url, headers={**dict(fields), "Accept-Encoding": ACCEPT_ENCODING}, allow_redirects=False
+            ) as response:
+                received = fields_of(response.headers.items())
+                status, body = response.status, await self._body(response, url)
+        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+            raise BadAnswer("the answer broke off, or is not HTTP", url=url) from error
+        except TimeoutError as error:
+            raise ServerUnreachable("no whole answer in time", url=url) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise ServerUnreachable(_reason(error), url=url) from error
+        return await self._unpacked(Answer(status, received, body, requested_at, self._clock()), url)
+
+    async def _body(self, response: aiohttp.ClientResponse, url: str) -> bytes:
+        chunks, size = [], 0
+        async for chunk in response.content.iter_chunked(CHUNK):
+            size += len(chunk)
+            if size > self._max_body_bytes:
+                raise BadAnswer("the body is larger than max_body_bytes", url=url)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def _unpacked(self, answer: Answer, url: str) -> Answer:
+        unpack = UNPACKERS.get(listed(answer.fields, "content-encoding"))
+        if unpack is None or not answer.body:
+            return answer
+        try:
+            if len(answer.body) <= INLINE:
+                body = unpack(answer.body, self._max_body_bytes)
+            else:
+                body = await asyncio.to_thread(unpack, answer.body, self._max_body_bytes)
+        except (zlib.error, zstandard.ZstdError, EOFError) as error:
+            raise BadAnswer("the body does not unpack", url=url) from error
+        except OverflowError as error:
+            raise BadAnswer("the body unpacks to more than max_body_bytes", url=url) from error
+        fields = tuple(
+            pair for pair in answer.fields if pair[0] not in ("content-encoding", "content-length")
+        )
+        return Answer(answer.status, fields, body, answer.requested_at, answer.received_at)
+
+
+def _gunzip(data: bytes, limit: int) -> bytes:
+    """Raises OverflowError above the limit, EOFError for what stops early, zlib.error."""
+    unpacker = zlib.decompressobj(wbits=31)
+    body = unpacker.decompress(data, limit + 1)
+    if len(body) > limit:
+        raise OverflowError
+    if not unpacker.eof:
+        raise EOFError
+    return body
+
+
+def _unzstd(data: bytes, limit: int) -> bytes:
+    """Raises OverflowError above the limit, EOFError for what stops early, zstandard.ZstdError."""
+    # The window bounds what a frame makes us allocate before any of it is seen.
+    unpacker = zstandard.ZstdDecompressor(max_window_size=8 * 1024 * 1024).decompressobj()
+    pieces, size = [], 0
+    for start in range(0, len(data), ZSTD_PIECE):
+        piece = unpacker.decompress(data[start : start + ZSTD_PIECE])
+        size += len(piece)
+        if size > limit:
+            raise OverflowError
+        pieces.append(piece)
+    if not unpacker.eof:
+        raise EOFError
+    return b"".join(pieces)
+
+
+UNPACKERS: Final[Mapping[tuple[str, ...], Callable[[bytes, int], bytes]]] = {
+    ("gzip",): _gunzip,
+    ("x-gzip",): _gunzip,
+    ("zstd",): _unzstd,
+}
+
+
+def _reason(error: Exception) -> str:
+    # Our own words and the system's: an exception's text can repeat what the server sent.
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return "its certificate was refused"
+        case aiohttp.ClientConnectorDNSError():
+            return "the host name does not resolve"
+        case aiohttp.ClientSSLError():
+            return "no TLS connection"
+        case OSError() if error.errno is not None and error.errno > 0:
+            return os.strerror(error.errno).lower()
+        case aiohttp.ServerDisconnectedError():
+            return "it closed the connection before it answered"
+        case _:
+            return "it cannot be asked"

@@ -1,0 +1,194 @@
+"""Content-addressed body files: ``bodies/<first digit>/<sha256>``, written beside and renamed into place.
+
+Nothing is fsynced: a reader verifies every body, so a power cut costs an entry, never a wrong answer.
+Invariant: a file here has been written whole, or the machine lost power.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import zstandard
+
+from specmux_cache.store.rows import Digest, Encoding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+TEMPORARY: Final = "tmp"
+BLOCK: Final = 4096
+"""Bytes that file systems allocate at a time; what a file takes is its size rounded up to this."""
+LEVEL: Final = 3
+"""zstd: on the API documents of Kubernetes smaller than zlib -6, and a seventh of its time to decompress."""
+SMALL: Final = 128
+"""Bytes below which compressing saves no block."""
+READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class BodyFile:
+    """A file as it lies on disk; ``digest`` is None for a temporary or foreign one."""
+
+    path: str
+    digest: Digest | None
+    allocated: int
+    modified_at: float
+
+
+class Bodies:
+    """The files below one directory. Raises OSError; knows nothing of the index."""
+
+    def __init__(self, directory: Path) -> None:
+        self._root = f"{directory}/bodies"
+        self._temporary = f"{directory}/{TEMPORARY}"
+        self._shelves = tuple(f"{self._root}/{digit}" for digit in "0123456789abcdef")
+
+    def read(self, digest: Digest, *, max_bytes: int) -> bytes:
+        """The file as stored. Raises FileNotFoundError, or ValueError above max_bytes."""
+        descriptor = os.open(self.path(digest), READ_FLAGS)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size > max_bytes:
+                raise ValueError("the body file is larger than what was stored")
+            return os.read(descriptor, size)
+        finally:
+            os.close(descriptor)
+
+    def write(self, data: bytes) -> Path:
+        """A temporary file with these bytes, for ``publish``. Leaves none behind when it raises."""
+        path = Path(self._temporary, secrets.token_hex(16))
+        try:
+            descriptor = os.open(path, CREATE_FLAGS, 0o600)
+        except FileNotFoundError:
+            _make(self._temporary)
+            descriptor = os.open(path, CREATE_FLAGS, 0o600)
+        try:
+            _write_all(descriptor, data)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+        return path
+
+    def publish(self, temporary: Path, digest: Digest) -> None:
+        target = self.path(digest)
+        try:
+            temporary.replace(target)
+        except FileNotFoundError:
+            _make(self._root)
+            _make(str(target.parent))
+            temporary.replace(target)
+
+    def has(self, digest: Digest) -> bool:
+        return self.path(digest).is_file()
+
+    def remove(self, digest: Digest) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.path(digest).unlink()
+
+    def path(self, digest: Digest) -> Path:
+        if not is_digest(digest):
+            raise ValueError("not a digest")
+        return Path(self._root, digest[0], digest)
+
+    def files(self) -> Iterator[BodyFile]:
+        """All that lies here, in no order; what vanishes meanwhile is left out."""
+        for directory in (self._temporary, *self._shelves):
+            for entry in _scan(directory):
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                digest = (
+                    Digest(entry.name) if is_digest(entry.name) and directory != self._temporary else None
+                )
+                yield BodyFile(entry.path, digest, status.st_blocks * 512, status.st_mtime)
+
+    def remove_file(self, file: BodyFile) -> None:
+        with contextlib.suppress(OSError):
+            Path(file.path).unlink()
+
+    def overhead(self) -> int:
+        """Allocated bytes of the directories and of temporary files."""
+        own = sum(map(allocated_at, (self._root, self._temporary, *self._shelves)))
+        return own + sum(allocated_at(entry.path) for entry in _scan(self._temporary))
+
+    def remove_empty_directories(self) -> None:
+        """Not beside ``publish``, which may have just made one. ``tmp`` stays: writers need it any time."""
+        for directory in (*self._shelves, self._root):
+            with contextlib.suppress(OSError):
+                Path(directory).rmdir()
+
+
+def digest_of(body: bytes) -> Digest:
+    return Digest(hashlib.sha256(body).hexdigest())
+
+
+def is_digest(text: str) -> bool:
+    return DIGEST.fullmatch(text) is not None
+
+
+def pack(body: bytes, *, compress: bool) -> tuple[Encoding, bytes]:
+    """The bytes to store: never longer than the body."""
+    if compress and len(body) >= SMALL:
+        packed = zstandard.compress(body, LEVEL)
+        if len(packed) < len(body):
+            return "zstd", packed
+    return "identity", body
+
+
+def unpack(data: bytes, encoding: Encoding, *, size: int, digest: Digest) -> bytes:
+    """The body. Raises ValueError unless it has this size and digest; decompresses no more than ``size``."""
+    body = data
+    if encoding == "zstd":
+        try:
+            if zstandard.frame_content_size(data) != size:
+                raise ValueError("the body is not of the size that was stored")
+            body = zstandard.decompress(data)
+        except zstandard.ZstdError as error:
+            raise ValueError("the body does not decompress") from error
+    if len(body) != size or digest_of(body) != digest:
+        raise ValueError("the body is not what was stored")
+    return body
+
+
+def allocated(size: int) -> int:
+    """Bytes that a file of this size takes on disk."""
+    return -(-size // BLOCK) * BLOCK
+
+
+def allocated_at(path: str) -> int:
+    """Bytes that this file or directory takes; 0 for none. Strings, for Path costs more than the call."""
+    try:
+        return os.lstat(path).st_blocks * 512
+    except OSError:
+        return 0
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _make(directory: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        Path(directory).mkdir(0o700)
+
+
+def _scan(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []

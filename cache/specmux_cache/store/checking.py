@@ -1,0 +1,97 @@
+"""Whether what lies on disk is what the index says, and the removal of what is not.
+
+Unlike diskcache's ``check``, safe beside writers: what is wrong is looked at again under the lock that
+removes it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from specmux_cache.errors import StoreDamaged, cut
+from specmux_cache.store.compaction import BATCH, LEFTOVER_SECONDS
+from specmux_cache.store.rows import key_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specmux_cache.store.contents import Contents
+
+
+FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or damaged"}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be."""
+
+    kind: Literal["index", "row", "body", "orphan", "size"]
+    detail: str
+    is_fixed: bool = False
+
+
+def verify(contents: Contents, *, fix: bool) -> tuple[Problem, ...]:
+    """Reads every body. Raises StoreError: StoreDamaged for an index that ``fix`` cannot put right."""
+    return (
+        *_index(contents, fix=fix),
+        *_strangers(contents, fix=fix),
+        *_entries(contents, fix=fix),
+        *_orphans(contents, fix=fix),
+        *_sizes(contents, fix=fix),
+    )
+
+
+def _index(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    problems = contents.index.problems()
+    if problems and fix:
+        contents.index.rebuild()
+        if contents.index.problems():
+            raise StoreDamaged("index: cannot be rebuilt", directory=str(contents.directory))
+    for text in problems:
+        yield Problem("index", cut(text), is_fixed=fix)
+
+
+def _strangers(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    with contents.index.database.transaction():
+        rows = contents.index.strangers()
+        if fix:
+            contents.index.delete_rows(rows)
+    if rows:
+        yield Problem("row", f"{len(rows)} rows that are neither an entry nor a body", is_fixed=fix)
+
+
+def _entries(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    low, high = key_range()
+    after = ""
+    while page := contents.index.entries(low, high, after=after):
+        after = page[-1].key
+        for raw in page:
+            if contents.is_whole(raw):
+                continue
+            fault = contents.fault_of(raw.key, remove=fix)
+            if fault is not None:
+                yield Problem(fault, f"{cut(raw.key)}: {FAULTS[fault]}", is_fixed=fix)
+
+
+def _orphans(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    old = time.time() - LEFTOVER_SECONDS
+    files = contents.bodies.files()
+    unknown = contents.index.unknown(
+        [file.digest for file in files if file.digest and file.modified_at < old]
+    )
+    unnamed = contents.index.unnamed_bodies()
+    if fix:
+        for start in range(0, len(unknown), BATCH):
+            contents.sweep(unknown[start : start + BATCH], begun_before=0.0)
+        for start in range(0, len(unnamed), BATCH):
+            contents.prune(unnamed[start : start + BATCH])
+    for digest in (*unknown, *unnamed):
+        yield Problem("orphan", f"{digest}: no entry has this body", is_fixed=fix)
+
+
+def _sizes(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+    error = contents.index.correct_sum() if fix else contents.index.error_of_sum()
+    if error:
+        yield Problem("size", f"the sum of the sizes is {error} bytes too large", is_fixed=fix)

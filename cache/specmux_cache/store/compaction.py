@@ -1,0 +1,224 @@
+"""What goes when the store is too large or too old, and in which order.
+
+1. revisions beyond those kept, 2. what was not used for max_age, 3. down to the bound: superseded revisions,
+then the least recently used, 4. leftovers of killed writers, 5. empty directories, 6. free pages and the WAL.
+In batches with a pause between them: readers do not wait, writers wait for one batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve
+from specmux_cache.store.index import Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from specmux_cache.store.contents import Contents
+    from specmux_cache.store.index import Index, Victim
+
+BATCH: Final = 50
+"""Entries in one transaction: with their bodies, at most 100 rows."""
+PAUSE: Final = 0.002
+"""Seconds between two batches: a writer that waits tries for the lock several times meanwhile."""
+LEFTOVER_SECONDS: Final = 600.0
+"""A temporary file or unfinished body older than this has no writer any more."""
+DAMAGED_SECONDS: Final = 86400.0
+SHRINK_PAGES: Final = 64
+
+Reason = Literal["obsolete", "aged", "superseded", "unused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a compaction is to reach."""
+
+    max_bytes: int
+    """Allocated bytes to get down to."""
+    max_age: float
+    """Entries not used for so many seconds go whatever the size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Entries that go for one reason: the first ones from an offset, in the order in which they go."""
+
+    reason: Reason
+    first: Callable[[int], list[Victim]]
+    is_bounded: bool
+    """Only while the store is above the goal."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionReport:
+    """What a compaction did, or with ``dry_run`` would do."""
+
+    skipped: Literal["", "locked"] = ""
+    dry_run: bool = False
+    bytes_before: int = 0
+    bytes_after: int = 0
+    obsolete: int = 0
+    """Entries beyond the revisions that are kept."""
+    aged: int = 0
+    superseded: int = 0
+    """Kept revisions that the bound left no room for."""
+    unused: int = 0
+    """Least recently used entries that the bound left no room for."""
+    leftovers: int = 0
+    """Files that killed writers left."""
+    is_complete: bool = True
+    """False when it was stopped before its end."""
+
+    @property
+    def entries(self) -> int:
+        return self.obsolete + self.aged + self.superseded + self.unused
+
+
+def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple[Phase, ...]:
+    """What goes, in this order."""
+
+    def standing(standing: Standing) -> Callable[[int], list[Victim]]:
+        return lambda offset: index.by_standing(standing, limit=BATCH, offset=offset)
+
+    def unused(age: float) -> Callable[[int], list[Victim]]:
+        # The clock is read anew for each batch, under the lock: when it is put back meanwhile, what is stored
+        # then is not old.
+        return lambda offset: index.least_recently_used(before=clock() - age, limit=BATCH, offset=offset)
+
+    return (
+        Phase("obsolete", standing(Standing.OBSOLETE), is_bounded=False),
+        Phase("aged", unused(max_age), is_bounded=False),
+        Phase("superseded", standing(Standing.SUPERSEDED), is_bounded=True),
+        Phase("unused", unused(-math.inf), is_bounded=True),
+    )
+
+
+class Compaction:
+    """One run over a store whose compaction lock the caller holds. Raises StoreError."""
+
+    def __init__(
+        self, contents: Contents, goal: Goal, *, clock: Callable[[], float], stopped: Callable[[], bool]
+    ) -> None:
+        self._contents = contents
+        self._goal = goal
+        self._clock = clock
+        self._phases = phases(contents.index, goal.max_age, clock=clock)
+        self._stopped = stopped
+
+    def run(self) -> CompactionReport:
+        contents, removed = self._contents, Counter[Reason]()
+        contents.index.correct_sum()
+        before = contents.bytes_used()
+        self._drop_damaged_index()
+        contents.index.clamp_access(now=self._clock())
+        # A writer beside us can add as fast as we remove: no more goes than was there in the beginning.
+        most, _, _ = contents.index.counts()
+        for phase in self._phases:
+            while not self._stopped() and removed.total() < most:
+                count = contents.drop(partial(self._next_of, phase))
+                if not count:
+                    break
+                removed[phase.reason] += count
+                time.sleep(PAUSE)
+        leftovers = 0 if self._stopped() else self._sweep()
+        contents.remove_empty_directories()
+        self._reclaim()
+        fill_reserve(contents.directory, contents.limits.reserve)
+        return self._report(removed, before, contents.bytes_used(), leftovers=leftovers)
+
+    def preview(self) -> CompactionReport:
+        """What ``run`` would remove, by the sizes in the index. Leftovers are not looked for."""
+        index, removed = self._contents.index, Counter[Reason]()
+        before = self._contents.bytes_used()
+        excess = self._contents.bytes_needed() - self._goal.max_bytes
+        freed, gone, named = 0, set[int](), Counter[str]()
+        for phase in self._phases:
+            offset = 0
+            while not (phase.is_bounded and freed >= excess) and (batch := phase.first(offset)):
+                offset += len(batch)
+                for entry in batch:
+                    if entry.rowid not in gone and not (phase.is_bounded and freed >= excess):
+                        gone.add(entry.rowid)
+                        removed[phase.reason] += 1
+                        named[entry.digest] += 1
+                        if named[entry.digest] == index.references(entry.digest):
+                            freed += entry.allocated
+        return replace(self._report(removed, before, before - freed, leftovers=0), dry_run=True)
+
+    def _next_of(self, phase: Phase) -> list[Victim]:
+        """The next batch of this phase; within a bounded one, no more than is needed."""
+        batch = phase.first(0)
+        if not phase.is_bounded:
+            return batch
+        # The free pages and the WAL will have been given back in the end.
+        excess = self._contents.bytes_needed() - self._goal.max_bytes
+        chosen = []
+        for entry in batch:
+            if excess <= 0:
+                break
+            chosen.append(entry)
+            excess -= entry.allocated
+        return chosen
+
+    def _sweep(self) -> int:
+        """Remove what killed writers left, and what lies here unknown to the index."""
+        contents, removed = self._contents, 0
+        suspects = [
+            body.digest for body in contents.index.pending(limit=-1) if self._is_left(body.pending_since)
+        ]
+        # Files are as old as the file system's clock says, not the store's.
+        leftovers = [
+            file
+            for file in contents.bodies.files()
+            if abs(time.time() - file.modified_at) >= LEFTOVER_SECONDS
+        ]
+        for file in leftovers:
+            if file.digest is None:
+                contents.bodies.remove_file(file)
+                removed += 1
+        suspects += contents.index.unknown([file.digest for file in leftovers if file.digest is not None])
+        for start in range(0, len(suspects), BATCH):
+            if self._stopped():
+                break
+            removed += contents.sweep(suspects[start : start + BATCH], begun_before=math.inf)
+            time.sleep(PAUSE)
+        return removed
+
+    def _drop_damaged_index(self) -> None:
+        """Of use to whoever wants to know what happened, for a day, unless there is no room for it."""
+        path = self._contents.directory / DAMAGED_FILE
+        with contextlib.suppress(FileNotFoundError):
+            is_old = time.time() - path.lstat().st_ctime >= DAMAGED_SECONDS
+            if is_old or self._contents.bytes_needed() > self._goal.max_bytes:
+                path.unlink()
+
+    def _is_left(self, begun: float) -> bool:
+        # A clock that was ahead has left a time in the future: no one is at it either.
+        return abs(self._clock() - begun) >= LEFTOVER_SECONDS
+
+    def _reclaim(self) -> None:
+        database = self._contents.index.database
+        while not self._stopped() and database.shrink(SHRINK_PAGES):
+            time.sleep(PAUSE)
+        database.checkpoint()
+
+    def _report(
+        self, removed: Counter[Reason], before: int, after: int, *, leftovers: int
+    ) -> CompactionReport:
+        return CompactionReport(
+            bytes_before=before,
+            bytes_after=after,
+            obsolete=removed["obsolete"],
+            aged=removed["aged"],
+            superseded=removed["superseded"],
+            unused=removed["unused"],
+            leftovers=leftovers,
+            is_complete=not self._stopped(),
+        )

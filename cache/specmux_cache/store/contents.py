@@ -1,0 +1,337 @@
+"""Index and body files, kept in step.
+
+A body is in the index, as pending, before its file exists: whatever a killed writer leaves is counted and
+found. A file appears and disappears only under the index's write lock, and what goes is looked up under the
+lock that removes it: no one removes what another has just named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from specmux_cache.errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
+from specmux_cache.store.bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
+from specmux_cache.store.directory import release_reserve
+from specmux_cache.store.index import Index, RawEntry, Victim
+from specmux_cache.store.rows import Digest, Row, Stored, key_range, key_text, seal, unseal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from specmux_cache.store.keys import Key
+    from specmux_cache.store.limits import StoreLimits
+    from specmux_cache.store.rows import Metadata
+
+ACCESS_SECONDS: Final = 60.0
+"""A use is written down at most this often."""
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_BODY: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
+"""A body is not there, or something else in its place. Other errors say nothing of the body."""
+ADOPTED: Final = "adopted"
+TOP_LEVEL: Final = (
+    "",
+    "cache.db",
+    "cache.db-wal",
+    "cache.db-shm",
+    "damaged.db",
+    "reserve",
+    "CACHEDIR.TAG",
+    "version",
+)
+
+NoRoom: TypeAlias = None
+"""What an attempt returns that may succeed once there is room."""
+
+
+class Contents:
+    """What lies in one directory that ``directory.prepare`` has accepted. Raises StoreError only."""
+
+    def __init__(self, directory: Path, limits: StoreLimits) -> None:
+        self.directory = directory
+        self.limits = limits
+        self.index = Index(directory, busy_timeout=limits.busy_timeout)
+        self.bodies = Bodies(directory)
+        self.damaged = 0
+        """Rows and bodies found to be other than what was stored."""
+        self.bytes_seen = 0
+        """``bytes_used`` after the last insert."""
+        self._files = tuple(f"{directory}/{name}" for name in TOP_LEVEL)
+
+    def close(self) -> None:
+        self.index.database.retire()
+
+    def row(self, key: Key) -> Row | None:
+        """What the index says, without a look at the body. A row that does not unseal is removed."""
+        raw = self.index.entry(key_text(key))
+        row = unsealed(raw) if raw is not None else None
+        if raw is not None and row is None:
+            self.drop_unsound(raw.key)
+        return row
+
+    def load(self, key: Key) -> Stored | None:
+        """The entry with its verified body. What is damaged is removed, and is a miss."""
+        row = self.row(key)
+        if row is None:
+            return None
+        body = self._body(row)
+        if body is None:
+            body = self._body_or_discard(row)
+        return None if body is None else Stored(row, body)
+
+    def fault_of(self, key: str, *, remove: bool) -> Literal["row", "body"] | None:
+        """What is wrong with this entry, looked at under the lock; with ``remove`` it is removed."""
+        with self.index.database.transaction():
+            raw = self.index.entry(key)
+            row = unsealed(raw) if raw is not None else None
+            if raw is None or (row is not None and self._body(row) is not None):
+                return None
+            if remove and row is None:
+                self.drop_unsound(key)
+            elif remove and row is not None:
+                self._body_or_discard(row)
+        return "row" if row is None else "body"
+
+    def is_whole(self, raw: RawEntry) -> bool:
+        """Whether the entry unseals and its body verifies."""
+        row = unsealed(raw)
+        return row is not None and self._body(row) is not None
+
+    def insert(
+        self,
+        key: Key,
+        body: bytes,
+        *,
+        metadata: Metadata,
+        compress: bool,
+        now: float,
+        make_room: Callable[[], bool],
+    ) -> Digest:
+        """Store. ``make_room`` is called, without a lock, while there is no room; False gives up."""
+        row = Row(key, digest_of(body), len(body), "identity", now, now, now, metadata)
+        if len(seal(row)) > self.limits.max_metadata_bytes:
+            raise ValueError("metadata is larger than max_metadata_bytes")
+        if self._retried(lambda: self._link(row), make_room):
+            return row.digest
+        encoding, data = pack(body, compress=compress)
+        row = replace(row, encoding=encoding)
+        if allocated(len(data)) > self.limits.high_bytes:
+            raise StoreFull("the body is larger than high_bytes", directory=str(self.directory))
+        self._retried(lambda: self._announce(row, allocated(len(data))), make_room)
+        try:
+            self._settle(row, data)
+        except BaseException as error:
+            self._withdraw(row.digest)
+            if isinstance(error, OSError):
+                raise refused(error, self.directory) from error
+            raise
+        return row.digest
+
+    def update(self, key: Key, *, metadata: Metadata, now: float) -> bool:
+        """New times, and the named fields of the metadata; False when the entry is not there."""
+        with self.index.database.transaction():
+            row = self.row(key)
+            if row is None:
+                return False
+            self._name(replace(row, touched_at=now, accessed_at=now, metadata={**row.metadata, **metadata}))
+        return True
+
+    def use(self, row: Row, now: float) -> None:
+        """Write down that the entry was used, unless that was done lately. Does not wait for a writer."""
+        if 0 <= now - row.accessed_at < ACCESS_SECONDS:
+            return
+        with self.index.database.transaction(wait=False):
+            self.index.write_access(key_text(row.key), now=now)
+            self._rank(row.key, now)
+
+    def drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
+        """Remove the entries chosen, and the bodies that no other entry names; how many entries.
+
+        Works on a full disk: files go before rows, and the reserve is given up for the write-ahead log.
+        """
+        try:
+            return self._drop(choose)
+        except DiskFull:
+            release_reserve(self.directory)
+            with contextlib.suppress(DiskFull):
+                self.index.database.checkpoint()
+            return self._drop(choose)
+
+    def drop_unsound(self, key: str) -> None:
+        """Remove the row of this key unless it unseals."""
+
+        def choose() -> list[RawEntry]:
+            raw = self.index.entry(key)
+            return [raw] if raw is not None and unsealed(raw) is None else []
+
+        self.damaged += self.drop(choose)
+
+    def prune(self, digests: Iterable[str]) -> None:
+        """Remove those of these bodies that no entry names."""
+        with self.index.database.transaction():
+            self._remove_unreferenced(digests)
+
+    def sweep(self, digests: Iterable[str], *, begun_before: float) -> int:
+        """Remove bodies begun before then and never finished, and those the index does not know; how many."""
+        removed = 0
+        with self.index.database.transaction():
+            for digest in digests:
+                known = self.index.body(digest)
+                if known is None or known.pending_since < begun_before:
+                    removed += self._remove_unreferenced([digest])
+        return removed
+
+    def remove_empty_directories(self) -> None:
+        with self.index.database.transaction():
+            self.bodies.remove_empty_directories()
+
+    def adopt(self) -> None:
+        """Enter the files of a lost index as unfinished: so they count, and the next sweep finds them."""
+        if self.index.noted(ADOPTED) is not None:
+            return
+        with self.index.database.transaction():
+            for file in self.bodies.files():
+                if file.digest is not None and self.index.body(file.digest) is None:
+                    self.index.write_body(
+                        file.digest, encoding="identity", allocated=file.allocated, pending=True, now=0.0
+                    )
+            self.index.note(ADOPTED, 1.0)
+
+    def bytes_used(self) -> int:
+        """Allocated bytes of everything in the directory, without looking at every body."""
+        return self.index.body_bytes() + self.bodies.overhead() + sum(map(allocated_at, self._files))
+
+    def bytes_needed(self) -> int:
+        """``bytes_used`` once free pages and the write-ahead log have been given back."""
+        return self.bytes_used() - self.index.database.free_bytes() - self.index.database.wal_bytes()
+
+    def _drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
+        with self.index.database.transaction():
+            chosen = choose()
+            self.index.delete_rows(entry.rowid for entry in chosen)
+            self._remove_unreferenced(entry.digest for entry in chosen)
+        return len(chosen)
+
+    def _body(self, row: Row) -> bytes | None:
+        """None when it is missing or damaged. Raises StoreUnavailable when that cannot be told."""
+        try:
+            data = self.bodies.read(row.digest, max_bytes=min(row.size, self.limits.max_body_bytes))
+            return unpack(data, row.encoding, size=row.size, digest=row.digest)
+        except ValueError:
+            return None
+        except OSError as error:
+            if error.errno in NO_BODY:
+                return None
+            raise refused(error, self.directory) from error
+
+    def _body_or_discard(self, row: Row) -> bytes | None:
+        with self.index.database.transaction():
+            # Another may have stored it anew since it was looked for.
+            body = self._body(row)
+            if body is None:
+                self.damaged += 1
+                self.index.delete_rows(entry.rowid for entry in self.index.entries_of(row.digest))
+                self._remove_unreferenced([row.digest])
+        return body
+
+    def _retried(self, attempt: Callable[[], bool | NoRoom], make_room: Callable[[], bool]) -> bool:
+        while (done := attempt()) is None:
+            if not make_room():
+                raise StoreFull("no room below high_bytes", directory=str(self.directory))
+        return done
+
+    def _link(self, row: Row) -> bool | NoRoom:
+        """Name a body that is here already; False when it is not."""
+        known = self.index.body(row.digest)
+        if known is None or known.is_pending:
+            return False
+        with self.index.database.transaction():
+            known = self.index.body(row.digest)
+            if known is None or known.is_pending or not self.bodies.has(row.digest):
+                return False
+            if not self._has_room(0):
+                return None
+            self._name(replace(row, encoding=known.encoding))
+        return True
+
+    def _has_room(self, size: int) -> bool:
+        used = self.bytes_used()
+        self.bytes_seen = used + size
+        return used <= self.limits.high_bytes
+
+    def _announce(self, row: Row, size: int) -> bool | NoRoom:
+        with self.index.database.transaction():
+            if not self._has_room(size):
+                return None
+            self.index.write_body(
+                row.digest, encoding=row.encoding, allocated=size, pending=True, now=row.stored_at
+            )
+        return True
+
+    def _settle(self, row: Row, data: bytes) -> None:
+        temporary = self.bodies.write(data)
+        try:
+            with self.index.database.transaction():
+                self.bodies.publish(temporary, row.digest)
+                self.index.write_body(
+                    row.digest,
+                    encoding=row.encoding,
+                    allocated=allocated(len(data)),
+                    pending=False,
+                    now=row.stored_at,
+                )
+                self._name(row)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _withdraw(self, digest: Digest) -> None:
+        """A body that could not be written is not announced any more. Where this fails, a sweep finds it."""
+        with contextlib.suppress(StoreError):
+            self.sweep([digest], begun_before=float("inf"))
+
+    def _name(self, row: Row) -> None:
+        text = key_text(row.key)
+        before = self.index.entry(text)
+        self.index.write_entry(text, seal(row), digest=row.digest, now=row.accessed_at)
+        if before is not None and before.digest != row.digest:
+            self._remove_unreferenced([before.digest])
+        self._rank(row.key, row.accessed_at)
+
+    def _rank(self, key: Key, now: float) -> None:
+        low, high = key_range(key.server, key.partition, key.group_version, key.media_type)
+        self.index.rank(low, high, current=key_text(key), now=now, keep=self.limits.keep_superseded)
+
+    def _remove_unreferenced(self, digests: Iterable[str]) -> int:
+        # Files first: on a full disk that is what makes room for the transaction to be written.
+        gone = self.index.unreferenced(digests)
+        for digest in gone:
+            if is_digest(digest):
+                with contextlib.suppress(OSError):
+                    self.bodies.remove(Digest(digest))
+        self.index.delete_bodies(gone)
+        return len(gone)
+
+
+def refused(error: OSError, directory: Path) -> StoreError:
+    """What a failed call of the operating system means for the store."""
+    kind = DiskFull if error.errno in NO_SPACE else StoreUnavailable
+    return kind(cut(error.strerror or str(error)), directory=str(directory))
+
+
+def unsealed(raw: RawEntry) -> Row | None:
+    """The row, or None for one that nobody sealed for this key and digest."""
+    if not (raw.is_sound and is_digest(raw.digest)):
+        return None
+    try:
+        return unseal(
+            raw.value,
+            key=raw.key,
+            digest=raw.digest,
+            accessed_at=raw.accessed_at,
+            superseded=raw.standing is not None,
+        )
+    except (ValueError, TypeError):
+        return None

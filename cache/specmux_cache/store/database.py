@@ -1,0 +1,289 @@
+"""One SQLite database by diskcache, with one connection that threads take in turn.
+
+diskcache gives the schema, the settings and the triggers that keep the sum of the sizes. Three things it does
+not give are here: a connection that ``close`` can close whichever thread opened it (diskcache keeps one per
+thread), a transaction that tells a busy database from a full or damaged one (diskcache reports all as a
+timeout), and settings that cannot be set by whoever wrote the file (it runs every ``sqlite_…`` row as a
+PRAGMA).
+Nothing is fsynced, as with the bodies: a killed process loses nothing by that, and after a power cut every
+row and body is verified when it is read, and an index that SQLite cannot read is set aside. A checkpoint
+that waits for a busy disk would be paid for by a put or a compaction.
+Invariant: sqlite3's and diskcache's errors do not leave this module.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import diskcache
+
+from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable, cut
+from specmux_cache.store.plain_disk import PlainDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+NAME: Final = diskcache.core.DBNAME
+SCHEMA_VERSION: Final = 1
+OWN_PREFIX: Final = "specmux_"
+"""Of our rows in diskcache's table of settings."""
+SETTINGS: Final[dict[str, object]] = {
+    "cull_limit": 0,  # diskcache evicts nothing by itself: compaction is ours
+    "eviction_policy": "least-recently-used",  # for its index on access_time
+    "statistics": 0,
+    "tag_index": 1,
+    # As in PRAGMAS and FORMAT, so that diskcache finds nothing to change.
+    "sqlite_auto_vacuum": 2,
+    "sqlite_cache_size": 8192,
+    "sqlite_journal_mode": "wal",
+    "sqlite_mmap_size": 0,
+    "sqlite_synchronous": 0,
+}
+PRAGMAS: Final = (
+    "cache_size = 8192",
+    "journal_size_limit = 4194304",  # at the size of a checkpoint, every one would truncate the log
+    "mmap_size = 0",  # a truncated file under a map is SIGBUS
+    "synchronous = OFF",  # see the docstring
+    "trusted_schema = OFF",
+    "wal_autocheckpoint = 256",
+)
+FORMAT: Final = (("auto_vacuum", 2, "INCREMENTAL"), ("journal_mode", "wal", "wal"))
+"""Of the file: pragma, value, how to set it. INCREMENTAL: it shrinks when compaction says so."""
+RETRY_SECONDS: Final = 0.0005
+"""Between two tries for the write lock. SQLite's own back-off sleeps up to 100 ms."""
+
+Columns = tuple[Any, ...]
+
+
+class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
+    """Every call raises StoreError: StoreBusy, DiskFull, StoreDamaged, or StoreUnavailable."""
+
+    def __init__(self, directory: Path, *, busy_timeout: float) -> None:
+        self.path = directory / NAME
+        self._busy_timeout = busy_timeout
+        self._turn = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._inherited: list[sqlite3.Connection] = []
+        self._owner = os.getpid()
+        self._retired = False
+        self._depth = 0
+        try:
+            self._create()
+            self._refuse_newer()
+            self._format()
+            self._forget_foreign_settings()
+            # diskcache writes every setting at every opening: in one transaction, that is two pages of log.
+            with self.transaction():
+                super().__init__(str(directory), disk=PlainDisk, **SETTINGS)
+                self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            self._identity = self._file_identity()
+        except sqlite3.Error as error:
+            self.retire()
+            raise self._translated(error) from error
+        except BaseException:
+            self.retire()
+            raise
+
+    @property
+    def _con(self) -> sqlite3.Connection:
+        """What diskcache executes on, too."""
+        if self._connection is None:
+            if self._retired:
+                raise StoreUnavailable("closed", directory=self._where())
+            self._connection = self._connected()
+        return self._connection
+
+    def close(self) -> None:
+        """Nothing: diskcache closes and opens again while it initializes, in the midst of our transaction."""
+
+    def retire(self) -> None:
+        """Close for good."""
+        self._retired = True
+        with self._owned():
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def is_current(self) -> bool:
+        """False when the file at this path is another than the one that is open."""
+        return self._identity == self._file_identity()
+
+    @contextmanager
+    def transaction(self, *, wait: bool = True) -> Iterator[None]:
+        """Holds the write lock over all processes; nests. The calling thread has the connection meanwhile."""
+        deadline = time.monotonic() + (self._busy_timeout if wait else 0.0)
+        while True:
+            with self._taken() as connection:
+                if self._depth or self._begun(connection, deadline):
+                    with self._nested(connection):
+                        yield
+                    return
+            # Other threads may read between two tries.
+            time.sleep(RETRY_SECONDS)
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[Columns]:
+        deadline = time.monotonic() + self._busy_timeout
+        while True:
+            with self._taken() as connection:
+                try:
+                    return connection.execute(statement, values).fetchall()
+                except sqlite3.Error as error:
+                    if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                        raise self._translated(error) from error
+            time.sleep(RETRY_SECONDS)
+
+    def wal_bytes(self) -> int:
+        """Allocated to the write-ahead log."""
+        try:
+            return os.lstat(f"{self.path}-wal").st_blocks * 512
+        except OSError:
+            return 0
+
+    def checkpoint(self) -> None:
+        """Empty the write-ahead log as far as readers let us."""
+        # PASSIVE first: it stops no writer, and leaves little for TRUNCATE, which does.
+        self.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @contextmanager
+    def _taken(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread alone."""
+        with self._owned():
+            try:
+                connection = self._con
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
+            yield connection
+
+    def _owned(self) -> threading.RLock:
+        if self._owner != os.getpid():
+            # SQLite wants a connection left alone in a forked child, and no thread is left there to unlock.
+            if self._connection is not None:
+                self._inherited.append(self._connection)
+            self._connection, self._turn, self._owner, self._depth = None, threading.RLock(), os.getpid(), 0
+        return self._turn
+
+    def free_bytes(self) -> int:
+        """Of pages that ``shrink`` can give back."""
+        [(pages,)] = self.execute("PRAGMA freelist_count")
+        [(size,)] = self.execute("PRAGMA page_size")
+        return int(pages) * int(size)
+
+    def shrink(self, pages: int) -> bool:
+        """Give up to this many free pages back to the file system; whether there are more."""
+        before = self.free_bytes()
+        with self.transaction():
+            for _ in range(pages):
+                # Gives back one page per step of the statement, and sqlite3 makes one step.
+                self.execute("PRAGMA incremental_vacuum(1)")
+        return 0 < self.free_bytes() < before
+
+    def _begun(self, connection: sqlite3.Connection, deadline: float) -> bool:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise self._translated(error) from error
+            return False
+        return True
+
+    @contextmanager
+    def _nested(self, connection: sqlite3.Connection) -> Iterator[None]:
+        self._depth += 1
+        try:
+            yield
+            if not connection.in_transaction:
+                # SQLite has rolled back by itself, as it does for a full disk.
+                raise DiskFull("index: the transaction was rolled back", directory=self._where())
+            if self._depth == 1:
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        finally:
+            self._depth -= 1
+            if self._depth == 0 and connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+        )
+        # A flipped bit must not make a page of rows unreadable: what was not UTF-8 fails its checksum later.
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        try:
+            for pragma in PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}")
+            # From here on, waiting is ours: SQLite would hold the connection while it sleeps.
+            connection.execute("PRAGMA busy_timeout = 0")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _create(self) -> None:
+        # SQLite gives its other files the mode of this one. Never open one that exists: closing the
+        # descriptor would drop the POSIX locks that other connections of this process hold on it.
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            if self.path.is_symlink():
+                raise StoreUnavailable("its index is a symlink", directory=self._where()) from None
+
+    def _refuse_newer(self) -> None:
+        [(version,)] = self.execute("PRAGMA user_version")
+        if version > SCHEMA_VERSION:
+            reason = f"its index is of version {version}, newer than ours"
+            raise StoreUnavailable(reason, directory=self._where())
+
+    def _format(self) -> None:
+        for pragma, value, text in FORMAT:
+            if self.execute(f"PRAGMA {pragma}") != [(value,)]:
+                self.execute(f"PRAGMA {pragma} = {text}")
+
+    def _forget_foreign_settings(self) -> None:
+        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'"):
+            return
+        known = {*diskcache.core.DEFAULT_SETTINGS, *diskcache.core.METADATA}
+        for (key,) in self.execute("SELECT key FROM Settings"):
+            if key not in known and not str(key).startswith(OWN_PREFIX):
+                self.execute("DELETE FROM Settings WHERE key = ?", (key,))
+
+    def _file_identity(self) -> tuple[int, int] | None:
+        try:
+            status = os.lstat(self.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _where(self) -> str:
+        return str(self.path.parent)
+
+    def _translated(self, error: sqlite3.Error) -> StoreError:
+        return _kind(error)(f"index: {cut(str(error))}", directory=self._where())
+
+
+def _kind(error: sqlite3.Error) -> type[StoreError]:
+    if isinstance(error, sqlite3.ProgrammingError):
+        return StoreUnavailable  # closed by another thread
+    match _primary(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+            return StoreBusy
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+            return DiskFull
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return StoreUnavailable
+        case _:
+            # SQLITE_CORRUPT, SQLITE_NOTADB, and SQLITE_ERROR: a table or column that is not there.
+            return StoreDamaged
+
+
+def _primary(error: sqlite3.Error) -> int:
+    # Extended codes carry the primary one in the low byte. Misuse of the module itself has none.
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else sqlite3.SQLITE_ERROR

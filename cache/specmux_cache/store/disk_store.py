@@ -1,0 +1,368 @@
+"""DiskStore: a bounded, compactable, crash-safe store of bodies under keys, shared by processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+from specmux_cache.errors import (
+    DiskFull,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    cut,
+)
+from specmux_cache.store.checking import Problem, verify
+from specmux_cache.store.compaction import BATCH, Compaction, CompactionReport, Goal
+from specmux_cache.store.contents import Contents, refused, unsealed
+from specmux_cache.store.database import NAME
+from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve, prepare, release_reserve
+from specmux_cache.store.limits import StoreLimits
+from specmux_cache.store.locks import locked
+from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from specmux_cache.store.index import RawEntry
+    from specmux_cache.store.keys import Key
+
+__all__ = [
+    "CompactionReport",
+    "Digest",
+    "DiskStore",
+    "Metadata",
+    "Problem",
+    "Row",
+    "StoreLimits",
+    "StoreStats",
+    "Stored",
+]
+
+T = TypeVar("T")
+
+LOCK: Final = "lock"
+"""Held while the index is opened, created or set aside."""
+COMPACTION_LOCK: Final = "compaction.lock"
+COMPACTED_AT: Final = "compacted_at"
+ROOM_POLL: Final = 0.002
+"""Seconds between two looks for room."""
+DUE_POLL: Final = 60.0
+"""Seconds between two looks at when the last compaction was."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStats:
+    """What the directory holds, and what this object has seen since it was opened."""
+
+    entries: int
+    superseded: int
+    bodies: int
+    bytes_used: int
+    """Allocated bytes of all in the directory."""
+    high_bytes: int
+    hits: int
+    misses: int
+    damaged: int
+    """Rows and bodies that were not what was stored, and were removed."""
+
+
+class DiskStore:
+    """Synchronous; safe across threads and processes. In an event loop, call it in threads.
+
+    Raises StoreError and nothing else: StoreFull and StoreBusy when a call could not be done,
+    StoreUnavailable when the directory cannot be used any more or the store is closed. What is damaged is
+    removed, and is a miss.
+    """
+
+    def __init__(
+        self, directory: Path, limits: StoreLimits, *, clock: Callable[[], float], warn: Callable[[str], None]
+    ) -> None:
+        """Use ``open``."""
+        self.directory = directory
+        self.limits = limits
+        self._clock = clock
+        self._warn = warn
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._compactor: threading.Thread | None = None
+        self._look_at = 0.0
+        self._hits = self._misses = self._damaged = 0
+        self._contents = self._opened()
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        *,
+        limits: StoreLimits | None = None,
+        clock: Callable[[], float] = time.time,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> Self:
+        """Create the directory where it is missing. Raises StoreUnavailable.
+
+        ``warn`` gets one line for what a user should know of, such as a damaged index that was set aside. It
+        may be called from another thread, and must not call the store.
+        """
+        directory = directory.absolute()
+        try:
+            return cls(directory, limits or StoreLimits(), clock=clock, warn=warn)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            raise StoreUnavailable(error.reason, directory=str(directory)) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop a compaction in the background at its next batch, and let go of the index. Twice is once."""
+        with self._lock:
+            self._closing.set()
+        if self._compactor is not None:
+            self._compactor.join()
+        self._contents.close()
+
+    def get(self, key: Key) -> Stored | None:
+        """The entry, its body verified against its sha256; None for none, or when a writer is in the way."""
+        found: Stored | None = None
+        with contextlib.suppress(StoreBusy, StoreFull):
+            found = self._attempt(lambda contents: contents.load(key))
+        with self._lock:
+            self._hits += found is not None
+            self._misses += found is None
+        if found is not None:
+            self._use(found.row)
+        return found
+
+    def put(self, key: Key, body: bytes, *, metadata: Metadata, compress: bool = True) -> Digest:
+        """Store, replacing what the key had. A body that is here, under any key, is not written again.
+
+        ``compress=False`` for bodies that are compressed. Metadata: a small flat mapping of JSON scalars;
+        raises ValueError or TypeError for others.
+        """
+        if len(body) > self.limits.max_body_bytes:
+            raise StoreFull("the body is larger than max_body_bytes", directory=str(self.directory))
+        deadline = time.monotonic() + self.limits.room_timeout
+
+        def make_room() -> bool:
+            self._compact_in_background()
+            time.sleep(ROOM_POLL)
+            return time.monotonic() < deadline
+
+        digest = self._attempt(
+            lambda contents: contents.insert(
+                key, body, metadata=metadata, compress=compress, now=self._clock(), make_room=make_room
+            )
+        )
+        if self._is_compaction_due():
+            self._compact_in_background()
+        return digest
+
+    def touch(self, key: Key, *, metadata: Metadata) -> bool:
+        """Revalidated: touched_at is now, fields replace those of the same name. False for no such entry."""
+        return self._attempt(lambda contents: contents.update(key, metadata=metadata, now=self._clock()))
+
+    def delete(self, key: Key) -> bool:
+        """Remove the entry, and its body when no other entry has it. False for no such entry."""
+
+        def delete(contents: Contents) -> bool:
+            text = key_text(key)
+            return contents.drop(lambda: [entry for entry in [contents.index.entry(text)] if entry]) > 0
+
+        return self._attempt(delete)
+
+    def rows(self, *prefix: str) -> Iterator[Row]:
+        """Entries in the order of their keys: all, those of a server, of a (server, partition), and so on to
+        the media type. Bodies are not looked at. What is put meanwhile may be among them or not.
+        """
+        low, high = key_range(*prefix)
+
+        def page_after(key: str) -> list[RawEntry]:
+            return self._attempt(lambda contents: contents.index.entries(low, high, after=key))
+
+        page = page_after("")
+        while page:
+            yield from filter(None, map(unsealed, page))
+            page = page_after(page[-1].key)
+
+    def compact(
+        self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
+    ) -> CompactionReport:
+        """Down to max_bytes (default: the low mark), without what was not used for max_age seconds.
+
+        One runs at a time, over all processes; a second one reports ``skipped="locked"``.
+        """
+        goal = Goal(
+            max_bytes=self.limits.low_bytes if max_bytes is None else max_bytes,
+            max_age=self.limits.max_age if max_age is None else max_age,
+        )
+        with self._translated():
+            self._current()
+            with locked(self.directory / COMPACTION_LOCK, timeout=0) as got:
+                if not got:
+                    return CompactionReport(skipped="locked", dry_run=dry_run)
+                # A connection of its own: threads of this process that read do not wait for its batches.
+                contents = self._opened()
+                try:
+                    compaction = Compaction(contents, goal, clock=self._clock, stopped=self._closing.is_set)
+                    if dry_run:
+                        return compaction.preview()
+                    contents.index.note(COMPACTED_AT, self._clock())
+                    return compaction.run()
+                except StoreDamaged:
+                    self._set_aside(contents)
+                    raise
+                finally:
+                    contents.close()
+
+    def stats(self) -> StoreStats:
+        entries, superseded, bodies = self._attempt(lambda contents: contents.index.counts())
+        return StoreStats(
+            entries=entries,
+            superseded=superseded,
+            bodies=bodies,
+            bytes_used=self._attempt(lambda contents: contents.bytes_used()),
+            high_bytes=self.limits.high_bytes,
+            hits=self._hits,
+            misses=self._misses,
+            damaged=self._damaged + self._contents.damaged,
+        )
+
+    def check(self, *, fix: bool = False) -> tuple[Problem, ...]:
+        """Verify the index and every body. ``fix`` removes what is wrong. Safe beside readers and writers."""
+        return self._attempt(lambda contents: verify(contents, fix=fix))
+
+    def clear(self) -> int:
+        """Remove all entries; how many."""
+        removed = 0
+        while count := self._attempt(
+            lambda contents: contents.drop(lambda: contents.index.entries(*key_range(), limit=BATCH))
+        ):
+            removed += count
+        return removed
+
+    def _attempt(self, work: Callable[[Contents], T]) -> T:
+        """Do it; once more where something could be done about the failure."""
+        with self._translated():
+            contents = self._current()
+            try:
+                return work(contents)
+            except StoreDamaged:
+                self._set_aside(contents)
+            except DiskFull:
+                # On a small disk it may be the write-ahead log that fills it.
+                contents.index.database.checkpoint()
+            except StoreUnavailable:
+                if contents is self._contents:
+                    raise  # else another thread has replaced it
+            return work(self._current())
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise refused(error, self.directory) from error
+
+    def _current(self) -> Contents:
+        if self._closing.is_set():
+            raise StoreUnavailable("closed", directory=str(self.directory))
+        contents = self._contents
+        if contents.index.database.is_current():
+            return contents
+        with self._lock:
+            if not self._contents.index.database.is_current():
+                replaced, self._contents = self._contents, self._opened()
+                self._damaged += replaced.damaged
+                replaced.close()
+            return self._contents
+
+    def _opened(self) -> Contents:
+        with self._translated():
+            prepare(self.directory)
+            with self._exclusively():
+                contents = self._contents_of_directory()
+                try:
+                    contents.adopt()
+                    if contents.index.noted(COMPACTED_AT) is None:
+                        contents.index.note(COMPACTED_AT, self._clock())
+                except BaseException:
+                    contents.close()
+                    raise
+                fill_reserve(self.directory, self.limits.reserve)
+                return contents
+
+    @contextlib.contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        with locked(self.directory / LOCK, timeout=self.limits.busy_timeout) as got:
+            if not got:
+                raise StoreBusy("another process is opening it", directory=str(self.directory))
+            yield
+
+    def _contents_of_directory(self) -> Contents:
+        try:
+            return Contents(self.directory, self.limits)
+        except StoreDamaged:
+            self._rename_aside()
+        except DiskFull:
+            if not release_reserve(self.directory):
+                raise
+        return Contents(self.directory, self.limits)
+
+    def _use(self, row: Row) -> None:
+        # That it was used is not worth a wait, nor a failure.
+        with contextlib.suppress(StoreError):
+            self._attempt(lambda contents: contents.use(row, self._clock()))
+
+    def _set_aside(self, contents: Contents) -> None:
+        with self._exclusively():
+            if contents.index.database.is_current():
+                self._rename_aside()
+
+    def _rename_aside(self) -> None:
+        self._warn(f"{self.directory}: the index is damaged; set aside, starting empty")
+        index = self.directory / NAME
+        for suffix in ("-wal", "-shm"):
+            index.with_name(NAME + suffix).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            index.replace(self.directory / DAMAGED_FILE)
+
+    def _is_compaction_due(self) -> bool:
+        if self._contents.bytes_seen > self.limits.high_bytes:
+            return True
+        if time.monotonic() < self._look_at:
+            return False
+        self._look_at = time.monotonic() + DUE_POLL
+        last = self._attempt(lambda contents: contents.index.noted(COMPACTED_AT))
+        # A time in the future is of a clock that was ahead.
+        return last is None or not 0 <= self._clock() - last < self.limits.compact_interval
+
+    def _compact_in_background(self) -> None:
+        with self._lock:
+            if self._closing.is_set() or (self._compactor is not None and self._compactor.is_alive()):
+                return
+            self._compactor = threading.Thread(
+                target=self._compact_quietly, name=f"compact {os.fspath(self.directory)}", daemon=True
+            )
+            self._compactor.start()
+
+    def _compact_quietly(self) -> None:
+        try:
+            self.compact()
+        except StoreError as error:
+            if not self._closing.is_set():
+                self._warn(f"compaction failed: {cut(str(error))}")

@@ -1,0 +1,311 @@
+"""The rows of the index.
+
+Two kinds. An entry: key ``[server, partition, group_version, media_type, hash]``, tag = digest, value =
+sealed text, access_time = last use. A body: key ``body <digest>``, size = allocated bytes, value = encoding,
+store_time = begun. ``expire_time``, which diskcache has an index on, says how readily a row goes, see
+``Standing``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from specmux_cache.store.database import OWN_PREFIX, Database
+from specmux_cache.store.rows import Encoding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from specmux_cache.store.rows import Digest
+
+ENTRY: Final = (
+    "SELECT rowid, key, tag, value, access_time, expire_time, typeof(key) = 'text' AND raw = 1 AND mode = 1"
+    " AND filename IS NULL AND typeof(value) = 'text' AND typeof(tag) = 'text' FROM Cache"
+)
+VICTIM: Final = (
+    "SELECT rowid, tag, (SELECT size FROM Cache body WHERE body.key = 'body ' || entry.tag) FROM Cache entry"
+)
+BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time FROM Cache"
+VALUES_MAX: Final = 256
+ENTRY_RANGE: Final = ("[", "\\")
+BODY_RANGE: Final = ("body ", "body!")
+
+
+class Standing(float, Enum):
+    """How readily a row goes; NULL for the revision of a document used last, and for a body in place."""
+
+    OBSOLETE = 1.0
+    """Superseded, and more revisions were used since than are kept."""
+    SUPERSEDED = 2.0
+    PENDING = 3.0
+    """A body that is being written; its file may not be there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawEntry:
+    """An entry as read, not yet unsealed. ``is_sound`` is False when a column is not of its type."""
+
+    rowid: int
+    key: str
+    digest: str
+    value: str
+    accessed_at: float
+    standing: float | None
+    is_sound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """An entry that may go."""
+
+    rowid: int
+    digest: str
+    allocated: int
+    """Bytes of its body, which other entries may have too."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBody:
+    """What the index says about a body."""
+
+    digest: str
+    encoding: Encoding
+    allocated: int
+    pending_since: float
+    """inf for a body that was written whole."""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.pending_since != math.inf
+
+
+class Index:
+    """Statements, each atomic; ``database.transaction`` makes several so. Raises as Database does."""
+
+    def __init__(self, directory: Path, *, busy_timeout: float) -> None:
+        self.database = Database(directory, busy_timeout=busy_timeout)
+
+    def entry(self, key: str) -> RawEntry | None:
+        found = self._entries("WHERE key = ? ORDER BY raw DESC LIMIT 1", (key,))
+        return found[0] if found else None
+
+    def entries(self, low: str, high: str, *, after: str = "", limit: int = 256) -> list[RawEntry]:
+        """In the order of their keys, from the one after ``after``."""
+        where = "WHERE key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?"
+        return self._entries(where, (low, high, after, limit))
+
+    def entries_of(self, digest: str) -> list[RawEntry]:
+        return self._entries("WHERE tag = ?", (digest,))
+
+    def by_standing(self, standing: Standing, *, limit: int, offset: int = 0) -> list[Victim]:
+        return self._victims("WHERE expire_time = ? LIMIT ? OFFSET ?", (standing.value, limit, offset))
+
+    def least_recently_used(self, *, before: float, limit: int, offset: int = 0) -> list[Victim]:
+        """Bodies have no access_time and are never among them."""
+        where = "WHERE access_time < ? ORDER BY access_time LIMIT ? OFFSET ?"
+        return self._victims(where, (before, limit, offset))
+
+    def write_entry(self, key: str, value: str, *, digest: str, now: float) -> None:
+        self.database.execute(
+            "INSERT INTO Cache (key, raw, store_time, access_time, access_count, tag, size, mode, value)"
+            " VALUES (?, 1, ?, ?, 0, ?, 0, 1, ?)"
+            " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time,"
+            " access_time = excluded.access_time, tag = excluded.tag, size = 0, mode = 1, filename = NULL,"
+            " value = excluded.value",
+            (key, now, now, digest, value),
+        )
+
+    def write_access(self, key: str, *, now: float) -> None:
+        self.database.execute("UPDATE Cache SET access_time = ? WHERE key = ?", (now, key))
+
+    def clamp_access(self, *, now: float) -> None:
+        """Let what was last used in the future by this clock have been used now."""
+        self.database.execute("UPDATE Cache SET access_time = ? WHERE access_time > ?", (now, now))
+
+    def rank(self, low: str, high: str, *, current: str, now: float, keep: int) -> None:
+        """Give each revision of a document its standing: ``current`` first, the others by their last use."""
+        rows = self.database.execute(
+            # A clock that was ahead has left uses in the future: those would rank first.
+            "SELECT rowid, expire_time FROM Cache WHERE key >= ? AND key < ?"
+            " AND (expire_time IS NOT ? OR key = ?)"
+            " ORDER BY key = ? DESC, min(access_time, ?) DESC, rowid DESC",
+            (low, high, Standing.OBSOLETE.value, current, current, now),
+        )
+        for place, (rowid, before) in enumerate(rows):
+            after = (
+                None if place == 0 else (Standing.SUPERSEDED if place <= keep else Standing.OBSOLETE).value
+            )
+            if before != after:
+                self.database.execute("UPDATE Cache SET expire_time = ? WHERE rowid = ?", (after, rowid))
+
+    def delete_rows(self, rowids: Iterable[int]) -> None:
+        """Only of rows read in the same transaction: SQLite gives a rowid out again."""
+        gone = list(rowids)
+        self._among("DELETE FROM Cache WHERE rowid IN", gone)
+
+    def body(self, digest: str) -> KnownBody | None:
+        found = self._bodies("WHERE key = ?", (_body_key(digest),))
+        return found[0] if found else None
+
+    def bodies(self, *, after: str = "", limit: int = 256) -> list[KnownBody]:
+        """In the order of their digests, from the one after ``after``."""
+        where = "WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
+        return self._bodies(where, (_body_key(after), BODY_RANGE[1], limit))
+
+    def pending(self, *, limit: int) -> list[KnownBody]:
+        """Bodies begun and not finished."""
+        return self._bodies("WHERE expire_time = ? LIMIT ?", (Standing.PENDING.value, limit))
+
+    def write_body(
+        self, digest: Digest, *, encoding: Encoding, allocated: int, pending: bool, now: float
+    ) -> None:
+        self.database.execute(
+            "INSERT INTO Cache (key, raw, store_time, access_time, expire_time, access_count, size, mode,"
+            " value) VALUES (?, 1, ?, NULL, ?, 0, ?, 1, ?)"
+            " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, access_time = NULL,"
+            " expire_time = excluded.expire_time, size = excluded.size, value = excluded.value",
+            (_body_key(digest), now, Standing.PENDING.value if pending else None, allocated, encoding),
+        )
+
+    def delete_bodies(self, digests: Iterable[str]) -> None:
+        gone = [_body_key(digest) for digest in digests]
+        self._among("DELETE FROM Cache WHERE key IN", gone)
+
+    def unreferenced(self, digests: Iterable[str]) -> list[str]:
+        """Those that no entry names."""
+        asked = list(dict.fromkeys(digests))
+        rows = self._among("SELECT tag FROM Cache WHERE tag IN", asked)
+        return list(dict.fromkeys(asked).keys() - {tag for (tag,) in rows})
+
+    def unknown(self, digests: Iterable[str]) -> list[str]:
+        """Those of which there is no body in the index."""
+        asked = [_body_key(digest) for digest in digests]
+        rows = self._among("SELECT key FROM Cache WHERE key IN", asked)
+        return [
+            key.removeprefix(BODY_RANGE[0]) for key in dict.fromkeys(asked).keys() - {key for (key,) in rows}
+        ]
+
+    def references(self, digest: str) -> int:
+        """How many entries name it."""
+        [(count,)] = self.database.execute("SELECT COUNT(*) FROM Cache WHERE tag = ?", (digest,))
+        return int(count)
+
+    def body_bytes(self) -> int:
+        """Allocated bytes of all bodies in the index, the pending ones too."""
+        rows = self.database.execute("SELECT value FROM Settings WHERE key = 'size'")
+        if not (rows and isinstance(rows[0][0], int)):
+            self.correct_sum()
+            rows = self.database.execute("SELECT value FROM Settings WHERE key = 'size'")
+        return int(rows[0][0])
+
+    def error_of_sum(self) -> int:
+        """By how many bytes the sum that diskcache's triggers keep is too large. Looks at every row."""
+        [(kept, actual)] = self.database.execute(
+            "SELECT (SELECT value FROM Settings WHERE key = 'size'), COALESCE(SUM(size), 0) FROM Cache"
+        )
+        return (kept if isinstance(kept, int) else 0) - int(actual)
+
+    def correct_sum(self) -> int:
+        """Make it true again; by how many bytes it was too large."""
+        # The error stays the same while others write, so that the rows can be counted without the lock.
+        error = self.error_of_sum()
+        self.database.execute(
+            "INSERT INTO Settings VALUES ('size', ?) ON CONFLICT (key) DO UPDATE SET value ="
+            " CASE typeof(value) WHEN 'integer' THEN value ELSE 0 END + excluded.value",
+            (-error,),
+        )
+        return error
+
+    def counts(self) -> tuple[int, int, int]:
+        """Entries, superseded ones among them, bodies."""
+        count = "SELECT COUNT(*), COUNT(expire_time) FROM Cache WHERE key >= ? AND key < ?"
+        [(entries, superseded)] = self.database.execute(count, ENTRY_RANGE)
+        [(bodies, _)] = self.database.execute(count, BODY_RANGE)
+        return int(entries), int(superseded), int(bodies)
+
+    def strangers(self) -> list[int]:
+        """Rows of neither kind."""
+        rows = self.database.execute(
+            "SELECT rowid FROM Cache"
+            " WHERE NOT (typeof(key) = 'text' AND (key >= ? AND key < ? OR key >= ? AND key < ?))",
+            (*ENTRY_RANGE, *BODY_RANGE),
+        )
+        return [rowid for (rowid,) in rows]
+
+    def unnamed_bodies(self) -> list[str]:
+        """Bodies in place that no entry names."""
+        rows = self.database.execute(
+            "SELECT substr(key, 6) FROM Cache body WHERE key >= ? AND key < ? AND expire_time IS NULL"
+            " AND NOT EXISTS (SELECT 1 FROM Cache entry WHERE entry.tag = substr(body.key, 6))",
+            BODY_RANGE,
+        )
+        return [str(digest) for (digest,) in rows]
+
+    def note(self, name: str, value: float) -> None:
+        """Remember a number for ``noted``."""
+        self.database.execute("INSERT OR REPLACE INTO Settings VALUES (?, ?)", (OWN_PREFIX + name, value))
+
+    def noted(self, name: str) -> float | None:
+        rows = self.database.execute("SELECT value FROM Settings WHERE key = ?", (OWN_PREFIX + name,))
+        return float(rows[0][0]) if rows and isinstance(rows[0][0], int | float) else None
+
+    def rebuild(self) -> None:
+        """Make SQLite's own indexes anew from the rows."""
+        self.database.execute("REINDEX")
+
+    def problems(self) -> list[str]:
+        """What SQLite itself finds wrong."""
+        return [text for (text,) in self.database.execute("PRAGMA integrity_check(20)") if text != "ok"]
+
+    def _among(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """``statement`` ends in IN. SQLite takes a limited number of values at a time."""
+        rows: list[tuple[Any, ...]] = []
+        for start in range(0, len(values), VALUES_MAX):
+            part = values[start : start + VALUES_MAX]
+            rows += self.database.execute(f"{statement} ({','.join('?' * len(part))})", part)
+        return rows
+
+    def _entries(self, where: str, values: Sequence[object]) -> list[RawEntry]:
+        return [_raw_entry(*columns) for columns in self.database.execute(f"{ENTRY} {where}", values)]
+
+    def _victims(self, where: str, values: Sequence[object]) -> list[Victim]:
+        return [
+            Victim(rowid, str(digest), size if isinstance(size, int) else 0)
+            for rowid, digest, size in self.database.execute(f"{VICTIM} {where}", values)
+        ]
+
+    def _bodies(self, where: str, values: Sequence[object]) -> list[KnownBody]:
+        return [_known_body(*columns) for columns in self.database.execute(f"{BODY} {where}", values)]
+
+
+def _raw_entry(
+    rowid: int, key: object, tag: object, value: object, accessed_at: Any, standing: Any, is_sound: Any
+) -> RawEntry:
+    is_timed = isinstance(accessed_at, int | float)
+    return RawEntry(
+        rowid=rowid,
+        key=str(key),
+        digest=str(tag),
+        value=str(value),
+        accessed_at=float(accessed_at) if is_timed else 0.0,
+        standing=standing if isinstance(standing, float) else None,
+        is_sound=bool(is_sound) and is_timed,
+    )
+
+
+def _known_body(digest: object, encoding: Any, size: Any, standing: Any, since: Any) -> KnownBody:
+    is_whole = standing is None and encoding in get_args(Encoding) and isinstance(size, int)
+    return KnownBody(
+        digest=str(digest),
+        encoding=encoding if is_whole else "identity",
+        allocated=size if isinstance(size, int) else 0,
+        pending_since=math.inf if is_whole else float(since) if isinstance(since, int | float) else 0.0,
+    )
+
+
+def _body_key(digest: str) -> str:
+    return f"body {digest}"

@@ -1,0 +1,115 @@
+"""What the index says about an entry, and its form in the database.
+
+Invariant: a row that was not written by ``seal`` for exactly this key and digest does not ``unseal``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NewType, TypeAlias, cast, get_args
+
+from specmux_cache.store.keys import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Digest = NewType("Digest", str)
+"""sha256 of the body as the caller gave it, 64 lower-case hex digits."""
+
+Scalar: TypeAlias = str | int | float | bool | None
+Metadata: TypeAlias = "Mapping[str, Scalar]"
+Encoding = Literal["zstd", "identity"]
+
+SEAL_DIGITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry. Times are seconds since the epoch by the store's clock."""
+
+    key: Key
+    digest: Digest
+    size: int
+    """Bytes of the body as the caller gave it."""
+    encoding: Encoding
+    stored_at: float
+    touched_at: float
+    """When it was stored or last revalidated."""
+    accessed_at: float
+    """Last use, at most a minute behind."""
+    metadata: Metadata
+    superseded: bool = False
+    """A revision used later exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entry with its body, whose sha256 was verified on the way out."""
+
+    row: Row
+    body: bytes
+
+
+def key_text(key: Key) -> str:
+    """The database's key. Fields go from wide to narrow, so that a prefix is a range."""
+    return json.dumps(
+        [key.server, key.partition, key.group_version, key.media_type, key.hash], separators=(",", ":")
+    )
+
+
+def key_range(*fields: str) -> tuple[str, str]:
+    """[low, high) of the keys that begin so: server, partition, group_version, media_type."""
+    if not fields:
+        return "[", "\\"
+    prefix = json.dumps(fields, separators=(",", ":"))[:-1] + ","
+    return prefix + '"', prefix + "#"
+
+
+def parse_key(text: str) -> Key:
+    """Raises ValueError for what ``key_text`` did not write."""
+    fields = json.loads(text)
+    if not (
+        isinstance(fields, list) and len(fields) == 5 and all(isinstance(field, str) for field in fields)
+    ):
+        raise ValueError("not a key")
+    server, partition, group_version, media_type, hash_ = fields
+    return Key(server, partition, group_version, hash_, media_type)
+
+
+def seal(row: Row) -> str:
+    """The row as text, led by a checksum over key, digest and text. Raises ValueError for a NaN."""
+    payload = json.dumps(
+        [row.size, row.encoding, row.stored_at, row.touched_at, dict(row.metadata)],
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+    return _checksum(key_text(row.key), row.digest, payload) + payload
+
+
+def unseal(text: str, *, key: str, digest: str, accessed_at: float, superseded: bool) -> Row:
+    """Raises ValueError for anything but what ``seal`` wrote for this key and digest."""
+    given, payload = text[:SEAL_DIGITS], text[SEAL_DIGITS:]
+    if given != _checksum(key, digest, payload):
+        raise ValueError("the row's checksum does not match")
+    size, encoding, stored_at, touched_at, metadata = json.loads(payload)
+    if encoding not in get_args(Encoding):
+        raise ValueError("unknown encoding of the body")
+    return Row(
+        key=parse_key(key),
+        digest=Digest(digest),
+        size=size,
+        encoding=cast("Encoding", encoding),
+        stored_at=stored_at,
+        touched_at=touched_at,
+        accessed_at=accessed_at,
+        metadata=MappingProxyType(metadata),
+        superseded=superseded,
+    )
+
+
+def _checksum(key: str, digest: str, payload: str) -> str:
+    text = f"{key}\0{digest}\0{payload}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:SEAL_DIGITS]

@@ -1,0 +1,247 @@
+"""All group-version documents as one: the client-side utility that KEP-2896 leaves to clients.
+
+Two components of one name are the same when they say the same, and so does all that they refer to. The first
+(by group-version) keeps the name, the others get ``_v2``, ``_v3``, as kube-openapi's aggregator calls them.
+Ids of operations are names of that kind, too: links refer to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import quote
+
+from specmux_converters.document import Document
+from specmux_converters.errors import InvalidDocument, cut
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.losses import pointer_to
+from specmux_converters.merging.component_names import Component, choose_names, component_of, content
+from specmux_converters.references import KINDS, METHODS, OPERATION_IDS, PREFIX, Rename, rewrite
+
+_INHERITED: Final = ("security", "servers")
+"""What a document says for all its operations, and an operation may say itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A component that has another name in the merged document than in its own."""
+
+    group_version: GroupVersion
+    kind: str
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What one document says and the merged one does not; ``pointer`` is into the former."""
+
+    group_version: GroupVersion
+    pointer: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    document: Document
+    renamed: tuple[Renamed, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+def merge(documents: Mapping[GroupVersion, Document]) -> Merged:
+    """One document of all paths and components; where two disagree, the first by group-version counts.
+
+    Raises InvalidDocument for a document whose ``paths`` or ``components`` are no objects, and without any.
+    """
+    if not documents:
+        raise InvalidDocument("0 documents: there is nothing to merge")
+    ordered = {key: documents[key] for key in sorted(documents)}
+    nodes = {
+        Component(key, kind, name): node
+        for key, document in ordered.items()
+        for kind in KINDS
+        for name, node in _objects(document, "components", kind).items()
+    }
+    ids = {
+        Component(key, OPERATION_IDS, operation_id): place
+        for key, document in ordered.items()
+        for operation_id, place in _operation_ids(document)
+    }
+    merging = _Merging(choose_names(nodes | ids))
+    said = {key: merging.for_all_operations(key, document) for key, document in ordered.items()}
+    shared = {name: value for name, value in said[next(iter(said))].items() if _is_common(said, name, value)}
+    for key, document in ordered.items():
+        merging.add_frame(key, document)
+        inherited = {name: value for name, value in said[key].items() if name not in shared}
+        for path, item in sorted(_objects(document, "paths").items()):
+            merging.add_path(key, path, item, inherited)
+    for component, node in nodes.items():
+        merging.add_component(component, node)
+    return merging.result(shared)
+
+
+@dataclass(slots=True)
+class _Merging:
+    """The document in the making."""
+
+    names: Mapping[Component, str]
+    frame: Document = field(default_factory=dict)
+    paths: dict[str, Any] = field(default_factory=dict)
+    components: dict[str, Any] = field(default_factory=dict)
+    operation_ids: set[str] = field(default_factory=set)
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    def for_all_operations(self, key: GroupVersion, document: Document) -> dict[str, Any]:
+        """``security`` and ``servers``, in the names of the merged document. Empty servers are none."""
+        said = {name: document[name] for name in _INHERITED if document.get(name) is not None}
+        if said.get("servers") == []:
+            del said["servers"]
+        renamed: dict[str, Any] = rewrite(said, "operation", self._renaming(key))
+        return renamed
+
+    def add_frame(self, key: GroupVersion, document: Document) -> None:
+        for name, value in sorted(document.items()):
+            if name == "components":
+                self._add_sections(key, _objects(document, name))
+            elif name not in ("paths", *_INHERITED):
+                self._add_field(key, name, value)
+
+    def _add_field(self, key: GroupVersion, name: str, value: Any) -> None:
+        kept = self.frame.setdefault(name, value)
+        if name == "openapi" and isinstance(value, str) and isinstance(kept, str):
+            self.frame[name] = max(kept, value, key=_version)
+            if _version(kept)[:2] != _version(value)[:2]:
+                self._conflict(key, f"another document is of {cut(kept)}", name)
+        elif name == "tags" and isinstance(value, list) and isinstance(kept, list):
+            self.frame[name] = self._tags(key, kept, value)
+        elif not _is_same(kept, value):
+            self._conflict(key, "another document says it differently", name)
+
+    def _tags(self, key: GroupVersion, kept: list[Any], new: list[Any]) -> list[Any]:
+        if kept is new:
+            return kept
+        known = {content(_tag_name(tag)): tag for tag in reversed(kept)}
+        count = len(known)
+        for index, tag in enumerate(new):
+            if not _is_same(known.setdefault(content(_tag_name(tag)), tag), tag):
+                self._conflict(key, "another document says it differently", "tags", str(index))
+        return [*kept, *islice(known.values(), count, None)]
+
+    def _add_sections(self, key: GroupVersion, components: Mapping[str, Any]) -> None:
+        """What stands in ``components`` and has no references: ``x-*``, or a section that is not known."""
+        for name, value in sorted(components.items()):
+            if name not in KINDS and not _is_same(self.components.setdefault(name, value), value):
+                self._conflict(key, "another document says it differently", "components", name)
+
+    def add_component(self, component: Component, node: Any) -> None:
+        section = self.components.setdefault(component.kind, {})
+        name = self.names[component]
+        if name not in section:
+            section[name] = rewrite(node, KINDS[component.kind], self._renaming(component.group_version))
+
+    def add_path(self, key: GroupVersion, path: str, item: Any, inherited: Mapping[str, Any]) -> None:
+        """Of a path in two documents the operations are joined, when it says the same for all of them."""
+        new = item if path[:2] == "x-" else rewrite(item, "path_item", self._renaming(key))
+        if path[:2] == "x-" or not isinstance(new, dict):
+            if not _is_same(self.paths.setdefault(path, new), new):
+                self._conflict(key, "another document has the path", "paths", path)
+            return
+        frame = {name: node for name, node in new.items() if name not in METHODS}
+        said = {name: value for name, value in inherited.items() if name not in frame}
+        kept = self.paths.setdefault(path, frame)
+        if not isinstance(kept, dict) or not _is_same(
+            {name: node for name, node in kept.items() if name not in METHODS}, frame
+        ):
+            self._conflict(key, "another document has the path", "paths", path)
+            return
+        for name in METHODS:
+            if name not in new:
+                continue
+            operation = {**said, **new[name]} if isinstance(new[name], dict) else new[name]
+            if name not in kept:
+                kept[name] = self._with_unique_id(key, path, name, operation)
+            elif not _is_same(kept[name], operation):
+                self._conflict(key, "another document has the operation", "paths", path, name)
+
+    def _with_unique_id(self, key: GroupVersion, path: str, name: str, operation: Any) -> Any:
+        """Ids were told apart by name already, but for those that one document has twice."""
+        operation_id = operation.get("operationId") if isinstance(operation, dict) else None
+        if not isinstance(operation_id, str):
+            return operation
+        if operation_id not in self.operation_ids:
+            self.operation_ids.add(operation_id)
+            return operation
+        self._conflict(key, "another operation has the id; left out", "paths", path, name, "operationId")
+        return {field: value for field, value in operation.items() if field != "operationId"}
+
+    def _renaming(self, key: GroupVersion) -> Rename:
+        def rename(ref: str) -> str:
+            component = component_of(ref, key, self.names)
+            new = self.names[component] if component is not None else None
+            if component is None or new is None or new == component.name:
+                return ref
+            token, slash, rest = ref.removeprefix(f"{PREFIX}{component.kind}/").partition("/")
+            is_plain = f"/{token}" == pointer_to(component.name)
+            pointer = pointer_to(new) if is_plain else quote(pointer_to(new))
+            return f"{PREFIX}{component.kind}{pointer}{slash}{rest}"
+
+        return rename
+
+    def _conflict(self, key: GroupVersion, reason: str, *path: str) -> None:
+        self.conflicts.append(Conflict(key, pointer_to(*path), reason))
+
+    def result(self, shared: Mapping[str, Any]) -> Merged:
+        document = {**self.frame, **shared, "paths": dict(sorted(self.paths.items()))}
+        if self.components:
+            sections = sorted(self.components.items())
+            document["components"] = {
+                kind: dict(sorted(section.items())) if kind in KINDS else section
+                for kind, section in sections
+            }
+        renamed = tuple(
+            Renamed(component.group_version, component.kind, component.name, name)
+            for component, name in sorted(self.names.items())
+            if name != component.name
+        )
+        return Merged(document, renamed, tuple(self.conflicts))
+
+
+def _is_common(said: Mapping[GroupVersion, Mapping[str, Any]], name: str, value: Any) -> bool:
+    """Whether all documents say it for all their operations; else each operation must say it itself."""
+    return all(name in each and _is_same(each[name], value) for each in said.values())
+
+
+def _operation_ids(document: Document) -> Iterator[tuple[str, Any]]:
+    """The ids and what they are of: operations of one place are the same one."""
+    for path, item in sorted(_objects(document, "paths").items()):
+        for method in METHODS if isinstance(item, dict) and path[:2] != "x-" else ():
+            operation = item.get(method)
+            operation_id = operation.get("operationId") if isinstance(operation, dict) else None
+            if isinstance(operation_id, str):
+                yield operation_id, [path, method]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or content(one) == content(other)
+
+
+def _tag_name(tag: Any) -> Any:
+    return tag.get("name") if isinstance(tag, dict) else tag
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdecimal() and len(part) < 9 else 0 for part in text.split("."))
+
+
+def _objects(document: Document, *path: str) -> Mapping[str, Any]:
+    """The object at a path of the document, the empty one where nothing is."""
+    node: Any = document
+    for token in path:
+        node = node.get(token)
+        if node is None:
+            return {}
+        if not isinstance(node, dict):
+            raise InvalidDocument("an object is required", pointer=pointer_to(*path))
+    return dict(node)

@@ -1,0 +1,295 @@
+"""The store as its users see it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from specmux_cache.errors import StoreFull, StoreUnavailable
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.keys import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+JSON = "application/json"
+
+
+def key(
+    group_version: str = "apps/v1", hash_: str = "A1", *, server: str = "https://one", media: str = JSON
+) -> Key:
+    return Key(server, "anonymous", group_version, hash_, media)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[DiskStore]:
+    with DiskStore.open(tmp_path / "cache") as opened:
+        yield opened
+
+
+def body_files(store: DiskStore) -> list[Path]:
+    return sorted(path for path in (store.directory / "bodies").rglob("*") if path.is_file())
+
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text()
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+keys = st.builds(Key, *[st.text(max_size=20)] * 5)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(
+    key=keys,
+    body=st.binary(max_size=2000),
+    metadata=st.dictionaries(st.text(), scalars),
+    compress=st.booleans(),
+)
+def test_what_was_put_is_what_get_returns(
+    store: DiskStore, key: Key, body: bytes, metadata: dict[str, str], compress: bool
+) -> None:
+    digest = store.put(key, body, metadata=metadata, compress=compress)
+    found = store.get(key)
+    assert found is not None
+    assert found.body == body
+    assert (found.row.key, found.row.digest, found.row.size) == (key, digest, len(body))
+    assert found.row.metadata == metadata
+    assert key in {row.key for row in store.rows(key.server, key.partition)}
+
+
+def test_get_of_a_key_that_was_never_put_is_none(store: DiskStore) -> None:
+    assert store.get(key()) is None
+    assert store.stats().misses == 1
+
+
+def test_put_again_replaces_and_removes_the_body_no_one_names(store: DiskStore) -> None:
+    store.put(key(), b"first" * 100, metadata={})
+    store.put(key(), b"second" * 100, metadata={"etag": '"2"'})
+    found = store.get(key())
+    assert found is not None
+    assert (found.body, dict(found.row.metadata)) == (b"second" * 100, {"etag": '"2"'})
+    assert [path.name for path in body_files(store)] == [found.row.digest]
+
+
+def test_one_body_under_many_keys_is_stored_once_and_goes_with_the_last(store: DiskStore) -> None:
+    many = [key(hash_=str(n), server=f"https://{n}") for n in range(5)]
+    for each in many:
+        store.put(each, b"the same" * 1000, metadata={})
+    [path] = body_files(store)
+    for each in many[:-1]:
+        assert store.delete(each)
+        assert path.exists()
+    assert store.delete(many[-1])
+    assert not path.exists()
+    assert not store.delete(many[-1])
+
+
+def test_put_of_a_body_that_is_there_does_not_write_it(store: DiskStore) -> None:
+    store.put(key(hash_="1"), b"x" * 100_000, metadata={})
+    [path] = body_files(store)
+    before = path.stat()
+    store.put(key(hash_="2"), b"x" * 100_000, metadata={})
+    after = path.stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_put_of_a_body_whose_file_was_deleted_writes_it_again(store: DiskStore) -> None:
+    store.put(key(hash_="1"), b"x" * 1000, metadata={})
+    body_files(store)[0].unlink()
+    store.put(key(hash_="2"), b"x" * 1000, metadata={})
+    for hash_ in "12":
+        found = store.get(key(hash_=hash_))
+        assert found is not None
+        assert found.body == b"x" * 1000
+
+
+def test_touch_renews_times_and_merges_metadata(tmp_path: Path) -> None:
+    now = [1000.0]
+    with DiskStore.open(tmp_path / "cache", clock=lambda: now[0]) as store:
+        store.put(key(), b"body", metadata={"etag": "1", "kept": True})
+        now[0] = 5000.0
+        assert store.touch(key(), metadata={"etag": "2"})
+        found = store.get(key())
+        assert found is not None
+        assert (found.row.stored_at, found.row.touched_at) == (1000.0, 5000.0)
+        assert dict(found.row.metadata) == {"etag": "2", "kept": True}
+        assert not store.touch(key("other/v1"), metadata={})
+
+
+def test_rows_are_those_with_the_prefix_in_order(store: DiskStore) -> None:
+    for server in ("https://b", "https://a", "https://a/"):
+        for group_version in ("apps/v1", "apps/v10", "batch/v1"):
+            store.put(key(group_version, server=server), b"x", metadata={})
+    assert len(list(store.rows())) == 9
+    assert [row.key.group_version for row in store.rows("https://a")] == ["apps/v1", "apps/v10", "batch/v1"]
+    assert [row.key for row in store.rows("https://b", "anonymous", "apps/v1")] == [key(server="https://b")]
+    assert list(store.rows("https://")) == []
+
+
+def test_rows_of_more_than_a_page_are_all_there(store: DiskStore) -> None:
+    for number in range(600):
+        store.put(key(f"g{number}/v1"), b"same", metadata={})
+    assert len(list(store.rows())) == 600
+    assert store.clear() == 600
+    assert list(store.rows()) == []
+    assert body_files(store) == []
+
+
+def test_the_revision_used_last_is_the_current_one(store: DiskStore) -> None:
+    for hash_ in ("1", "2", "3"):
+        store.put(key(hash_=hash_), hash_.encode(), metadata={})
+    assert {row.key.hash: row.superseded for row in store.rows()} == {"1": True, "2": True, "3": False}
+    store.touch(key(hash_="1"), metadata={})
+    assert {row.key.hash: row.superseded for row in store.rows()} == {"1": False, "2": True, "3": True}
+
+
+def test_another_media_type_is_another_document(store: DiskStore) -> None:
+    store.put(key(hash_="1"), b"json", metadata={})
+    store.put(key(hash_="2", media="application/cbor"), b"cbor", metadata={})
+    assert not any(row.superseded for row in store.rows())
+
+
+def test_contents_survive_a_reopen(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.put(key(), b"kept", metadata={"a": 1})
+    with DiskStore.open(tmp_path / "cache") as store:
+        found = store.get(key())
+        assert found is not None
+        assert found.body == b"kept"
+
+
+def test_a_closed_store_refuses(store: DiskStore) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        store.get(key())
+
+
+def test_bodies_above_the_limits_are_refused(tmp_path: Path) -> None:
+    limits = StoreLimits(max_body_bytes=1000, high_bytes=1024 * 1024)
+    with DiskStore.open(tmp_path / "cache", limits=limits) as store:
+        with pytest.raises(StoreFull):
+            store.put(key(), b"x" * 1001, metadata={})
+        assert store.get(key()) is None
+
+
+@pytest.mark.parametrize("metadata", [{"a": "x" * 20_000}, {"a": float("nan")}])
+def test_metadata_that_is_too_large_or_not_json_is_refused(
+    store: DiskStore, metadata: dict[str, str]
+) -> None:
+    with pytest.raises(ValueError, match=r"metadata|JSON"):
+        store.put(key(), b"x", metadata=metadata)
+    assert list(store.rows()) == []
+
+
+def test_everything_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with DiskStore.open(tmp_path / "cache") as store:
+            store.put(key(), b"x" * 10_000, metadata={})
+            modes = {
+                path.relative_to(tmp_path): stat.S_IMODE(path.lstat().st_mode)
+                for path in (store.directory, *store.directory.rglob("*"))
+            }
+    finally:
+        os.umask(before)
+    for path, mode in modes.items():
+        assert mode == (0o700 if (tmp_path / path).is_dir() else 0o600), path
+
+
+def test_the_directory_says_that_it_is_a_cache(store: DiskStore) -> None:
+    assert (
+        (store.directory / "CACHEDIR.TAG")
+        .read_text()
+        .startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    )
+    assert (store.directory / "version").read_text() == "specmux-cache 1\n"
+
+
+def test_nothing_on_disk_is_a_pickle(store: DiskStore) -> None:
+    store.put(key(), b"x" * 1000, metadata={"a": 1})
+    script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("
+    script += (
+        "'SELECT COUNT(*) FROM Cache WHERE raw != 1 OR mode != 1 OR filename IS NOT NULL').fetchone()[0])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", script, store.directory / "cache.db"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout == "0\n"
+
+
+def test_threads_share_a_store(store: DiskStore) -> None:
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(20):
+                body = f"{number} {turn}".encode() * 50
+                store.put(key(f"g{number}/v1", str(turn)), body, metadata={})
+                found = store.get(key(f"g{number}/v1", str(turn)))
+                assert found is not None
+                assert found.body == body
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the test's own thread has to raise it
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert store.check() == ()
+
+
+def test_two_stores_of_one_directory_see_each_other(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as one, DiskStore.open(tmp_path / "cache") as two:
+        one.put(key(), b"from one", metadata={})
+        found = two.get(key())
+        assert found is not None
+        assert found.body == b"from one"
+
+
+def test_a_directory_deleted_under_the_store_starts_again(store: DiskStore) -> None:
+    store.put(key(), b"x", metadata={})
+    subprocess.run(["rm", "-r", store.directory], check=True)
+    assert store.get(key()) is None
+    store.put(key(), b"y", metadata={})
+    found = store.get(key())
+    assert found is not None
+    assert found.body == b"y"
+
+
+FORK = """
+import os, pathlib, sys
+from specmux_cache.store.keys import Key
+from specmux_cache.store.disk_store import DiskStore
+key = lambda n: Key("s", "p", n, "h", "m")
+with DiskStore.open(pathlib.Path(sys.argv[1])) as store:
+    store.put(key("parent"), b"parent", metadata={})
+    child = os.fork()
+    if not child:
+        store.put(key("child"), store.get(key("parent")).body + b" and child", metadata={})
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert store.get(key("child")).body == b"parent and child"
+    assert store.check() == ()
+"""
+
+
+def test_a_forked_child_may_use_the_store_it_inherits(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, tmp_path / "cache"], check=True, timeout=60)

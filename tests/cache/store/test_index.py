@@ -1,0 +1,202 @@
+"""What someone else wrote into the index is a miss, and runs nothing."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import diskcache
+import pytest
+
+from open_files import needs_proc, open_in
+from specmux_cache.errors import StoreDamaged, StoreUnavailable
+from specmux_cache.store.database import NAME, Database
+from specmux_cache.store.disk_store import Digest, DiskStore
+from specmux_cache.store.keys import Key
+from specmux_cache.store.plain_disk import PlainDisk
+from specmux_cache.store.rows import Row, key_range, key_text, parse_key, seal, unseal
+
+KEY = Key("https://one", "anonymous", "apps/v1", "A1", "application/json")
+OTHER = Key("https://one", "anonymous", "batch/v1", "B1", "application/json")
+DIGEST = Digest("a" * 64)
+
+
+class Harmful:
+    """Its pickle creates a file where it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (self.path,))
+
+
+def stored(directory: Path) -> None:
+    with DiskStore.open(directory) as store:
+        store.put(KEY, b"body" * 100, metadata={"etag": "1"})
+        store.put(OTHER, b"other" * 100, metadata={"etag": "2"})
+
+
+def tamper(directory: Path, statement: str, *values: object) -> None:
+    """In another process: here, closing the database would drop the locks of an open store."""
+    script = (
+        "import pickle, sqlite3, sys\n"
+        "with sqlite3.connect(sys.argv[1]) as db:\n"
+        "    assert db.execute(sys.argv[2], pickle.load(sys.stdin.buffer)).rowcount != 0\n"
+    )
+    command = [sys.executable, "-c", script, str(directory / "cache.db"), statement]
+    subprocess.run(command, input=pickle.dumps(values), check=True)
+
+
+TAMPERED = {
+    "a pickle as value": ("UPDATE Cache SET mode = 4, value = ? WHERE key = ?", b"\x80\x04N."),
+    "text that is a pickle by its mode": ("UPDATE Cache SET mode = 4 WHERE ? IS NOT NULL AND key = ?", 1),
+    "a file outside": ("UPDATE Cache SET mode = 2, filename = ? WHERE key = ?", "../../../etc/passwd"),
+    "an absolute file": ("UPDATE Cache SET mode = 3, filename = ? WHERE key = ?", "/etc/passwd"),
+    "a path as digest": ("UPDATE Cache SET tag = ? WHERE key = ?", "../../etc/passwd"),
+    "the digest of another body": ("UPDATE Cache SET tag = ? WHERE key = ?", DIGEST),
+    "no digest": ("UPDATE Cache SET tag = ? WHERE key = ?", None),
+    "other metadata": ("UPDATE Cache SET value = replace(value, '\"1\"', ?) WHERE key = ?", '"9"'),
+    "a blob": ("UPDATE Cache SET value = CAST(value AS BLOB) WHERE ? IS NOT NULL AND key = ?", 1),
+    "bytes that are not UTF-8": ("UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", b"\xff\xfe" * 20),
+    "nothing": ("UPDATE Cache SET value = ? WHERE key = ?", None),
+    "a number": ("UPDATE Cache SET value = ? WHERE key = ?", 7),
+    "an access time that is none": ("UPDATE Cache SET access_time = ? WHERE key = ?", "yesterday"),
+}
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_a_tampered_row_is_a_miss_and_goes(tmp_path: Path, case: str) -> None:
+    directory = tmp_path / "cache"
+    stored(directory)
+    statement, value = TAMPERED[case]
+    tamper(directory, statement, value, key_text(KEY))
+    with DiskStore.open(directory) as store:
+        assert store.get(KEY) is None
+        assert store.stats().damaged == 1
+        assert [row.key for row in store.rows()] == [OTHER]
+        store.put(KEY, b"anew", metadata={})
+        found = store.get(KEY)
+        assert found is not None
+        assert found.body == b"anew"
+        store.check(fix=True)
+        assert store.check() == ()
+
+
+def test_a_row_moved_to_another_key_is_a_miss(tmp_path: Path) -> None:
+    stored(tmp_path / "cache")
+    tamper(tmp_path / "cache", "DELETE FROM Cache WHERE key = ?", key_text(KEY))
+    tamper(tmp_path / "cache", "UPDATE Cache SET key = ? WHERE key = ?", key_text(KEY), key_text(OTHER))
+    with DiskStore.open(tmp_path / "cache") as store:
+        assert store.get(KEY) is None
+
+
+@pytest.mark.parametrize("column", ["key", "value"])
+def test_a_pickle_in_the_index_is_never_loaded(tmp_path: Path, column: str) -> None:
+    """CVE-2025-69872."""
+    directory, loaded = tmp_path / "cache", tmp_path / "loaded"
+    stored(directory)
+    harmful = pickle.dumps(Harmful(loaded))
+    raw = 0 if column == "key" else 1
+    tamper(
+        directory,
+        f"UPDATE Cache SET {column} = ?, raw = ?, mode = 4 WHERE key = ?",
+        harmful,
+        raw,
+        key_text(KEY),
+    )
+    with DiskStore.open(directory) as store:
+        assert store.get(KEY) is None
+        list(store.rows())
+        store.compact(max_bytes=0)
+        store.check(fix=True)
+        assert store.check() == ()
+        store.clear()
+    assert not loaded.exists()
+
+
+def test_plain_disk_refuses_what_diskcache_would_load(tmp_path: Path) -> None:
+    disk = PlainDisk(str(tmp_path))
+    for refused in (
+        lambda: disk.put(("a", 1)),
+        lambda: disk.get(b"\x80\x04N.", False),
+        lambda: disk.store(object(), False),
+        lambda: disk.store(b"bytes", False),
+        lambda: disk.store("text", True),
+        lambda: disk.fetch(diskcache.core.MODE_PICKLE, None, "x", False),
+        lambda: disk.fetch(diskcache.core.MODE_BINARY, "/etc/passwd", None, False),
+        lambda: disk.fetch(diskcache.core.MODE_RAW, "../x", "x", False),
+        lambda: disk.filename(),
+        lambda: disk.remove("../x"),
+    ):
+        with pytest.raises(ValueError, match=r"refused|plain|no files"):
+            refused()
+    assert disk.fetch(*[disk.store("text", False)[index] for index in (1, 2, 3)], False) == "text"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sqlite_journal_mode", "delete"), ("sqlite_query_only", 1), ("disk_unknown", 1), ("_busy_timeout", 0)],
+)
+def test_settings_written_by_another_are_not_followed(tmp_path: Path, name: str, value: object) -> None:
+    directory = tmp_path / "cache"
+    stored(directory)
+    tamper(directory, "INSERT OR REPLACE INTO Settings VALUES (?, ?)", name, value)
+    with DiskStore.open(directory) as store:
+        store.put(KEY, b"anew", metadata={})
+        assert store.get(KEY) is not None
+        assert (directory / "cache.db-wal").exists()
+
+
+@pytest.mark.parametrize("size", ["many", None, 10**15, -5])
+def test_a_wrong_sum_of_sizes_is_found_and_put_right(tmp_path: Path, size: object) -> None:
+    directory = tmp_path / "cache"
+    stored(directory)
+    tamper(directory, "UPDATE Settings SET value = ? WHERE key = 'size'", size)
+    with DiskStore.open(directory) as store:
+        store.compact()
+        assert store.check() == ()
+        store.put(OTHER, b"there is room", metadata={})
+        assert store.stats().bytes_used < 10**6
+
+
+def test_an_index_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    directory = tmp_path / "cache"
+    stored(directory)
+    tamper(directory, "PRAGMA user_version = 2")
+    before = (directory / "cache.db").read_bytes()
+    with pytest.raises(StoreUnavailable, match="newer"):
+        DiskStore.open(directory)
+    assert (directory / "cache.db").read_bytes() == before
+
+
+@needs_proc
+def test_an_index_that_cannot_be_used_is_not_held_open(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreDamaged) as refused:
+        Database(tmp_path, busy_timeout=1.0)
+    # The error keeps all that was under way alive: what is closed now was not closed by being forgotten.
+    assert refused.tb is not None
+    assert open_in(tmp_path) == set()
+
+
+def test_key_text_and_ranges_agree() -> None:
+    text = key_text(KEY)
+    assert parse_key(text) == KEY
+    fields = (KEY.server, KEY.partition, KEY.group_version, KEY.media_type)
+    for length in range(5):
+        low, high = key_range(*fields[:length])
+        assert low <= text < high
+    low, high = key_range("https://on")
+    assert not low <= text < high
+
+
+def test_unseal_refuses_what_was_sealed_for_another_key_or_digest() -> None:
+    row = Row(KEY, DIGEST, 5, "identity", 1.0, 2.0, 3.0, {"a": 1})
+    text = seal(row)
+    assert unseal(text, key=key_text(KEY), digest=DIGEST, accessed_at=3.0, superseded=False) == row
+    for key, digest in ((key_text(OTHER), DIGEST), (key_text(KEY), "b" * 64)):
+        with pytest.raises(ValueError, match="checksum"):
+            unseal(text, key=key, digest=digest, accessed_at=3.0, superseded=False)

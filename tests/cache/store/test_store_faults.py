@@ -1,0 +1,398 @@
+"""Damage, full and read-only disks, strangers' directories, many processes: real files, real processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from specmux_cache.errors import DiskFull, StoreFull, StoreUnavailable
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.keys import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES: Final = [f"g{number}/v1" for number in range(40)]
+
+
+def key(group_version: str) -> Key:
+    return Key("https://one", "anonymous", group_version, "1", "application/json")
+
+
+def body(group_version: str) -> bytes:
+    return group_version.encode() * 2000
+
+
+def filled(directory: Path) -> None:
+    with DiskStore.open(directory) as store:
+        for name in NAMES:
+            store.put(key(name), body(name), metadata={"etag": name})
+
+
+def found_in(directory: Path) -> set[str]:
+    """The names whose bodies are there; fails for one that is not what was put."""
+    found = set()
+    with DiskStore.open(directory) as store:
+        for name in NAMES:
+            stored = store.get(key(name))
+            if stored is not None:
+                assert stored.body == body(name)
+                assert stored.row.metadata == {"etag": name}
+                found.add(name)
+        store.check(fix=True)
+    with DiskStore.open(directory) as store:
+        assert store.check() == ()
+        store.put(key("new/v1"), b"new", metadata={})
+        assert store.get(key("new/v1")) is not None
+    return found
+
+
+def flip(path: Path, *, at: float) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(len(data) * at)] ^= 0x10
+    path.write_bytes(data)
+
+
+def truncate(path: Path, *, at: float) -> None:
+    os.truncate(path, int(path.stat().st_size * at))
+
+
+@pytest.mark.parametrize("damage", [flip, truncate])
+@pytest.mark.parametrize("at", [0.0, 0.3, 0.99])
+def test_a_damaged_body_is_a_miss_and_can_be_stored_again(
+    tmp_path: Path, damage: Callable[..., None], at: float
+) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        digest = store.put(key("a/v1"), body("a/v1"), metadata={})
+        damage(tmp_path / "cache" / "bodies" / digest[0] / digest, at=at)
+        stored = store.get(key("a/v1"))
+        if stored is not None:  # a bit that says nothing of the content
+            assert stored.body == body("a/v1")
+            return
+        assert store.stats().damaged == 1
+        assert not (tmp_path / "cache" / "bodies" / digest[0] / digest).exists()
+        store.put(key("a/v1"), body("a/v1"), metadata={})
+        assert store.get(key("a/v1")) is not None
+        assert store.check() == ()
+
+
+@pytest.mark.parametrize("damage", [flip, truncate])
+@pytest.mark.parametrize("at", [0.0, 0.0001, 0.01, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.999])
+def test_a_damaged_index_costs_entries_and_nothing_else(
+    tmp_path: Path, damage: Callable[..., None], at: float
+) -> None:
+    filled(tmp_path / "cache")
+    damage(tmp_path / "cache" / "cache.db", at=at)
+    found_in(tmp_path / "cache")
+
+
+WITH_LOG = """
+import os, pathlib, sys
+sys.path.insert(0, sys.argv[2])
+from test_store_faults import NAMES, body, key
+from specmux_cache.store.disk_store import DiskStore
+store = DiskStore.open(pathlib.Path(sys.argv[1]))
+for name in NAMES:
+    store.put(key(name), body(name), metadata={"etag": name})
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("damage", [flip, truncate])
+@pytest.mark.parametrize("at", [0.0, 0.01, 0.3, 0.6, 0.99])
+def test_a_damaged_log_costs_the_last_writes_and_nothing_else(
+    tmp_path: Path, damage: Callable[..., None], at: float
+) -> None:
+    # A process that ends without closing leaves the log as it is.
+    directory = tmp_path / "cache"
+    subprocess.run([sys.executable, "-c", WITH_LOG, directory, Path(__file__).parent], check=True)
+    log = directory / "cache.db-wal"
+    assert log.stat().st_size > 100_000
+    damage(log, at=at)
+    found_in(directory)
+
+
+def test_an_index_damaged_under_an_open_store_is_set_aside(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    filled(tmp_path / "cache")
+    with DiskStore.open(tmp_path / "cache", warn=warnings.append) as store:
+        # By another process: here, closing the file would drop SQLite's locks.
+        script = "import sys; open(sys.argv[1], 'r+b').write(b'not a database' * 1000)"
+        subprocess.run([sys.executable, "-c", script, tmp_path / "cache" / "cache.db"], check=True)
+        for name in NAMES:
+            stored = store.get(key(name))
+            assert stored is None or stored.body == body(name)
+        store.put(key("new/v1"), b"new", metadata={})
+        assert store.get(key("new/v1")) is not None
+    found_in(tmp_path / "cache")
+
+
+def test_bodies_of_a_lost_index_count_and_go(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    filled(tmp_path / "cache")
+    (tmp_path / "cache" / "cache.db").write_bytes(b"not a database" * 1000)
+    with DiskStore.open(tmp_path / "cache", warn=warnings.append) as store:
+        assert len(warnings) == 1
+        assert "damaged" in warnings[0]
+        assert (tmp_path / "cache" / "damaged.db").exists()
+        assert store.stats().bytes_used >= len(NAMES) * 4096
+        assert store.compact().leftovers == len(NAMES)
+        assert not list((tmp_path / "cache" / "bodies").rglob("*"))
+
+
+def test_two_processes_go_on_when_one_sets_the_index_aside(tmp_path: Path) -> None:
+    filled(tmp_path / "cache")
+    with DiskStore.open(tmp_path / "cache") as one, DiskStore.open(tmp_path / "cache") as two:
+        one._set_aside(one._contents)
+        one.put(key("new/v1"), b"new", metadata={})
+        stored = two.get(key("new/v1"))
+        assert stored is not None
+        assert stored.body == b"new"
+        assert two.check() == ()
+
+
+@pytest.mark.parametrize(
+    "what", ["a symlink", "a file", "someone's documents", "of a newer version", "not of specmux"]
+)
+def test_a_directory_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path, what: str) -> None:
+    directory, aside = tmp_path / "cache", tmp_path / "aside"
+    match what:
+        case "a symlink":
+            filled(aside)
+            directory.symlink_to(aside)
+        case "a file":
+            directory.write_text("x")
+        case "someone's documents":
+            directory.mkdir()
+            (directory / "thesis.txt").write_text("x")
+        case "of a newer version":
+            filled(directory)
+            (directory / "version").write_text("specmux-cache 2\n")
+        case _:
+            directory.mkdir()
+            (directory / "version").write_text("something 1\n")
+    before = sorted((path.name, path.lstat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    with pytest.raises(StoreUnavailable):
+        DiskStore.open(directory)
+    assert sorted((path.name, path.lstat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["bodies", "tmp", "cache.db"])
+def test_a_symlink_inside_is_refused(tmp_path: Path, name: str) -> None:
+    filled(tmp_path / "cache")
+    inside = tmp_path / "cache" / name
+    inside.rename(tmp_path / "aside") if inside.exists() else (tmp_path / "aside").mkdir()
+    inside.symlink_to(tmp_path / "aside")
+    with pytest.raises(StoreUnavailable, match="symlink"):
+        DiskStore.open(tmp_path / "cache")
+
+
+OPENER = """
+import pathlib, sys
+from specmux_cache.store.keys import Key
+from specmux_cache.store.disk_store import DiskStore
+sys.stdin.readline()
+with DiskStore.open(pathlib.Path(sys.argv[1])) as store:
+    for turn in range(10):
+        own, shared = Key("s", "p", sys.argv[2], str(turn), "m"), Key("s", "p", "shared", str(turn), "m")
+        store.put(own, sys.argv[2].encode() * 1000, metadata={})
+        store.put(shared, b"shared" * 1000 + bytes([turn]), metadata={})
+        assert store.get(own).body == sys.argv[2].encode() * 1000
+        assert store.get(shared).body == b"shared" * 1000 + bytes([turn])
+"""
+
+
+def test_sixteen_processes_may_open_a_new_cache_at_once(tmp_path: Path) -> None:
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENER, tmp_path / "cache", str(number)], stdin=subprocess.PIPE
+        )
+        for number in range(16)
+    ]
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write(b"go\n")
+        child.stdin.close()
+    assert [child.wait(timeout=100) for child in children] == [0] * 16
+    with DiskStore.open(tmp_path / "cache") as store:
+        assert store.stats().entries == 16 * 10 + 10
+        assert store.check() == ()
+
+
+COMPACTOR = """
+import pathlib, sys
+from specmux_cache.store.disk_store import DiskStore
+with DiskStore.open(pathlib.Path(sys.argv[1])) as store:
+    sys.stdin.readline()
+    report = store.compact(max_bytes=0)
+    print(report.skipped or report.entries)
+"""
+
+
+def test_two_compactors_at_once_do_the_work_once(tmp_path: Path) -> None:
+    directory = tmp_path / "cache"
+    with DiskStore.open(directory) as store, store._contents.index.database.transaction():
+        for number in range(3000):
+            store.put(key(f"g{number}/v1"), b"%d" % number, metadata={})
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", COMPACTOR, directory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    time.sleep(1)  # both are open; the answer does not depend on it
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    answers = [child.communicate(timeout=60)[0].strip() for child in children]
+    # Where the machine ran them one after the other, the second found nothing.
+    assert sorted(answers) in (["3000", "locked"], ["0", "3000"])
+
+
+def in_namespace(script: str, *arguments: str | Path, setup: str) -> subprocess.CompletedProcess[str]:
+    """Run it where ``setup`` may mount; skips where the machine does not allow that."""
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespace to be had")
+    command = ["unshare", "-m", "sh", "-e", "-c", f'{setup}\nexec "$0" -c "$@"', sys.executable, script]
+    return subprocess.run(
+        [*command, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=100
+    )
+
+
+READ_ONLY = """
+import pathlib, sys
+from specmux_cache.errors import StoreUnavailable
+from specmux_cache.store.disk_store import DiskStore
+try:
+    DiskStore.open(pathlib.Path(sys.argv[1]))
+except StoreUnavailable as error:
+    print(error.reason)
+"""
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_read_only_directory_is_unavailable(tmp_path: Path, exists: bool) -> None:
+    directory = tmp_path / "mount" / "cache"
+    directory.parent.mkdir()
+    if exists:
+        filled(directory)
+    setup = f"mount --bind {directory.parent} {directory.parent}; mount -o remount,ro,bind {directory.parent}"
+    answer = in_namespace(READ_ONLY, directory, setup=setup)
+    assert answer.returncode == 0, answer.stderr
+    assert "ead-only" in answer.stdout or "readonly" in answer.stdout
+
+
+FULL = """
+import os, pathlib, sys
+from specmux_cache.errors import StoreFull
+from specmux_cache.store.keys import Key
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
+directory = pathlib.Path(sys.argv[1])
+key = lambda number: Key("s", "p", f"g{number}", "h", "m")
+bodies = {number: os.urandom(20_000) for number in range(100)}
+limits = StoreLimits(reserve_bytes=64 * 1024)
+with DiskStore.open(directory, limits=limits) as store:
+    refused = 0
+    for number, body in bodies.items():
+        try:
+            store.put(key(number), body, metadata={})
+        except StoreFull:
+            refused += 1
+    assert 50 < refused < 100, refused
+    filler = os.open(directory.parent / "filler", os.O_WRONLY | os.O_CREAT)
+    try:
+        while os.write(filler, b"x" * 4096):
+            pass
+    except OSError:
+        pass
+    assert os.statvfs(directory).f_bavail == 0
+    held = [number for number in bodies if (found := store.get(key(number))) is not None]
+    assert held and all(store.get(key(number)).body == bodies[number] for number in held)
+# A process that finds the disk full from the start.
+with DiskStore.open(directory, limits=limits) as store:
+    assert store.get(key(held[0])).body == bodies[held[0]]
+    assert store.delete(key(held[0]))
+    assert store.get(key(held[0])) is None
+    report = store.compact(max_bytes=0)
+    assert report.unused >= 5, report
+    assert report.bytes_after < report.bytes_before - 5 * 20_000, report
+    assert store.check() == ()
+    store.put(key(0), bodies[0], metadata={})
+    assert store.get(key(0)).body == bodies[0]
+    assert store.clear() == 1
+    assert list(store.rows()) == []
+print("ok")
+"""
+
+
+def test_a_full_disk_refuses_bodies_and_compaction_still_works(tmp_path: Path) -> None:
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    answer = in_namespace(FULL, mount / "cache", setup=f"mount -t tmpfs -o size=1m none {mount}")
+    assert (answer.returncode, answer.stdout) == (0, "ok\n"), answer.stderr
+
+
+def test_a_disk_that_takes_no_more_refuses_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.put(key("a/v1"), body("a/v1"), metadata={})
+        before = store.stats().bytes_used
+        with monkeypatch.context() as patched:
+            # A quota at the file layer, for machines that allow no mount.
+            patched.setattr("specmux_cache.store.bodies.os.write", full)
+            with pytest.raises(DiskFull):
+                store.put(key("b/v1"), body("b/v1"), metadata={})
+            stored = store.get(key("a/v1"))
+            assert stored is not None
+        assert store.check() == ()
+        assert store.stats().bytes_used < before + 200_000
+        assert store.stats().bodies == 1
+        store.put(key("b/v1"), body("b/v1"), metadata={})
+
+
+def test_a_store_without_room_refuses_within_its_time(tmp_path: Path) -> None:
+    limits = StoreLimits(high_bytes=50_000, room_timeout=0.1)
+    with DiskStore.open(tmp_path / "cache", limits=limits) as store:
+        with pytest.raises(StoreFull, match="no room"):
+            store.put(key("a/v1"), os.urandom(1000), metadata={})
+        assert store.get(key("a/v1")) is None
+
+
+def test_too_many_open_files_costs_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.put(key("a/v1"), body("a/v1"), metadata={})
+        with monkeypatch.context() as patched:
+            # For this call alone: the process needs its descriptors for the rest.
+            patched.setattr("specmux_cache.store.bodies.os.open", exhausted)
+            with pytest.raises(StoreUnavailable, match="Too many"):
+                store.get(key("a/v1"))
+        assert store.get(key("a/v1")) is not None
+
+
+def test_a_damaged_index_set_aside_goes_before_any_entry(tmp_path: Path) -> None:
+    filled(tmp_path / "cache")
+    aside = tmp_path / "cache" / "damaged.db"
+    aside.write_bytes(b"x" * 10_000_000)
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.compact()
+        assert aside.exists()
+        assert store.compact(max_bytes=5_000_000).entries == 0
+        assert not aside.exists()
+        assert store.stats().entries == len(NAMES)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from specmux_cache.entries import Shelf, open_store
+from specmux_cache.http.responses import Held
+from specmux_cache.store.disk_store import DiskStore
+from specmux_cache.store.limits import StoreLimits
+from specmux_cache.store.memory_store import MemoryStore
+
+
+def opened(directory, warn=print):
+    return open_store(directory, limits=StoreLimits(), clock=time.time, warn=warn)
+
+
+def held(received: float = 0.0) -> Held:
+    return Held((("etag", '"a"'),), received, received, {})
+
+
+def test_secret_when_many_come_at_once_is_one(tmp_path):
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(opened, [tmp_path / "c"] * 16))
+    assert len({secret for _, _, secret in results}) == 1
+    for store, _, _ in results:
+        store.close()
+    path = tmp_path / "c" / "partition.key"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not list((tmp_path / "c").glob("partition.key.*"))
+
+
+def test_secret_when_its_file_was_cut_is_made_anew(tmp_path):
+    store, _, first = opened(tmp_path / "c")
+    store.close()
+    (tmp_path / "c" / "partition.key").write_bytes(first[:5])
+    store, _, second = opened(tmp_path / "c")
+    store.close()
+    assert len(second) == 32
+    assert second != first
+
+
+def test_secret_when_it_cannot_be_read_is_memory_and_a_warning(tmp_path):
+    warnings: list[str] = []
+    opened(tmp_path / "c")[0].close()
+    (tmp_path / "c" / "partition.key").unlink()
+    (tmp_path / "c" / "partition.key").mkdir()
+    store, locks, _ = opened(tmp_path / "c", warnings.append)
+    assert isinstance(store, MemoryStore)
+    assert (locks, len(warnings)) == (None, 1)
+
+
+def test_shelf_when_the_store_is_closed_under_it_goes_on_in_memory_with_one_warning(tmp_path):
+    warnings: list[str] = []
+    store, _, _ = opened(tmp_path / "c")
+
+    async def main() -> None:
+        shelf = Shelf(store, server="s", partition="p", warn=warnings.append)
+        key = shelf.key("api/v1", "A", "application/json")
+        assert await shelf.put(key, b"{}", held())
+        store.close()
+        assert await shelf.get(key) is None
+        assert await shelf.put(key, b"{}", held())
+        assert (await shelf.get(key)).body == b"{}"
+        assert shelf.disk is None
+
+    asyncio.run(main())
+    assert len(warnings) == 1
+
+
+def test_shelf_when_a_row_is_not_a_clients_is_a_miss(tmp_path):
+    """The aggregator's state directory is the same kind of store."""
+    store, _, _ = opened(tmp_path / "c")
+
+    async def main() -> None:
+        shelf = Shelf(store, server="s", partition="p", warn=pytest.fail)
+        key = shelf.key("api/v1", "A", "application/json")
+        store.put(key, b"{}", metadata={"something": "else"})
+        assert await shelf.get(key) is None
+
+    asyncio.run(main())
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["disk", "memory"])
+def test_latest_when_there_are_revisions_is_the_one_confirmed_last(tmp_path, kind):
+    now = [1_800_000_000.0]
+
+    def clock() -> float:
+        now[0] += 1
+        return now[0]
+
+    store = DiskStore.open(tmp_path / "c", clock=clock) if kind == "disk" else MemoryStore(999, clock=clock)
+
+    async def main() -> None:
+        shelf = Shelf(store, server="s", partition="p", warn=pytest.fail)
+        for hash_ in ("A", "B"):
+            await shelf.put(shelf.key("api/v1", hash_, "m"), hash_.encode(), held())
+        assert (await shelf.latest("api/v1", ["other", "m"])).body == b"B"
+        await shelf.touch(shelf.key("api/v1", "A", "m"), held())
+        assert (await shelf.latest("api/v1", ["m"])).body == b"A"
+        assert await shelf.latest("apis/apps/v1", ["m"]) is None
+
+    asyncio.run(main())
+    store.close()
