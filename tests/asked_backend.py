@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmux_aggregator.fetch import BackendClient
-from specmux_aggregator.model import Backend
-from specmux_aggregator.settings import Limits, Polling
+from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.upstream.client import BackendClient
 
 POLLING = Polling(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
 

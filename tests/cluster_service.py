@@ -14,8 +14,8 @@ from aiohttp import web
 from fake_apiserver import FakeAPIServer
 from fake_cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running_service import Client, service
-from specmux_aggregator.model import Backend, BackendName
-from specmux_aggregator.settings import Kubernetes
+from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.model.backend import Backend, BackendName
 
 WITHIN = 1.0
 """Seconds in which a change is published."""

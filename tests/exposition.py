@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fake_apiserver import FakeAPIServer, document, serving, swagger
 from fake_cluster import FakeCluster
 from running_service import backend, service
-from specmux_aggregator.settings import Kubernetes
+from specmux_aggregator.config.settings import Kubernetes
 from specmux_converters.group_versions import GroupVersion
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from specmux_aggregator.model import Backend, BackendName
+from specmux_aggregator.model.backend import Backend, BackendName
 
 TOKEN: Final = "tokenreviews"
 ACCESS: Final = "subjectaccessreviews"

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from running_service import Client, backend, service
-from specmux_aggregator.settings import Proxy
+from specmux_aggregator.config.settings import Proxy
 from streaming_backend import Script, StreamingBackend, answer_ok, streaming
 from wire_client import Answer, connected
 

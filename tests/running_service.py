@@ -15,9 +15,9 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from specmux_aggregator.app import App, open_state
+from specmux_aggregator.config.settings import Listen, Polling, Settings, State
 from specmux_aggregator.kubernetes.watch import Timing
-from specmux_aggregator.model import Backend, BackendName, Kind
-from specmux_aggregator.settings import Listen, Polling, Settings, State
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
 
 QUICK = Polling(
     interval=0.1,

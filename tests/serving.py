@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from specmux_aggregator.auth.gate import Gate
-from specmux_aggregator.model import Prepared, Request
-from specmux_aggregator.request_stats import RequestCounts
-from specmux_aggregator.server import HTTPServer
-from specmux_aggregator.settings import Listen
-from specmux_aggregator.wire import prepare
+from specmux_aggregator.auth.guard import Gate
+from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.http.prepared import prepare
+from specmux_aggregator.model.backend import Prepared, Request
+from specmux_aggregator.server.listener import HTTPServer
+from specmux_aggregator.server.stats import RequestCounts
 
 TIERS = ("ordinary", "accelerated", "memoised")
 LIMIT = 10.0  # seconds for anything on loopback before a test gives up

@@ -13,38 +13,38 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.publisher import Publisher
+from specmux_aggregator.aggregation.refresher import Refresher
+from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
-from specmux_aggregator.backend_sets import BackendSets
-from specmux_aggregator.backends import Backends
-from specmux_aggregator.check_metrics import count_check
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.discovery.choice import follower_of
-from specmux_aggregator.discovery.following import Follower
-from specmux_aggregator.discovery.metrics import DiscoveryCollector
-from specmux_aggregator.discovery.synthesising import Synthesis
+from specmux_aggregator.discovery.follower import Follower
+from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.discovery.watch import DiscoveryWatch
-from specmux_aggregator.documents import Documents
-from specmux_aggregator.identities import Identities
+from specmux_aggregator.documents.archive import StateDirectory
+from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.endpoints.health import Pages
+from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import API_SERVICES, ClusterSource
-from specmux_aggregator.kubernetes.source_metrics import SourceCollector
 from specmux_aggregator.kubernetes.watch import Timing
-from specmux_aggregator.limit_metrics import LimitCollector
 from specmux_aggregator.memory_watch import MemoryWatch
-from specmux_aggregator.metrics import Metrics, StateCollector
-from specmux_aggregator.model import Backend, Observation, Snapshot
+from specmux_aggregator.metrics.checks import count_check
+from specmux_aggregator.metrics.discovery import DiscoveryCollector
+from specmux_aggregator.metrics.instruments import Metrics, StateCollector
+from specmux_aggregator.metrics.kubernetes import SourceCollector
+from specmux_aggregator.metrics.limits import LimitCollector
+from specmux_aggregator.metrics.requests import RequestCollector
+from specmux_aggregator.model.backend import Backend, Observation, Snapshot
 from specmux_aggregator.origins.choice import origin_of
-from specmux_aggregator.pages import Pages
-from specmux_aggregator.publisher import Publisher
-from specmux_aggregator.refresh import Refresher
-from specmux_aggregator.relay.relaying import Relaying
-from specmux_aggregator.representations import Representations
-from specmux_aggregator.request_metrics import RequestCollector
-from specmux_aggregator.server import HTTPServer
-from specmux_aggregator.service import Service
-from specmux_aggregator.settings import Settings
-from specmux_aggregator.state import StateDirectory
+from specmux_aggregator.proxy.handler import Relaying
+from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.task_ends import log_failure
-from specmux_aggregator.workers import Worker
+from specmux_aggregator.upstream.identities import Identities
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)

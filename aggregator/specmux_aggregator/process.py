@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from prometheus_client import disable_created_metrics
 
 from specmux_aggregator.app import App, open_state
+from specmux_aggregator.config.settings import Log, Settings
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.kubernetes.choice import chosen
-from specmux_aggregator.settings import Log, Settings
+from specmux_aggregator.kubernetes.cluster_access import chosen
 from specmux_aggregator.task_ends import log_failure
 
 logger = logging.getLogger(__name__)

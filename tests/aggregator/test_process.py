@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from specmux_aggregator.config.settings import Listen, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.process import run
-from specmux_aggregator.settings import Listen, Settings
 
 SETTINGS = Settings(listen=Listen(port=0, shutdown_timeout=1.0))
 

@@ -32,9 +32,9 @@ from fake_apiserver import FakeAPIServer, document, hash_of, serving
 from running_process import write_documents
 from running_service import backend, directory, service
 from shared_data import DATA, documents, read
-from specmux_aggregator.model import Coding, Kind, Request
-from specmux_aggregator.negotiation import MEDIA_TYPES
-from specmux_aggregator.settings import Polling
+from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.http.negotiation import MEDIA_TYPES
+from specmux_aggregator.model.backend import Coding, Kind, Request
 
 RELEASE = "1.35"
 CLIENTS = 64

@@ -18,8 +18,8 @@ from running_process import specmux
 from running_service import DEADLINE, Client, backend, service
 from specmux_aggregator.app import App
 from specmux_aggregator.auth import token_file
+from specmux_aggregator.config.settings import Auth, Kubernetes, Listen, Proxy, Settings
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.settings import Auth, Kubernetes, Listen, Proxy, Settings
 
 APPS = "apis/apps/v1"
 ALICE = {"Authorization": "Bearer alice-token"}

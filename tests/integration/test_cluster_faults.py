@@ -34,9 +34,9 @@ from cluster_service import (
 from fake_apiserver import FakeAPIServer, document, serving
 from fake_cluster import API_SERVICES, CRDS, FakeCluster
 from running_service import Client, backend, service
+from specmux_aggregator.config.settings import Discovery
 from specmux_aggregator.discovery.accept import AGGREGATED
-from specmux_aggregator.model import Backend, BackendName, Credentials, Kind
-from specmux_aggregator.settings import Discovery
+from specmux_aggregator.model.backend import Backend, BackendName, Credentials, Kind
 from specmux_converters.recognise import recognise
 
 V2 = AGGREGATED[0].content_type

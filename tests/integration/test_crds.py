@@ -11,7 +11,7 @@ import yaml
 
 from running_service import backend, service
 from shared_data import DATA, GOLDEN, load, shared
-from specmux_aggregator.model import Kind
+from specmux_aggregator.model.backend import Kind
 
 WIDGETS = "apis/example.com/v1"
 

@@ -15,8 +15,8 @@ from aiohttp import web
 from fake_apiserver import FakeAPIServer, document, serving, swagger
 from fake_discovery import V2, resource
 from running_service import QUICK, Client, backend, directory, service
-from specmux_aggregator.model import Backend, BackendName, Kind
-from specmux_aggregator.settings import Discovery
+from specmux_aggregator.config.settings import Discovery
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_converters.group_versions import GroupVersion
 
 APPS, BATCH, CORE = "apis/apps/v1", "apis/batch/v1", "api/v1"

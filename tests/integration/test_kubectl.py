@@ -24,7 +24,7 @@ from running_service import Client, backend, directory, service
 from shared_data import DATA, read, shared
 from specmux_aggregator.demo.backends import serving as serving_application
 from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, Resource, openapi_v3, swagger_2
-from specmux_aggregator.model import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_converters.media_types import PROTOBUF_V2
 
 pytestmark = pytest.mark.skipif(not KUBECTLS, reason="no kubectl on this machine")

@@ -36,8 +36,8 @@ from fake_cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running_process import specmux
 from running_service import backend, service
 from shared_data import DATA, GOLDEN, load, read, shared
-from specmux_aggregator.model import Backend, BackendName, Credentials
-from specmux_aggregator.settings import Kubernetes
+from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.model.backend import Backend, BackendName, Credentials
 from specmux_converters.recognise import recognise
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from fake_apiserver import FakeAPIServer, document, serving, swagger
 from running_service import QUICK, backend, directory, service
-from specmux_aggregator.model import Kind
-from specmux_aggregator.settings import Settings
+from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.model.backend import Kind
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
 

@@ -16,8 +16,8 @@ from cluster_service import APPS, until_ready
 from fake_apiserver import document
 from fake_cluster import FakeCluster
 from running_service import backend, service
-from specmux_aggregator.model import BackendTLS, Credentials, ExecPlugin
-from specmux_aggregator.settings import Auth, Kubernetes, Proxy
+from specmux_aggregator.config.settings import Auth, Kubernetes, Proxy
+from specmux_aggregator.model.backend import BackendTLS, Credentials, ExecPlugin
 
 OURS, THEIRS = "token-of-the-plugin", "token-of-a-client"
 THINGS = f"/{APPS}/namespaces/a/things"

@@ -10,7 +10,7 @@ import orjson
 
 from fake_apiserver import FakeAPIServer, document, hash_of, serving
 from running_service import QUICK, backend, service
-from specmux_aggregator.settings import Polling
+from specmux_aggregator.config.settings import Polling
 from specmux_converters.media_types import CBOR, PROTOBUF
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"

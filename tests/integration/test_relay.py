@@ -24,9 +24,9 @@ from fake_apiserver import FakeAPIServer, document, serving, swagger
 from fake_cluster import API_SERVICES, CRDS, FakeCluster
 from relayed_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
 from running_service import QUICK, Client, backend, directory, service
-from specmux_aggregator.model import BackendTLS, Credentials
-from specmux_aggregator.publisher import Publisher
-from specmux_aggregator.settings import Kubernetes, Limits, Listen, Proxy
+from specmux_aggregator.aggregation.publisher import Publisher
+from specmux_aggregator.config.settings import Kubernetes, Limits, Listen, Proxy
+from specmux_aggregator.model.backend import BackendTLS, Credentials
 from specmux_converters.group_versions import GroupVersion
 from streaming_backend import OK, Seen, StreamingBackend, answer_ok, saying, streaming
 from wire_client import WireClient, connected

@@ -16,7 +16,7 @@ import trustme
 
 from relayed_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
 from running_service import backend, service
-from specmux_aggregator.settings import Listen, Proxy
+from specmux_aggregator.config.settings import Listen, Proxy
 from streaming_backend import OK, Seen, StreamingBackend, saying, streaming
 from wire_client import WireClient, connected
 

@@ -18,11 +18,11 @@ from blockbuster import blockbuster_ctx
 from fake_apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running_process import specmux, write_documents
 from running_service import Client, backend, directory, service
-from specmux_aggregator import documents
-from specmux_aggregator.build import BuildMemo
-from specmux_aggregator.model import Coding
-from specmux_aggregator.settings import Memory, Settings
-from specmux_aggregator.workers import Worker
+from specmux_aggregator.build.jobs import BuildMemo
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.config.settings import Memory, Settings
+from specmux_aggregator.documents import repository as documents
+from specmux_aggregator.model.backend import Coding
 from specmux_converters.document import Limits
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from shared_data import GOLDEN, documents, files, load, shared
-from specmux_aggregator.document_resources import resources_in
-from specmux_aggregator.model import Cause, Coding, Failure
+from specmux_aggregator.build.resources import resources_in
+from specmux_aggregator.model.backend import Cause, Coding, Failure
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import GroupVersionKind, Resource, split

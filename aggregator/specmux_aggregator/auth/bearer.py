@@ -10,7 +10,7 @@ import string
 from collections.abc import Sequence
 from typing import Final
 
-from specmux_aggregator.auth.authority import Reason, Refused
+from specmux_aggregator.auth.authenticator import Reason, Refused
 
 _CHARACTERS: Final = f"{string.ascii_letters}{string.digits}-._~+/".encode()
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from specmux_aggregator.auth.authority import Asked, Reason, Refused
+from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
 from specmux_aggregator.auth.peer import peer_certificate
 
 _MISSING: Final = Refused(Reason.NO_CREDENTIALS, "a client certificate is wanted")

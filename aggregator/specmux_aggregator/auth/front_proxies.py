@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from specmux_aggregator.auth.authority import Asked, Reason, Refused
+from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
 from specmux_aggregator.auth.peer import peer_certificate
 from specmux_aggregator.auth.users import User, proven
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from specmux_aggregator.connections import Connection
+    from specmux_aggregator.server.connections import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from specmux_aggregator.auth.review_objects import (
     token_verdict,
 )
 from specmux_aggregator.auth.users import ANONYMOUS, UNAUTHENTICATED, User
-from specmux_aggregator.fetch import BackendClient
-from specmux_aggregator.metrics import Metrics
-from specmux_aggregator.model import Cause, Failure
+from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.upstream.client import BackendClient
 
 logger = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from typing import Final
 
 from aiohttp.hdrs import AUTHORIZATION
 
-from specmux_aggregator.auth.authority import Asked, Reason, Refused
+from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
 from specmux_aggregator.auth.bearer import bearer_token, digest, is_token
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.metrics import Metrics
+from specmux_aggregator.metrics.instruments import Metrics
 
 logger = logging.getLogger(__name__)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import click
 
 from specmux_aggregator.commands.exits import reported_errors
-from specmux_aggregator.config import ConfigSource, environment
+from specmux_aggregator.config.setting_fields import setting_fields
+from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
-from specmux_aggregator.fetch import BackendClient, NotModified, Payload, Root
 from specmux_aggregator.kubernetes.access import Access
-from specmux_aggregator.kubernetes.choice import chosen
-from specmux_aggregator.model import Backend, Cause, Failure, Kind
-from specmux_aggregator.setting_fields import setting_fields
-from specmux_aggregator.settings import Settings
+from specmux_aggregator.kubernetes.cluster_access import chosen
+from specmux_aggregator.model.backend import Backend, Cause, Failure, Kind
+from specmux_aggregator.upstream.client import BackendClient, NotModified, Payload, Root
 
 DIRECTORY_FILES_MAX = 10_000
 """Documents of a directory that are counted."""

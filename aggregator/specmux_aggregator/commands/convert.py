@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import click
 import orjson
 
+from specmux_aggregator.build.file_names import group_version_of_file
 from specmux_aggregator.commands.document_files import (
     STDIN,
     Refused,
@@ -23,7 +24,6 @@ from specmux_aggregator.commands.document_files import (
 )
 from specmux_aggregator.commands.loss_counts import counted
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.file_names import group_version_of_file
 from specmux_converters import codecs, media_types
 from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical

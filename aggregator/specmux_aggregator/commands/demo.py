@@ -12,6 +12,7 @@ import orjson
 
 from specmux_aggregator.app import App
 from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.config.settings import Listen, Log, Polling, Settings
 from specmux_aggregator.demo.backends import serving, v2_application, v3_application
 from specmux_aggregator.demo.documents import (
     BOOKS,
@@ -24,11 +25,10 @@ from specmux_aggregator.demo.documents import (
     swagger_2,
 )
 from specmux_aggregator.demo.tour import tour
+from specmux_aggregator.endpoints.status import is_ready
 from specmux_aggregator.errors import NoBackendReachable
-from specmux_aggregator.model import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_aggregator.process import configure_logging, handled_signals
-from specmux_aggregator.settings import Listen, Log, Polling, Settings
-from specmux_aggregator.status import is_ready
 from specmux_converters.group_versions import GroupVersion
 
 READY_TIMEOUT = 30.0

@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import click
 
+from specmux_aggregator.build.file_names import is_document_name
 from specmux_aggregator.commands.exits import RUNTIME
-from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.file_names import is_document_name
-from specmux_aggregator.model import Coding
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.model.backend import Coding
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion

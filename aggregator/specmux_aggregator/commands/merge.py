@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from specmux_aggregator.backend_url import backend_url
+from specmux_aggregator.build.file_names import group_version_of_file
 from specmux_aggregator.commands.document_files import (
     Refused,
     document_files,
@@ -21,12 +21,20 @@ from specmux_aggregator.commands.document_files import (
 )
 from specmux_aggregator.commands.loss_counts import counted
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.content_codings import decoded
-from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload
-from specmux_aggregator.file_names import group_version_of_file
-from specmux_aggregator.model import Backend, BackendName, BackendTLS, Cause, Credentials, Failure, Hash
-from specmux_aggregator.setting_fields import BadValue
-from specmux_aggregator.settings import Limits, Polling
+from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.urls import backend_url
+from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.model.backend import (
+    Backend,
+    BackendName,
+    BackendTLS,
+    Cause,
+    Credentials,
+    Failure,
+    Hash,
+)
+from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload
 from specmux_converters.document import Document, canonical, parse
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion

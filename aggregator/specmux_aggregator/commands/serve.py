@@ -8,9 +8,9 @@ from collections.abc import Callable
 import click
 
 from specmux_aggregator.commands.exits import reported_errors
-from specmux_aggregator.config import ConfigSource
-from specmux_aggregator.config_flags import config_flags
-from specmux_aggregator.config_watch import watch_config
+from specmux_aggregator.config.flags import config_flags
+from specmux_aggregator.config.source import ConfigSource
+from specmux_aggregator.config.watch import watch_config
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.process import configure_logging, run
 

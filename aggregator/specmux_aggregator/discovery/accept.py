@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from specmux_aggregator.discovery.render import DISCOVERY_GROUP
-from specmux_aggregator.negotiation import HEADER_MAX, REMEMBERED, MediaRange, best_of, media_ranges
+from specmux_aggregator.http.negotiation import HEADER_MAX, REMEMBERED, MediaRange, best_of, media_ranges
 from specmux_converters.media_types import CBOR, JSON, MediaType
 
 LIST_KIND: Final = "APIGroupDiscoveryList"

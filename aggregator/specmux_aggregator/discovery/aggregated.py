@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_aggregator.discovery.fields import (
+from specmux_aggregator.discovery.parsing import (
     BadList,
     Notes,
     group_version_in,

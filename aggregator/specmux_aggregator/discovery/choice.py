@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from specmux_aggregator.discovery.asking import BackendDiscovery
-from specmux_aggregator.discovery.following import Follower
-from specmux_aggregator.discovery.synthesising import Synthesis
-from specmux_aggregator.fetch import BackendClient
-from specmux_aggregator.identities import Identities
-from specmux_aggregator.model import Observation
-from specmux_aggregator.settings import Polling, Settings
+from specmux_aggregator.config.settings import Polling, Settings
+from specmux_aggregator.discovery.client import BackendDiscovery
+from specmux_aggregator.discovery.follower import Follower
+from specmux_aggregator.discovery.synthesis import Synthesis
+from specmux_aggregator.model.backend import Observation
+from specmux_aggregator.upstream.client import BackendClient
+from specmux_aggregator.upstream.identities import Identities
 
 TIMEOUT: Final = 5.0
 """Seconds for one answer, at most."""

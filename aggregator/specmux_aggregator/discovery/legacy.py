@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specmux_aggregator.discovery.fields import (
+from specmux_aggregator.discovery.parsing import (
     BadList,
     Notes,
     group_version_in,

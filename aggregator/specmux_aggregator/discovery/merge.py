@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from specmux_aggregator.aggregation.ownership import rank
 from specmux_aggregator.discovery.directory import Directory, Group, Version
-from specmux_aggregator.discovery.knowledge import Knowledge, Listing
 from specmux_aggregator.discovery.order import group_priority, version_priority, version_rank
-from specmux_aggregator.model import Backend, BackendName, Conflict
-from specmux_aggregator.snapshot import rank
+from specmux_aggregator.discovery.state import Knowledge, Listing
+from specmux_aggregator.model.backend import Backend, BackendName, Conflict
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import split
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from specmux_aggregator.model import Backend, Kind
+from specmux_aggregator.model.backend import Backend, Kind
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import split
 

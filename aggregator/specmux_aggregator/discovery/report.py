@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from specmux_aggregator.discovery.directory import Directory, Version
-from specmux_aggregator.discovery.knowledge import Freshness, Knowledge
-from specmux_aggregator.model import Snapshot
+from specmux_aggregator.discovery.state import Freshness, Knowledge
+from specmux_aggregator.model.backend import Snapshot
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import split
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_aggregator.discovery.board import Board
 from specmux_aggregator.discovery.directory import Directory
-from specmux_aggregator.discovery.following import Follower
+from specmux_aggregator.discovery.follower import Follower
+from specmux_aggregator.discovery.index import Board
 from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.model import BackendName, Observation, Snapshot
+from specmux_aggregator.model.backend import BackendName, Observation, Snapshot
 from specmux_aggregator.task_ends import log_failure
 
 logger = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from specmux_aggregator.backend_url import proxy_url
+from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.urls import proxy_url
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.model import Backend
-from specmux_aggregator.setting_fields import BadValue
+from specmux_aggregator.model.backend import Backend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

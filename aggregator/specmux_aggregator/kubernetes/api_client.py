@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from specmux_aggregator.backend_answers import INLINE_MAX, NotModified, Payload, Redirect, read_answer
-from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.credentials import Unusable
-from specmux_aggregator.identities import Identities
+from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.kubernetes.lines import Lines, LineTooLong
-from specmux_aggregator.model import Backend, Cause, Failure
-from specmux_aggregator.settings import Polling
-from specmux_aggregator.transport import CLOSED, Transport
-from specmux_aggregator.transport_failures import TRANSPORT_ERRORS, failure_of
+from specmux_aggregator.model.backend import Backend, Cause, Failure
+from specmux_aggregator.upstream.credentials import Unusable
+from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
+from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload, Redirect, read_answer
+from specmux_aggregator.upstream.transport import CLOSED, Transport
 from specmux_converters.media_types import JSON
 
 if TYPE_CHECKING:

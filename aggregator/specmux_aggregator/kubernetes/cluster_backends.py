@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from specmux_aggregator.kubernetes.api_services import APIService, Service
-from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, Found, Kind
 from specmux_converters.group_versions import GroupVersion
 
 APISERVER: Final = BackendName("kubernetes")

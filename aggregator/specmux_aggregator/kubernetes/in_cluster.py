@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from specmux_aggregator.backend_url import backend_url
+from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.access import Access, environment_proxy
-from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials
-from specmux_aggregator.setting_fields import BadValue
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

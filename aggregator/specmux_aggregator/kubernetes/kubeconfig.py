@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from specmux_aggregator.backend_url import backend_url, proxy_url
+from specmux_aggregator.config.urls import backend_url, proxy_url
+from specmux_aggregator.config.yaml_nodes import YAMLReader
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.access import Access, environment_proxy, is_loopback
 from specmux_aggregator.kubernetes.kubeconfig_members import Entry, Members
 from specmux_aggregator.kubernetes.kubeconfig_user import USER, credentials_of, pair_of
-from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials
-from specmux_aggregator.yaml_reader import YAMLReader
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_converters.errors import cut
 
 FILE_MAX: Final = 16 * 1024 * 1024

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from specmux_aggregator.setting_fields import BadValue
-from specmux_aggregator.yaml_reader import YAMLReader
+from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.yaml_nodes import YAMLReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import orjson
 import yaml
 
+from specmux_aggregator.config.setting_fields import BadValue
 from specmux_aggregator.kubernetes.kubeconfig_members import Members
-from specmux_aggregator.model import Credentials, ExecPlugin
-from specmux_aggregator.setting_fields import BadValue
+from specmux_aggregator.model.backend import Credentials, ExecPlugin
 from specmux_converters.errors import cut
 
 EXEC_API: Final = "client.authentication.k8s.io/"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from specmux_aggregator.identities import Identities
+from specmux_aggregator.config.settings import Kubernetes, Polling
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, kept
@@ -19,8 +19,8 @@ from specmux_aggregator.kubernetes.seen_definitions import SeenDefinitions
 from specmux_aggregator.kubernetes.seen_services import SeenServices
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
-from specmux_aggregator.model import Backend, BackendName
-from specmux_aggregator.settings import Kubernetes, Polling
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.upstream.identities import Identities
 
 API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from specmux_aggregator.answer_fields import RETRY_AFTER_MAX, status_failure
-from specmux_aggregator.model import Cause, Failure
+from specmux_aggregator.http.response_fields import RETRY_AFTER_MAX, status_failure
+from specmux_aggregator.model.backend import Cause, Failure
 
 Object: TypeAlias = Mapping[str, Any]
 """An object of the API as JSON, with its apiVersion and kind."""

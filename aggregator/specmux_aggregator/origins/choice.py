@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.fetch import BackendClient
-from specmux_aggregator.identities import Identities
-from specmux_aggregator.model import Backend, Kind
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.settings import Limits, Polling
-from specmux_aggregator.workers import Worker
+from specmux_aggregator.upstream.client import BackendClient
+from specmux_aggregator.upstream.identities import Identities
 
 
 def origin_of(

@@ -11,11 +11,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specmux_aggregator.build import build_swagger
-from specmux_aggregator.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged, seen_of
+from specmux_aggregator.build.integrity import fault_of
+from specmux_aggregator.build.jobs import build_swagger
+from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.fetch import BackendClient, Moved, NotModified, Payload, Root
-from specmux_aggregator.model import (
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.model.backend import (
     Backend,
     Cause,
     Coding,
@@ -27,9 +29,7 @@ from specmux_aggregator.model import (
     Offer,
     Provenance,
 )
-from specmux_aggregator.native import fault_of
-from specmux_aggregator.sightings import Seen, Sighting, Unchanged, seen_of
-from specmux_aggregator.workers import Worker
+from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
 from specmux_converters.group_versions import GroupVersion

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from specmux_aggregator.fetch import Moved, Payload
-from specmux_aggregator.model import Failure, Hash, Observation
-from specmux_aggregator.sightings import Sighting
+from specmux_aggregator.aggregation.checks import Sighting
+from specmux_aggregator.model.backend import Failure, Hash, Observation
+from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.group_versions import GroupVersion
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_aggregator.auth.authority import Reason, Refused
+from specmux_aggregator.auth.authenticator import Reason, Refused
 from specmux_aggregator.auth.bearer import bearer_token, digest
 
 

@@ -21,10 +21,10 @@ from prometheus_client import CollectorRegistry
 
 from fake_reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
 from serving import Running, eventually, read_answer, request, running
-from specmux_aggregator import server as server_module
 from specmux_aggregator.auth.modes import gate_of
-from specmux_aggregator.metrics import Metrics
-from specmux_aggregator.settings import Auth, Settings
+from specmux_aggregator.config.settings import Auth, Settings
+from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.server import listener as server_module
 
 on_both_tiers = pytest.mark.parametrize("tier", ["ordinary", "accelerated", "memoised"])
 

@@ -16,9 +16,9 @@ from serving import Running, eventually, read_answer, request, running
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.token_file import FILE_MAX, BadTokens, parse_tokens
+from specmux_aggregator.config.settings import Auth, Settings
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.metrics import Metrics
-from specmux_aggregator.settings import Auth, Settings
+from specmux_aggregator.metrics.instruments import Metrics
 
 UP = "specmux_auth_up"
 

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from specmux_aggregator.discovery.fields import BadList
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
+from specmux_aggregator.discovery.parsing import BadList
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import NO_KIND, GroupVersionKind

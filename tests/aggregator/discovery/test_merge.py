@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from discovery_values import DOWN, knowledge
 from specmux_aggregator.discovery.directory import Directory
-from specmux_aggregator.discovery.knowledge import Freshness, Knowledge, after
 from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.model import Backend, BackendName, Conflict, Found
+from specmux_aggregator.discovery.state import Freshness, Knowledge, after
+from specmux_aggregator.model.backend import Backend, BackendName, Conflict, Found
 from specmux_converters.group_versions import GroupVersion
 
 GRACE = 300.0

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from specmux_aggregator.discovery.order import group_priority, version_priority, version_rank
-from specmux_aggregator.model import Backend, BackendName, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
 from specmux_converters.group_versions import GroupVersion
 
 ORDERED = [

@@ -7,10 +7,10 @@ import orjson
 from shared_data import documents, load, shared
 from specmux_aggregator.discovery import render
 from specmux_aggregator.discovery.aggregated import parse_aggregated
-from specmux_aggregator.discovery.knowledge import Form, Knowledge, Told, after
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.model import Backend, BackendName
+from specmux_aggregator.discovery.state import Form, Knowledge, Told, after
+from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.synthesis import synthesise

@@ -26,7 +26,7 @@ from specmux_aggregator.kubernetes.cluster_backends import (
     shadowed,
 )
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
-from specmux_aggregator.model import Backend, BackendName, BackendTLS, Credentials, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, Kind
 
 CA = b"-----BEGIN CERTIFICATE-----\n"
 KUBERNETES = Backend(

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from cluster_service import definition
 from fake_cluster import api_service
-from specmux_aggregator.crd_build import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
+from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
 from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
 from specmux_aggregator.kubernetes.watch_events import Held, after, listed
-from specmux_aggregator.model import Backend, BackendName, Failure
+from specmux_aggregator.model.backend import Backend, BackendName, Failure
 from specmux_converters.document import Limits
 
 JSON = st.recursive(

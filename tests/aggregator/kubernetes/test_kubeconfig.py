@@ -18,12 +18,12 @@ import trustme
 import yaml
 
 from fake_cluster import FakeCluster
+from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes import in_cluster, kubeconfig
 from specmux_aggregator.kubernetes.access import Access, environment_proxy
-from specmux_aggregator.model import BackendName, BackendTLS, Credentials, ExecPlugin
-from specmux_aggregator.settings import Polling
-from specmux_aggregator.transport import Transport
+from specmux_aggregator.model.backend import BackendName, BackendTLS, Credentials, ExecPlugin
+from specmux_aggregator.upstream.transport import Transport
 
 NAME = BackendName("kubernetes")
 SECRET = "s3cret-value"

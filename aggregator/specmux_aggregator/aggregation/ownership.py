@@ -1,0 +1,87 @@
+"""Observations of all backends merged into the Snapshot that clients see. Pure.
+
+Who owns a contested group-version follows from the configuration: never from the order in which backends
+answered. Backends of the configuration go before those found in a cluster, and the apiserver itself stands in
+where no other backend has the document.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import orjson
+
+from specmux_aggregator.model.backend import (
+    Backend,
+    BackendName,
+    Conflict,
+    DocumentKey,
+    Entry,
+    Hash,
+    Observation,
+    Snapshot,
+)
+from specmux_converters.group_versions import GroupVersion
+
+ROOT_OWNER: Final = BackendName("")
+"""No backend has this name: the root is ours."""
+
+
+def merge(observations: Mapping[BackendName, Observation], *, generation: int) -> Snapshot:
+    """The Snapshot in which every group-version has one owner."""
+    entries: dict[GroupVersion, Entry] = {}
+    losers: dict[GroupVersion, list[BackendName]] = {}
+    for observation in sorted(observations.values(), key=precedence):
+        backend = observation.backend
+        for group_version, offer in observation.offers.items():
+            if not backend.owns(group_version):
+                continue
+            if group_version in entries and backend.is_fallback:
+                continue
+            if group_version in entries:
+                losers.setdefault(group_version, []).append(backend.name)
+            else:
+                key = DocumentKey(backend.name, group_version, offer.hash)
+                entries[group_version] = Entry(group_version, backend.name, offer, key)
+    conflicts = tuple(
+        Conflict(group_version, entries[group_version].owner, tuple(names))
+        for group_version, names in sorted(losers.items())
+    )
+    root_json = discovery_json(entries.values())
+    return Snapshot(
+        generation=generation,
+        entries=MappingProxyType(entries),
+        root=root_key(root_json),
+        root_json=root_json,
+        observations=MappingProxyType(dict(observations)),
+        conflicts=conflicts,
+    )
+
+
+def precedence(observation: Observation) -> tuple[bool, bool, int, str]:
+    """Sorts the backend that wins a contested group-version first."""
+    return rank(observation.backend)
+
+
+def rank(backend: Backend) -> tuple[bool, bool, int, str]:
+    """Where a backend stands among those that contest a group-version; the lowest wins."""
+    return (backend.is_fallback, backend.found is not None, -backend.priority, backend.name)
+
+
+def discovery_json(entries: Iterable[Entry]) -> bytes:
+    """The body of ``/openapi/v3``; URLs are built from key and hash, never copied from a backend."""
+    paths = {
+        entry.group_version: {
+            "serverRelativeURL": f"/openapi/v3/{entry.group_version}?hash={entry.offer.hash}",
+        }
+        for entry in entries
+    }
+    return orjson.dumps({"paths": paths}, option=orjson.OPT_SORT_KEYS)
+
+
+def root_key(root_json: bytes) -> DocumentKey:
+    digest = hashlib.sha256(root_json).hexdigest().upper()
+    return DocumentKey(ROOT_OWNER, GroupVersion(""), Hash(digest))

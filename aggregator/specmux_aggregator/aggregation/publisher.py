@@ -1,0 +1,102 @@
+"""The current Snapshot, replaced as a whole when an observation changed.
+
+Readers take ``current`` once per request; there is no lock. Changes that arrive close together are published
+as one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from specmux_aggregator.aggregation.ownership import merge
+from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.model.backend import BackendName, Coding, Conflict, DocumentKey, Observation, Snapshot
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON
+
+logger = logging.getLogger(__name__)
+
+GATHER = 0.02
+"""Seconds in which changes of several backends are gathered: the root is rebuilt once for a burst."""
+
+
+class Publisher:
+    """Owns the observations of all backends and the Snapshot made of them."""
+
+    def __init__(
+        self,
+        representations: Representations,
+        *,
+        timed: Callable[[str, str, float], None],
+        published: Callable[[Snapshot], None] = lambda _: None,
+    ) -> None:
+        """``published`` is told of every Snapshot as soon as clients can see it."""
+        self._representations = representations
+        self._timed = timed
+        self._published = published
+        self._observations: dict[BackendName, Observation] = {}
+        self._flush: asyncio.Task[None] | None = None
+        self.current: Snapshot = merge({}, generation=0)
+        self._keep_root()
+
+    async def publish(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+        """Take a changed observation, with the gzipped JSON of documents built for it; returns once it is
+        visible."""
+        name = observation.backend.name
+        for group_version, body in bodies.items():
+            key = DocumentKey(name, group_version, observation.offers[group_version].hash)
+            self._representations.put(key, JSON, Coding.GZIP, body, pin=True)
+        self._observations[name] = observation
+        await self._flushed()
+
+    async def replace_backends(self, observations: Mapping[BackendName, Observation]) -> None:
+        """Forget backends that are gone, and take in those that are new or configured anew."""
+        self._observations = dict(observations)
+        await self._flushed()
+
+    async def _flushed(self) -> None:
+        if self._flush is None:
+            self._flush = asyncio.create_task(self._flush_soon())
+        await asyncio.shield(self._flush)
+
+    async def _flush_soon(self) -> None:
+        await asyncio.sleep(GATHER)
+        self._flush = None
+        started = time.perf_counter()
+        last = self.current
+        self.current = merge(self._observations, generation=last.generation + 1)
+        self._keep_root()
+        self._representations.keep_only(self._wanted())
+        self._timed("publish", "ok", time.perf_counter() - started)
+        _log_conflicts(last.conflicts, self.current.conflicts)
+        self._published(self.current)
+
+    def _keep_root(self) -> None:
+        root = self.current
+        self._representations.put(root.root, JSON, Coding.IDENTITY, root.root_json, pin=True)
+
+    def _wanted(self) -> set[DocumentKey]:
+        """What may be asked for, or may win its group-version back without being built again."""
+        wanted = {self.current.root}
+        for name, observation in self._observations.items():
+            wanted.update(DocumentKey(name, key, offer.hash) for key, offer in observation.offers.items())
+        return wanted
+
+
+def _log_conflicts(last: tuple[Conflict, ...], now: tuple[Conflict, ...]) -> None:
+    if last == now:
+        return
+    for conflict in (conflict for conflict in now if conflict not in last):
+        logger.warning(
+            "%s is offered by several backends: %s serves it, not %s",
+            conflict.group_version,
+            conflict.winner,
+            ", ".join(conflict.losers),
+        )
+    for group_version in {conflict.group_version for conflict in last} - {
+        conflict.group_version for conflict in now
+    }:
+        logger.info("%s is offered by one backend only now", group_version)

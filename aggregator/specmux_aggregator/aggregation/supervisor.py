@@ -1,0 +1,109 @@
+"""The backends in force: one refresher and one task for each, exchanged when the configuration changes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+
+from specmux_aggregator.aggregation.checks import Check
+from specmux_aggregator.aggregation.publisher import Publisher
+from specmux_aggregator.aggregation.refresher import Refresher
+from specmux_aggregator.model.backend import Backend, BackendName, Observation
+from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.task_ends import log_failure
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    refresher: Refresher
+    task: asyncio.Task[None]
+
+
+class Backends:
+    """Runs what is configured. ``make`` builds the refresher of a backend from what is known of it."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        *,
+        make: Callable[[Observation], Refresher],
+        restore: Callable[[Backend], Awaitable[Observation | None]],
+    ) -> None:
+        self._publisher = publisher
+        self._make = make
+        self._restore = restore
+        self._running: dict[BackendName, _Running] = {}
+
+    async def apply(self, backends: Iterable[Backend]) -> None:
+        """Start, stop and exchange refreshers until exactly ``backends`` run. Those that did not change go
+        on, and so do those of which only their standing among the others changed.
+
+        One call at a time."""
+        wanted = {backend.name: backend for backend in backends}
+        gone = {
+            name: running
+            for name, running in self._running.items()
+            if name not in wanted or wanted[name].asked != _backend(running).asked
+        }
+        for name in gone:
+            del self._running[name]
+        # Stopped before they are asked for what they know: a check may end while others are restored.
+        await self._stop(list(gone.values()))
+        observations = {
+            name: await self._first_observation(backend, gone.get(name))
+            for name, backend in wanted.items()
+            if name not in self._running
+        }
+        for name in wanted.keys() & self._running.keys():
+            self._running[name].refresher.stand(wanted[name])
+        # Offers of a check that ended meanwhile: the running ones are asked last.
+        current = {
+            name: self._running[name].refresher.observation for name in wanted if name in self._running
+        }
+        await self._publisher.replace_backends({**observations, **current})
+        for name in wanted.keys() - self._running.keys():
+            refresher = self._make(observations[name])
+            task = asyncio.create_task(refresher.run(), name=f"backend {name}")
+            log_failure(task, logger, f"backend {name} is no longer looked at")
+            self._running[name] = _Running(refresher, task)
+
+    def refresher(self, name: BackendName) -> Refresher | None:
+        running = self._running.get(name)
+        return running.refresher if running else None
+
+    def origin(self, name: BackendName) -> Origin | None:
+        running = self._running.get(name)
+        return running.refresher.origin if running else None
+
+    def checks(self) -> list[tuple[Observation, Check]]:
+        """What is known of each backend, and how its last check went, by name."""
+        return [
+            (running.refresher.observation, running.refresher.check)
+            for _, running in sorted(self._running.items())
+        ]
+
+    async def close(self) -> None:
+        await self._stop(list(self._running.values()))
+        self._running.clear()
+
+    async def _first_observation(self, backend: Backend, before: _Running | None) -> Observation:
+        if before is not None and _backend(before).address == backend.address:
+            # Only its priority, credentials or group-versions changed: what it offered still stands.
+            return replace(before.refresher.observation, backend=backend)
+        return await self._restore(backend) or Observation(backend=backend)
+
+    async def _stop(self, running: list[_Running]) -> None:
+        for item in running:
+            item.task.cancel()
+        results = await asyncio.gather(*(item.task for item in running), return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                logger.error("a backend's task ended with %s", type(result).__name__)
+
+
+def _backend(running: _Running) -> Backend:
+    return running.refresher.observation.backend

@@ -1,0 +1,86 @@
+"""The server's guard: health pages are open, everything else is the mode's to decide; refusals as answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from specmux_aggregator.auth.authenticator import Asked, Authority, Reason, Refused
+from specmux_aggregator.http.prepared import refusal
+from specmux_aggregator.server.listener import HEALTH
+from specmux_aggregator.server.requests import target_of
+from specmux_aggregator.task_ends import log_failure
+
+if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
+
+    from specmux_aggregator.metrics.instruments import Metrics
+    from specmux_aggregator.model.backend import Prepared
+    from specmux_aggregator.server.connections import Connection
+
+logger = logging.getLogger(__name__)
+
+CHALLENGE: Final = 'Bearer realm="specmux"'
+
+RETRY_AFTER: Final = "1"  # seconds
+
+
+class Gate:
+    """Implements the server's ``Guard`` protocol. Started once and closed once, on one event loop."""
+
+    def __init__(self, authority: Authority, metrics: Metrics, *, takes_tokens: bool) -> None:
+        """Takes ownership of ``authority``. ``takes_tokens``: what to ask of whom it does not know."""
+        self._authority = authority
+        self._metrics = metrics
+        self._takes_tokens = takes_tokens
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._authority.run(), name="authentication")
+        log_failure(self._task, logger, "authentication: no longer kept current")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._authority.close()
+
+    def complaint(self) -> str | None:
+        """Why nobody can be let in at present; None: it works."""
+        return self._authority.complaint()
+
+    def permits(self, message: RawRequestMessage, connection: Connection) -> bool:
+        asked = _asked(message, connection)
+        return asked.path in HEALTH or self._authority.permits(asked)
+
+    async def refusal(self, message: RawRequestMessage, connection: Connection) -> Prepared | None:
+        asked = _asked(message, connection)
+        if asked.path in HEALTH:
+            return None
+        refused = await self._authority.refuse(asked)
+        if refused is None:
+            return None
+        self._metrics.auth.refusals.labels(refused.reason.value).inc()
+        return self._answer(refused, is_head=message.method == "HEAD")
+
+    def _answer(self, refused: Refused, *, is_head: bool) -> Prepared:
+        match refused.reason:
+            case Reason.MALFORMED:
+                return refusal(400, "BadRequest", refused.message, is_head=is_head)
+            case Reason.NO_CREDENTIALS | Reason.BAD_CREDENTIALS if self._takes_tokens:
+                is_known = refused.reason is Reason.NO_CREDENTIALS
+                # RFC 6750 3.1: the error is for whoever tried.
+                challenge = CHALLENGE if is_known else f'{CHALLENGE}, error="invalid_token"'
+                fields = [("WWW-Authenticate", challenge)]
+                return refusal(401, "Unauthorized", refused.message, fields=fields, is_head=is_head)
+            case Reason.UNAVAILABLE:
+                fields = [("Retry-After", RETRY_AFTER)]
+                return refusal(503, "ServiceUnavailable", refused.message, fields=fields, is_head=is_head)
+            case _:
+                # Of no certificate, too: 401 wants a challenge (RFC 9110 15.5.2), and TLS knows none in HTTP.
+                return refusal(403, "Forbidden", refused.message, is_head=is_head)
+
+
+def _asked(message: RawRequestMessage, connection: Connection) -> Asked:
+    return Asked(message, connection, target_of(message).partition("?")[0])

@@ -1,0 +1,151 @@
+"""Mode kubernetes: the cluster says whose a token is (TokenReview) and what that user may read
+(SubjectAccessReview), as it does for its own extension servers. Whatever it cannot be asked about is refused.
+
+Answers are remembered for a short while: of a token only a digest is kept. Errors are not remembered.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Final
+
+from aiohttp.hdrs import AUTHORIZATION
+
+from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
+from specmux_aggregator.auth.bearer import bearer_token, digest
+from specmux_aggregator.auth.review_cache import Remembered
+from specmux_aggregator.auth.users import User
+from specmux_aggregator.model.backend import Failure
+from specmux_aggregator.singleflight import SingleFlight
+from specmux_converters.errors import cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp.http import RawRequestMessage
+
+    from specmux_aggregator.auth.front_proxies import FrontProxies
+    from specmux_aggregator.auth.reviews import Reviews
+
+TOKENS: Final = 4096
+"""Tokens of known users that are remembered."""
+
+STRANGERS: Final = 1024
+"""Tokens that prove nobody; apart, so that a flood of them displaces nobody who is known."""
+
+ACCESSES: Final = 16_384
+"""Pairs of a user and a path."""
+
+PATH_MAX: Final = 512
+"""Characters of a path that is remembered; none of ours is as long."""
+
+_BAD_TOKEN: Final = Refused(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
+_NO_REVIEW: Final = Refused(Reason.UNAVAILABLE, "the cluster cannot be asked who may read this")
+
+
+class Cluster:
+    """Leave by the cluster's reviews. Owns ``reviews``."""
+
+    def __init__(
+        self,
+        reviews: Reviews,
+        *,
+        cache_seconds: float,
+        front_proxies: FrontProxies | None,
+        is_authorised_elsewhere: Callable[[RawRequestMessage], bool],
+    ) -> None:
+        """``is_authorised_elsewhere``: whether a backend decides about the request, with the caller's own
+        credentials; here it is enough then to be known."""
+        self._reviews = reviews
+        self._cache_seconds = cache_seconds
+        self._front_proxies = front_proxies
+        self._is_authorised_elsewhere = is_authorised_elsewhere
+        self._key = secrets.token_bytes(32)
+        self._users: Remembered[bytes, User] = Remembered(TOKENS)
+        self._strangers: Remembered[bytes, Refused] = Remembered(STRANGERS)
+        self._accesses: Remembered[tuple[bytes, str], bool] = Remembered(ACCESSES)
+        self._token_flights: SingleFlight[bytes, User | Refused] = SingleFlight()
+        self._access_flights: SingleFlight[tuple[bytes, str], bool | Refused] = SingleFlight()
+
+    def permits(self, asked: Asked) -> bool:
+        now = time.monotonic()
+        shown = self._shown(asked)
+        user = self._users.get(digest(self._key, shown), now) if isinstance(shown, str) else shown
+        if not isinstance(user, User):
+            return False
+        return self._accesses.get((user.key, asked.path), now) is True or self._is_authorised_elsewhere(
+            asked.message
+        )
+
+    async def refuse(self, asked: Asked) -> Refused | None:
+        user = self._shown(asked)
+        if isinstance(user, str):
+            user = await self._owner(user)
+        if isinstance(user, Refused):
+            return user
+        if self._is_authorised_elsewhere(asked.message):
+            return None
+        return await self._refused_access(user, asked.path)
+
+    def complaint(self) -> str | None:
+        return self._reviews.complaint()
+
+    async def run(self) -> None:
+        await self._reviews.run()
+
+    async def close(self) -> None:
+        await self._token_flights.close()
+        await self._access_flights.close()
+        await self._reviews.close()
+
+    def _shown(self, asked: Asked) -> User | str | Refused:
+        """Whom a front proxy names, else the token."""
+        user = self._front_proxies.user(asked) if self._front_proxies is not None else None
+        return bearer_token(asked.message.headers.getall(AUTHORIZATION, [])) if user is None else user
+
+    async def _owner(self, token: str) -> User | Refused:
+        key = digest(self._key, token)
+        now = time.monotonic()
+        known = self._users.get(key, now) or self._strangers.get(key, now)
+        if known is not None:
+            return known
+        return await self._token_flights.run(key, lambda: self._review_token(key, token))
+
+    async def _review_token(self, key: bytes, token: str) -> User | Refused:
+        until = self._until()
+        verdict = await self._reviews.token(token)
+        if isinstance(verdict, Failure):
+            return _NO_REVIEW
+        if verdict.user is not None:
+            self._users.put(key, verdict.user, until=until)
+            return verdict.user
+        if verdict.is_final:
+            self._strangers.put(key, _BAD_TOKEN, until=until)
+        return _BAD_TOKEN
+
+    async def _refused_access(self, user: User, path: str) -> Refused | None:
+        is_allowed = self._accesses.get((user.key, path), time.monotonic())
+        if is_allowed is None:
+            reviewed = await self._access_flights.run(
+                (user.key, path), lambda: self._review_access(user, path)
+            )
+            if isinstance(reviewed, Refused):
+                return reviewed
+            is_allowed = reviewed
+        if is_allowed:
+            return None
+        return Refused(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot get path "{cut(path)}"')
+
+    async def _review_access(self, user: User, path: str) -> bool | Refused:
+        until = self._until()
+        verdict = await self._reviews.access(user, path)
+        if isinstance(verdict, Failure):
+            return _NO_REVIEW
+        if verdict.is_final and len(path) <= PATH_MAX:
+            self._accesses.put((user.key, path), verdict.is_allowed, until=until)
+        return verdict.is_allowed
+
+    def _until(self) -> float:
+        """Counted from before the question: what is revoked while it is on the way is not kept longer."""
+        return time.monotonic() + self._cache_seconds

@@ -1,0 +1,29 @@
+"""Documents made from a backend's bytes, on their way from a worker process. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmux_aggregator.model.backend import Offer
+from specmux_converters.group_versions import GroupVersion
+
+Owned = frozenset[GroupVersion] | None
+"""The group-versions a backend may publish; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A document made here. ``gzip`` is its canonical JSON, or None where the caller already holds that
+    hash."""
+
+    group_version: GroupVersion
+    offer: Offer
+    gzip: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileBuilt:
+    """What one file of a directory gave. ``note``: why it gave nothing, or what is odd about it."""
+
+    documents: tuple[Built, ...]
+    note: str | None = None

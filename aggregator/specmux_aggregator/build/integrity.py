@@ -1,0 +1,58 @@
+"""Whether a document that a backend serves natively is what it was asked for. Pure.
+
+Bytes whose SHA-512 is the hash, as Kubernetes makes it, are what the backend announced, to the last one.
+Others must be a whole OpenAPI v3 document, and nothing may speak against the hash. They are passed on as they
+are, so nothing is asked that does not concern that: equal keys and depth matter when another form is made.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.model.backend import Cause, Coding, Failure, Hash
+from specmux_converters.document import Limits, content_hash
+from specmux_converters.recognise import Kind, kind_of
+
+
+def is_proven(body: bytes, coding: Coding, asked: Hash, *, limits: Limits) -> bool | Failure:
+    """Whether the hash proves the bytes; they need no parsing then, a glance tells JSON from an error page.
+
+    Most of it runs without the GIL, so a thread is enough for a large document.
+    """
+    plain = _plain(body, coding, limits)
+    if isinstance(plain, Failure):
+        return plain
+    looks_right = plain.lstrip()[:1] == b"{" and plain.rstrip()[-1:] == b"}" and b'"openapi"' in plain
+    return looks_right and content_hash(plain) == asked.upper()
+
+
+def fault_of(body: bytes, coding: Coding, *, limits: Limits) -> Failure | None:
+    """Why the bytes are no whole OpenAPI v3 document; None: they are."""
+    plain = _plain(body, coding, limits)
+    if isinstance(plain, Failure):
+        return plain
+    try:
+        document = orjson.loads(plain)
+    except orjson.JSONDecodeError as error:
+        return Failure(Cause.BAD_BODY, f"not JSON: {error.msg} at byte {error.pos}")
+    if not isinstance(document, dict) or kind_of(document) is not Kind.OPENAPI_3:
+        return Failure(Cause.BAD_BODY, 'not an OpenAPI v3 document: "openapi" is missing or no 3.x')
+    return None
+
+
+def contradicts(etag: str | None, asked: Hash) -> bool:
+    """Whether an entity tag is a hash of the asked one's kind, but another: the document changed, and no
+    redirect came. Other tags say nothing: servers make them from what they like.
+    """
+    tag = (etag or "").removeprefix("W/").strip('"').upper()
+    return len(tag) == len(asked) >= 32 and tag.isalnum() and tag != asked.upper()
+
+
+def _plain(body: bytes, coding: Coding, limits: Limits) -> bytes | Failure:
+    try:
+        return decoded(body, coding, max_bytes=limits.max_bytes)
+    except TooLarge as error:
+        return Failure(Cause.TOO_LARGE, str(error))
+    except BadCoding as error:
+        return Failure(Cause.TRUNCATED, str(error))

@@ -1,0 +1,252 @@
+"""What is computed from a backend's bytes: documents split and converted, forms encoded, foreign JSON
+checked. Pure.
+
+These functions run in a worker process (workers.py), so they take and return bytes and small values, and a
+bad input is a value too. What they remember between calls is in a ``BuildMemo``: a change of one definition
+costs that definition, not the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from specmux_aggregator.build.built import Built, FileBuilt, Owned
+from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, Missing, build_crds
+from specmux_aggregator.build.file_names import COMPRESSED, group_version_of_file
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.model.backend import Cause, Coding, Failure, Hash, Offer, Provenance
+from specmux_aggregator.model.document_urls import key_fault
+from specmux_converters import codecs
+from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.document import Document, Limits, canonical, content_hash, parse
+from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.losses import Loss, unescape
+from specmux_converters.media_types import MediaType
+from specmux_converters.parts import ConversionMemo
+from specmux_converters.recognise import Kind as DocumentKind
+from specmux_converters.recognise import recognise
+from specmux_converters.swagger2.conversion import Conversion, convert
+
+REFUSALS = (TooLarge, BadCoding, ConverterError)
+"""What a backend's bytes can be refused with."""
+
+LOSSES_NAMED = 10
+"""Losses of one document that are named; all are counted."""
+
+
+@dataclass(slots=True)
+class BuildMemo:
+    """What one worker process remembers between builds."""
+
+    conversion: ConversionMemo = field(default_factory=ConversionMemo)
+    fragments: Fragments = field(default_factory=Fragments)
+    directories: dict[str, DirectoryMemo] = field(default_factory=dict)
+    """Of manifests, by the name of their backend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A document in one media type, without content coding."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a document has no form in a media type."""
+
+    reason: str
+
+
+def build_swagger(
+    memo: BuildMemo,
+    body: bytes,
+    coding: Coding,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    max_group_versions: int,
+) -> tuple[Built, ...] | Failure:
+    """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
+    try:
+        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        recognised = recognise(plain, limits=limits)
+        if recognised.kind is not DocumentKind.SWAGGER_2:
+            return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
+        (document,) = recognised.documents
+        return convert_document(
+            memo,
+            document,
+            owned=owned,
+            held=held,
+            max_group_versions=max_group_versions,
+        )
+    except REFUSALS as error:
+        return _failure(error)
+
+
+def build_file(
+    memo: BuildMemo,
+    name: str,
+    data: bytes,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    max_group_versions: int,
+) -> FileBuilt | Failure:
+    """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0
+    one."""
+    coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
+    try:
+        recognised = recognise(decoded(data, coding, max_bytes=limits.max_bytes), limits=limits)
+        if recognised.kind is DocumentKind.CRDS:
+            return FileBuilt((), "holds CustomResourceDefinitions, not documents")
+        (document,) = recognised.documents
+        if recognised.kind is DocumentKind.SWAGGER_2:
+            return FileBuilt(
+                convert_document(
+                    memo,
+                    document,
+                    owned=owned,
+                    held=held,
+                    max_group_versions=max_group_versions,
+                )
+            )
+        group_version = group_version_of_file(name) or _group_version_within(document)
+        if group_version is None:
+            return FileBuilt((), "neither its name nor its paths tell its group-version")
+        if (fault := key_fault(group_version)) is not None:
+            return FileBuilt((), f"{cut(group_version)} {fault}")
+        if owned is not None and group_version not in owned:
+            return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
+        return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, (), held),))
+    except REFUSALS as error:
+        return _failure(error)
+
+
+def build_manifests(
+    memo: BuildMemo,
+    backend: str,
+    files: tuple[ManifestFile, ...],
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+) -> CRDsBuilt | Missing:
+    """What the CustomResourceDefinition manifests of one backend give."""
+    directory = memo.directories.setdefault(backend, DirectoryMemo())
+    return build_crds(directory, files, owned=owned, held=held, limits=limits)
+
+
+def convert_document(
+    memo: BuildMemo,
+    document: Document,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    max_group_versions: int,
+) -> tuple[Built, ...]:
+    """The group-version documents of a parsed Swagger 2.0 document. Raises ConverterError.
+
+    A path whose group-version could not stand in a URL is in none of them."""
+    taken: set[GroupVersion] = set()
+
+    def owns(group_version: GroupVersion) -> bool:
+        if key_fault(group_version) is not None or (owned is not None and group_version not in owned):
+            return False
+        taken.add(group_version)
+        if len(taken) > max_group_versions:
+            raise LimitExceeded(f"paths of more than {max_group_versions} group-versions")
+        return True
+
+    conversion = convert(document, owns=owns, memo=memo.conversion)
+    lost = losses_by_group_version(conversion)
+    return tuple(
+        _built(
+            group_version,
+            conversion.json(group_version),
+            Provenance.CONVERTED,
+            lost.get(group_version, ()),
+            held,
+        )
+        for group_version in conversion.documents
+    )
+
+
+def encode(
+    memo: BuildMemo, json: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
+) -> Encoded | Refused | Failure:
+    """A JSON document in another media type."""
+    try:
+        document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
+        return Encoded(codecs.encode(document, media_type, fragments=memo.fragments))
+    except Unrepresentable as error:
+        return Refused(str(error))
+    except (ConverterError, BadCoding, TooLarge) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+
+
+def losses_by_group_version(conversion: Conversion) -> dict[GroupVersion, tuple[Loss, ...]]:
+    """Each loss beside every document that holds the construct it speaks of."""
+    found: dict[GroupVersion, list[Loss]] = {}
+    for loss in conversion.losses:
+        for group_version in _concerned(loss, conversion):
+            found.setdefault(group_version, []).append(loss)
+    return {group_version: tuple(losses) for group_version, losses in found.items()}
+
+
+def _concerned(loss: Loss, conversion: Conversion) -> list[GroupVersion]:
+    _, kind, *rest = [*loss.pointer.split("/"), ""]
+    name = unescape(rest[0]) if rest else ""
+    if kind == "paths":
+        key = group_version_of(name)
+        return [key] if key is not None and key in conversion.documents else []
+    if kind == "definitions":
+        return [
+            group_version
+            for group_version, document in conversion.documents.items()
+            if name in document.get("components", {}).get("schemas", {})
+        ]
+    return list(conversion.documents)
+
+
+def _failure(refusal: TooLarge | BadCoding | ConverterError) -> Failure:
+    match refusal:
+        case TooLarge() | LimitExceeded():
+            return Failure(Cause.TOO_LARGE, str(refusal))
+        case BadCoding():
+            return Failure(Cause.TRUNCATED, str(refusal))
+        case _:
+            return Failure(Cause.BAD_BODY, str(refusal))
+
+
+def _group_version_within(document: Document) -> GroupVersion | None:
+    """The one group-version that all paths of the document belong to."""
+    paths = document.get("paths")
+    keys = {group_version_of(path) for path in paths} if isinstance(paths, dict) else set()
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _built(
+    group_version: GroupVersion,
+    json: bytes,
+    provenance: Provenance,
+    losses: tuple[Loss, ...],
+    held: Mapping[GroupVersion, Hash],
+) -> Built:
+    digest = Hash(content_hash(json))
+    offer = Offer(
+        hash=digest,
+        provenance=provenance,
+        size=len(json),
+        losses=len(losses),
+        loss_examples=tuple(
+            f"{loss.pointer}: {loss.construct}: {loss.reason}" for loss in losses[:LOSSES_NAMED]
+        ),
+    )
+    is_held = held.get(group_version) == digest
+    return Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP))

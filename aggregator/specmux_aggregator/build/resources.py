@@ -1,0 +1,22 @@
+"""The resources of a stored document, read off its bytes; runs in a worker process. Pure."""
+
+from __future__ import annotations
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.model.backend import Cause, Coding, Failure
+from specmux_converters.document import Limits, parse
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
+from specmux_schemas.synthesis import synthesise
+
+
+def resources_in(
+    body: bytes, coding: Coding, group_version: GroupVersion, *, limits: Limits
+) -> Resources | Failure:
+    """The resources of one document, from its JSON."""
+    try:
+        document = parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits)
+    except (BadCoding, TooLarge, ConverterError) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+    return synthesise(document, group_version)

@@ -1,0 +1,172 @@
+"""One worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread stalls the
+loop.
+
+The process is started on first use, or before by ``start``, and again after it died or was killed for taking
+too long; what it remembered is gone then, which costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from specmux_aggregator.build.jobs import BuildMemo
+from specmux_aggregator.errors import TookTooLong, WorkerFailed
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+PRELOADED: Final = ["specmux_aggregator.build.jobs", "specmux_aggregator.cli"]
+"""What the fork server imports once. A worker imports the program's main module, too, and with it the command
+line: from the fork server it has that at once, and shares its memory."""
+
+
+class Worker:
+    """Runs functions of ``build`` one at a time in a process that keeps a ``BuildMemo``."""
+
+    def __init__(self, *, timeout: float) -> None:
+        self._timeout = timeout
+        self._pool: asyncio.Task[ProcessPoolExecutor] | None = None
+        self._turn = asyncio.Lock()
+        self._starts = True
+        """Told in the log when it changes to False."""
+
+    async def start(self) -> None:
+        """Have the process up before there is work for it. A failure is told in the log, and again to who
+        brings work."""
+        with contextlib.suppress(WorkerFailed):
+            await self.run(os.getpid)
+
+    async def build(
+        self, function: Callable[Concatenate[BuildMemo, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The result of ``function(memo, *args, **kwargs)``. Raises WorkerFailed."""
+        return await self._run(_with_memo, function, args, kwargs)
+
+    async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of ``function(*args, **kwargs)``. Raises WorkerFailed."""
+        return await self._run(_without_memo, function, args, kwargs)
+
+    async def _run(
+        self,
+        call: Callable[..., Any],
+        function: Callable[..., R],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> R:
+        # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit
+        # alone.
+        async with self._turn:
+            future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
+            try:
+                # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the result.
+                async with asyncio.timeout(self._timeout):
+                    return await future
+            except TimeoutError:
+                self._kill()
+                raise TookTooLong(self._timeout) from None
+            except BrokenProcessPool as error:
+                self._kill()
+                raise WorkerFailed("the worker process died") from error
+            except asyncio.CancelledError:
+                self._kill()
+                raise
+            except Exception as error:
+                raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
+
+    def close(self) -> None:
+        self._kill()
+
+    async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
+        try:
+            try:
+                return asyncio.wrap_future((await self._started()).submit(*work))
+            except BrokenProcessPool:
+                # It died while it had nothing to do: what comes next is not to blame.
+                self._kill()
+                return asyncio.wrap_future((await self._started()).submit(*work))
+        except (OSError, BrokenProcessPool) as error:
+            self._kill()
+            reason = getattr(error, "strerror", None) or "it died at once"
+            if self._starts:
+                self._starts = False
+                logger.error(
+                    "the worker process does not start, so nothing is converted or encoded: %s", reason
+                )
+            raise WorkerFailed(f"the worker process does not start: {reason}") from error
+
+    async def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = asyncio.create_task(asyncio.to_thread(_new_pool))
+        pool = await asyncio.shield(self._pool)
+        self._starts = True
+        return pool
+
+    def _kill(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            # One that is still starting ends as soon as it has started.
+            _end(pool) if pool.done() else pool.add_done_callback(_end)
+
+
+def _new_pool() -> ProcessPoolExecutor:
+    """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
+    # A fork of this process would carry its sockets and threads along; the fork server has neither.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
+    pool.submit(os.getpid).result()
+    return pool
+
+
+def _end(started: asyncio.Task[ProcessPoolExecutor]) -> None:
+    if started.cancelled() or started.exception() is not None:
+        return
+    pool = started.result()
+    processes = list((pool._processes or {}).values())  # noqa: SLF001  # there is no public way to kill one
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.kill()
+
+
+def _begin() -> None:
+    """First thing in a worker: when it ends is for the service to say, or for the service's own end."""
+    # Where there are not cores enough for all, the process that answers clients goes first.
+    os.nice(10)
+    # Ctrl-C in a terminal reaches every process of the group.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_service, daemon=True).start()
+
+
+def _end_with_service() -> None:
+    """A killed service closes nothing, and the executor's worker would wait for its next task for ever."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os._exit(1)
+
+
+@cache
+def _memo() -> BuildMemo:
+    """The one memo of this worker process; the service's own process never calls it."""
+    return BuildMemo()
+
+
+def _with_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(_memo(), *args, **kwargs)
+
+
+def _without_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)

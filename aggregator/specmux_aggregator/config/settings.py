@@ -1,0 +1,271 @@
+"""Every setting of the service, with its default, unit and meaning.
+
+The file, the environment and the flags are all read against these classes (setting_fields.py), and
+docs/settings.md is tested against them: there is no second list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from specmux_aggregator.model.backend import Backend
+from specmux_converters.document import Limits as DocumentLimits
+
+MIB = 1024 * 1024
+
+TICK = 0.001
+"""Seconds: the shortest timeout."""
+
+
+def _setting(
+    default: Any,
+    doc: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    choices: tuple[str, ...] = (),
+    short: str | None = None,
+) -> Any:
+    """A field. Values outside the bounds (inclusive, in its own unit) or the choices are refused.
+
+    ``short``: another flag for it, where people know the setting by that name.
+    """
+    limits = {"at_least": at_least, "at_most": at_most, "choices": choices, "short": short}
+    return field(default=default, metadata={"doc": doc, **limits})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listen:
+    """Where clients connect."""
+
+    address: str = _setting("127.0.0.1", "address to bind")
+    port: int = _setting(8080, "port to bind; 0 takes a free one", at_least=0, at_most=65535)
+    tls_cert_file: Path | None = _setting(None, "PEM certificate chain; read again when it changes")
+    tls_key_file: Path | None = _setting(None, "PEM private key of the certificate")
+    max_connections: int = _setting(4096, "open connections in total; one more is closed at once", at_least=1)
+    max_connections_per_address: int = _setting(
+        2048, "open connections of one IPv4 address or IPv6 /64; 0: no cap of its own", at_least=0
+    )
+    max_in_flight: int = _setting(
+        1024,
+        "requests that wait, and those passed on to one backend; one more is answered 429; 0: no cap",
+        at_least=0,
+    )
+    keepalive_timeout: float = _setting(75.0, "seconds an idle connection is kept", at_least=TICK)
+    header_timeout: float = _setting(
+        10.0, "seconds a client may take to send a request's head", at_least=TICK
+    )
+    write_timeout: float = _setting(
+        30.0, "seconds a client may read nothing of a waiting answer", at_least=TICK
+    )
+    shutdown_timeout: float = _setting(
+        10.0, "seconds that running requests get when the service stops", at_least=0
+    )
+    accelerator: bool = _setting(True, "answer prepared requests inside the HTTP parser's callback")
+    event_loop: str = _setting(
+        "asyncio", "asyncio, or uvloop where the extra is installed", choices=("asyncio", "uvloop")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auth:
+    """Who may ask (docs/authentication.md)."""
+
+    mode: str = _setting(
+        "none",
+        "none, kubernetes (the cluster reviews tokens and access), token-file or mtls",
+        choices=("none", "kubernetes", "token-file", "mtls"),
+    )
+    token_file: Path | None = _setting(
+        None, "mode token-file: lines of token,name; read again when they change"
+    )
+    audiences: tuple[str, ...] | None = _setting(
+        None, "mode kubernetes: audiences of which a token must have one; none: the apiserver's own"
+    )
+    cache_seconds: float = _setting(
+        10.0, "mode kubernetes: seconds for which a review is remembered", at_least=0, at_most=300
+    )
+    client_ca_file: Path | None = _setting(
+        None, "mode mtls: PEM certificates that a client's is verified against; read again when they change"
+    )
+    client_names: tuple[str, ...] | None = _setting(
+        None, "mode mtls: common or alternative names of which a certificate must have one; none: any"
+    )
+    requestheader_ca_file: Path | None = _setting(
+        None, "mode kubernetes: PEM certificates of front proxies, whose X-Remote-User is believed"
+    )
+    requestheader_names: tuple[str, ...] | None = _setting(
+        None, "mode kubernetes: common names of which a front proxy's certificate must have one; none: any"
+    )
+
+    @property
+    def is_private(self) -> bool:
+        """Not everybody may ask, so no shared cache may keep an answer."""
+        return self.mode != "none"
+
+    @property
+    def ca_file(self) -> Path | None:
+        """The one CA bundle that the mode verifies client certificates against."""
+        return {"mtls": self.client_ca_file, "kubernetes": self.requestheader_ca_file}.get(self.mode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kubernetes:
+    """A cluster to stand in front of (docs/kubernetes.md)."""
+
+    in_cluster: bool = _setting(
+        False, "take the cluster that this pod runs in, with its service account", short="--in-cluster"
+    )
+    kubeconfig: Path | None = _setting(
+        None, "kubeconfig of the cluster; its current context, unless context names one", short="--kubeconfig"
+    )
+    context: str | None = _setting(
+        None, "context of the kubeconfig; without one, of the files that kubectl reads", short="--context"
+    )
+    api_services: bool = _setting(True, "watch APIServices, and take each with a service as a backend")
+    crds: bool = _setting(True, "watch CustomResourceDefinitions, and build their documents")
+    apiserver: bool = _setting(True, "take the apiserver itself as the backend for the rest")
+    service_url: str = _setting(
+        "https://{name}.{namespace}.svc:{port}", "where the service of an APIService is reached"
+    )
+    service_token_file: Path | None = _setting(
+        None, "bearer token that is shown to every service of an APIService; none: none"
+    )
+    service_cert_file: Path | None = _setting(
+        None, "PEM client certificate that is shown to every service of an APIService; none: none"
+    )
+    service_key_file: Path | None = _setting(None, "PEM private key of that certificate, unless it holds it")
+    service_remote_user: str | None = _setting(
+        None, "user name for services of APIServices that trust that certificate as a front proxy's"
+    )
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether there is a cluster at all."""
+        return self.in_cluster or self.kubeconfig is not None or self.context is not None
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it has backends for us."""
+        return self.is_meant and (self.api_services or self.crds or self.apiserver)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polling:
+    """How backends are watched."""
+
+    interval: float = _setting(10.0, "seconds between checks of a backend", at_least=0.01)
+    jitter: float = _setting(
+        0.1, "share of the interval by which each check is moved at random, 0 to 1", at_least=0, at_most=1
+    )
+    connect_timeout: float = _setting(3.0, "seconds to connect, TLS included", at_least=TICK)
+    idle_timeout: float = _setting(10.0, "seconds without a byte", at_least=TICK)
+    total_timeout: float = _setting(60.0, "seconds for one answer", at_least=TICK)
+    backoff_min: float = _setting(
+        1.0, "seconds before a failed backend is tried again, at first", at_least=TICK
+    )
+    backoff_max: float = _setting(
+        60.0, "seconds before a failed backend is tried again, at most", at_least=TICK
+    )
+    revalidate_interval: float = _setting(
+        1.0,
+        "seconds for which a check vouches for a hash nobody knows; one check per backend in that time",
+        at_least=0,
+    )
+    v3_probe_interval: float = _setting(
+        60.0, "seconds between looks whether a v2 backend has learned v3", at_least=TICK
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """What backends answer themselves, through us (docs/proxying.md)."""
+
+    resources: bool = _setting(
+        False, "pass requests for resources on to their backends, with the credentials of the client"
+    )
+    answer_timeout: float = _setting(
+        90.0, "seconds in which a backend must begin its answer, or a client's body move", at_least=TICK
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """What backends have, as /api and /apis tell it."""
+
+    enabled: bool = _setting(True, "answer /api, /apis, all below them that is discovery, and /version")
+    interval: float = _setting(60.0, "seconds between questions to a backend", at_least=0.01)
+    stale_grace: float = _setting(
+        300.0, "seconds for which a list that cannot be confirmed is told as current", at_least=0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a backend may cost us."""
+
+    max_document_bytes: int = _setting(64 * MIB, "bytes of one document, decoded", at_least=1)
+    max_root_bytes: int = _setting(8 * MIB, "bytes of a backend's root, decoded", at_least=1)
+    max_group_versions: int = _setting(10_000, "group-versions of one backend", at_least=1)
+    max_depth: int = _setting(200, "nesting of a document", at_least=1, at_most=254)
+    build_timeout: float = _setting(60.0, "seconds for one build in the worker process", at_least=TICK)
+
+    @property
+    def of_documents(self) -> DocumentLimits:
+        return DocumentLimits(max_bytes=self.max_document_bytes, max_depth=self.max_depth)
+
+    @property
+    def of_roots(self) -> DocumentLimits:
+        """Also of discovery, which is as short."""
+        return DocumentLimits(max_bytes=self.max_root_bytes, max_depth=self.max_depth)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What is kept in memory."""
+
+    documents_bytes: int = _setting(256 * MIB, "bytes of documents kept in all forms together", at_least=0)
+    shed_percent: int = _setting(
+        85,
+        "percent of the cgroup's limit, or of all memory, from which on documents are let go; 0: never",
+        at_least=0,
+        at_most=100,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What is kept on disk for the next start."""
+
+    directory: Path | None = _setting(None, "directory of the last good documents; none: nothing is written")
+    max_bytes: int = _setting(512 * MIB, "bytes on disk above which the oldest are removed", at_least=MIB)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What is logged, to standard error."""
+
+    format: str = _setting("text", "text or json", choices=("text", "json"))
+    level: str = _setting(
+        "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
+    )
+    slow_request: float = _setting(1.0, "seconds after which a request is logged", at_least=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The whole configuration."""
+
+    listen: Listen = field(default_factory=Listen)
+    auth: Auth = field(default_factory=Auth)
+    kubernetes: Kubernetes = field(default_factory=Kubernetes)
+    polling: Polling = field(default_factory=Polling)
+    proxy: Proxy = field(default_factory=Proxy)
+    discovery: Discovery = field(default_factory=Discovery)
+    limits: Limits = field(default_factory=Limits)
+    memory: Memory = field(default_factory=Memory)
+    state: State = field(default_factory=State)
+    log: Log = field(default_factory=Log)
+    backends: tuple[Backend, ...] = ()

@@ -1,0 +1,191 @@
+"""Where the configuration comes from, and which source wins: flags, then the environment, then the file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from specmux_aggregator.config.backend import directory_backends
+from specmux_aggregator.config.file import ConfigFile, parse_config_file
+from specmux_aggregator.config.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
+from specmux_aggregator.config.settings import Auth, Kubernetes, Settings
+from specmux_aggregator.config.urls import backend_url
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.model.backend import Backend
+
+FILE_MAX: Final = 1024 * 1024
+"""Bytes of a configuration file; a ConfigMap holds no more either."""
+
+CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
+"""Names the file where no flag does."""
+
+_MODES: Final = {
+    "token_file": "token-file",
+    "audiences": "kubernetes",
+    "client_ca_file": "mtls",
+    "client_names": "mtls",
+    "requestheader_ca_file": "kubernetes",
+    "requestheader_names": "kubernetes",
+}
+"""Keys of ``auth`` by the mode that reads them."""
+
+# What Kubernetes sets in every pod of a namespace with a Service named specmux or specmux-*.
+_SERVICE_VARIABLE: Final = re.compile(
+    r"SPECMUX(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSource:
+    """What the configuration is read from, as the process was started; read anew at every reload."""
+
+    file: Path | None = None
+    flags: Mapping[str, object] = field(default_factory=dict)
+    """Values by key ("listen.port"), already checked."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    backends: tuple[Backend, ...] = ()
+    """Of flags, beside those of the file."""
+    directories: tuple[Path, ...] = ()
+    """Of flags; each becomes a backend."""
+
+    def read(self) -> Settings:
+        """The configuration as it is now. Raises InvalidConfig; blocks on the file."""
+        return self.parse(None if self.file is None else read_file(self.file))
+
+    def parse(self, text: bytes | None) -> Settings:
+        """The configuration with ``text`` for the file's content. Raises InvalidConfig."""
+        parsed = ConfigFile({}, ())
+        if self.file is not None and text is not None:
+            parsed = parse_config_file(_decoded(text, self.file), self.file)
+        values = {**parsed.values, **_from_environment(self.environment), **self.flags}
+        settings = replace(_settings(values), backends=self._backends(parsed.backends))
+        _check(settings)
+        return settings
+
+    def _backends(self, configured: tuple[Backend, ...]) -> tuple[Backend, ...]:
+        named = (*configured, *self.backends)
+        names = [backend.name for backend in named]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InvalidConfig("is the name of two backends", where=f"--backend {twice[0]}")
+        return (*named, *directory_backends(self.directories, taken=names))
+
+
+def read_file(path: Path) -> bytes:
+    """The file's bytes. Raises InvalidConfig."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_MAX + 1)
+    except OSError as error:
+        raise InvalidConfig(error.strerror or "cannot be read", where=str(path)) from error
+    if len(data) > FILE_MAX:
+        raise InvalidConfig(f"larger than {FILE_MAX} bytes", where=str(path))
+    return data
+
+
+def environment() -> Mapping[str, str]:
+    """The part of the process environment that is ours."""
+    ours = {name: value for name, value in os.environ.items() if name.startswith(VARIABLE_PREFIX)}
+    return MappingProxyType(ours)
+
+
+def _decoded(text: bytes, path: Path) -> str:
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise InvalidConfig("not UTF-8", where=f"{path}:{line}") from error
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, object]:
+    known = {setting.variable: setting for setting in setting_fields()}
+    values: dict[str, object] = {}
+    faults = []
+    for name, text in sorted(variables.items()):
+        setting = known.get(name)
+        if setting is None:
+            if name != CONFIG_VARIABLE and not _SERVICE_VARIABLE.fullmatch(name):
+                faults.append(f"{name}: no such setting")
+            continue
+        if not text:
+            continue
+        try:
+            values[setting.key] = setting.read(text)
+        except BadValue as bad:
+            faults.append(f"{name}: {bad}")
+    if faults:
+        raise InvalidConfig("\n".join(faults))
+    return values
+
+
+def _settings(values: Mapping[str, object]) -> Settings:
+    groups: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        group, _, name = key.partition(".")
+        groups.setdefault(group, {})[name] = value
+    defaults = Settings()
+    return replace(
+        defaults, **{name: replace(getattr(defaults, name), **group) for name, group in groups.items()}
+    )
+
+
+def _check(settings: Settings) -> None:
+    """What no single value shows."""
+    if (settings.listen.tls_cert_file is None) != (settings.listen.tls_key_file is None):
+        raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
+    if settings.polling.backoff_min > settings.polling.backoff_max:
+        raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
+    _check_kubernetes(settings.kubernetes, is_asked_for_reviews=settings.auth.mode == "kubernetes")
+    _check_auth(
+        settings.auth,
+        is_tls=settings.listen.tls_cert_file is not None,
+        has_cluster=settings.kubernetes.is_meant,
+    )
+
+
+def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> None:
+    if kubernetes.in_cluster and (kubernetes.kubeconfig is not None or kubernetes.context is not None):
+        raise InvalidConfig(
+            "stands beside a kubeconfig or context; it can be only one of them", where="kubernetes.in_cluster"
+        )
+    if kubernetes.service_key_file is not None and kubernetes.service_cert_file is None:
+        raise InvalidConfig("wants kubernetes.service_cert_file", where="kubernetes.service_key_file")
+    filled = kubernetes.service_url
+    for name, value in (("{name}", "name"), ("{namespace}", "namespace"), ("{port}", "443")):
+        filled = filled.replace(name, value)
+    try:
+        backend_url(filled)
+    except BadValue as bad:
+        raise InvalidConfig(
+            f"with {{name}}, {{namespace}} and {{port}} filled in: {bad}", where="kubernetes.service_url"
+        ) from bad
+    if kubernetes.is_meant and not kubernetes.is_source and not is_asked_for_reviews:
+        raise InvalidConfig(
+            "has api_services, crds and apiserver switched off: nothing is left", where="kubernetes"
+        )
+
+
+def _check_auth(auth: Auth, *, is_tls: bool, has_cluster: bool) -> None:
+    """A key without its mode is refused: whoever wrote it believes that it protects something."""
+    for name, mode in _MODES.items():
+        if getattr(auth, name) is not None and auth.mode != mode:
+            raise InvalidConfig(f"has no effect: auth.mode is {auth.mode}, not {mode}", where=f"auth.{name}")
+    if auth.mode == "kubernetes" and not has_cluster:
+        raise InvalidConfig(
+            "is kubernetes, which wants kubernetes.in_cluster, kubeconfig or context", where="auth.mode"
+        )
+    if auth.mode == "token-file" and auth.token_file is None:
+        raise InvalidConfig("is token-file, which wants auth.token_file", where="auth.mode")
+    if auth.mode == "mtls" and auth.client_ca_file is None:
+        raise InvalidConfig("is mtls, which wants auth.client_ca_file", where="auth.mode")
+    if auth.requestheader_names is not None and auth.requestheader_ca_file is None:
+        raise InvalidConfig("wants auth.requestheader_ca_file beside it", where="auth.requestheader_names")
+    if auth.ca_file is not None and not is_tls:
+        raise InvalidConfig(
+            "client certificates want TLS: listen.tls_cert_file and tls_key_file", where="auth.mode"
+        )

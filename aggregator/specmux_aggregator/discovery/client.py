@@ -1,0 +1,221 @@
+"""One backend's own discovery, asked over HTTP: the aggregated form where it has it, else the legacy one.
+
+``/api`` and ``/apis`` are asked side by side and may fail on their own: what lies below a path that fails is
+unconfirmed, not gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import orjson
+
+from specmux_aggregator.discovery.accept import AGGREGATED
+from specmux_aggregator.discovery.aggregated import KIND, Lists, parse_aggregated
+from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
+from specmux_aggregator.discovery.parsing import BadList
+from specmux_aggregator.discovery.state import Form, Outcome, Told, Unconfirmed
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.model.backend import Backend, Cause, Coding, Failure
+from specmux_aggregator.upstream.client import BackendClient
+from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.document import parse
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON
+from specmux_schemas.resources import Resources, split
+
+CORE: Final = "/api"
+GROUPS: Final = "/apis"
+
+ACCEPT: Final = ", ".join([form.content_type for form in AGGREGATED if form.media_type == JSON] + [JSON])
+"""In the order in which kubectl names them: servers before 1.30 know v2beta1, all know the last."""
+
+VERSION_MAX: Final = 64 * 1024
+"""Bytes of the page at ``/version``."""
+
+STALE: Final = Failure(Cause.SERVER_ERROR, "the backend itself lists it as stale")
+
+UNLISTED: Final = frozenset({Cause.NOT_FOUND, Cause.CREDENTIALS, Cause.NOT_ACCEPTABLE})
+"""Causes for which group-versions that are configured are asked for one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read at one of the two paths."""
+
+    form: Form
+    listings: Mapping[GroupVersion, Resources | Unconfirmed] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    notes: tuple[str, ...] = ()
+    etag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """A legacy list of group-versions, whose resources have to be asked for."""
+
+    group_versions: tuple[GroupVersion, ...]
+    notes: tuple[str, ...]
+
+
+_Half: TypeAlias = _Read | Failure
+
+
+class BackendDiscovery:
+    """Asks one backend. Owns the client."""
+
+    def __init__(
+        self, backend: Backend, client: BackendClient, *, limits: DocumentLimits, max_group_versions: int
+    ) -> None:
+        """``limits``: of one document of discovery."""
+        self._backend = backend
+        self._client = client
+        self._limits = limits
+        self._max_group_versions = max_group_versions
+        self._last: dict[str, _Read] = {}
+        self.version: bytes | None = None
+        """The JSON object at ``/version``, as last told."""
+
+    async def ask(self) -> Outcome | None:
+        """What the backend tells; None for one that has no discovery."""
+        paths = [path for path in (CORE, GROUPS) if self._may_own_below(path)]
+        answers = await asyncio.gather(*(self._half(path) for path in paths), self._ask_version())
+        halves: dict[str, _Half] = {
+            path: half for path, half in zip(paths, answers, strict=False) if half is not None
+        }
+        failures = [half for half in halves.values() if isinstance(half, Failure)]
+        if len(failures) == len(halves):
+            return next((item for item in failures if item.cause is not Cause.NOT_FOUND), None)
+        listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+        notes: list[str] = []
+        forms = []
+        for path, half in halves.items():
+            if isinstance(half, _Read):
+                self._last[path] = half
+                forms.append(half.form)
+                listings.update(half.listings)
+                notes += half.notes
+            elif half.cause is Cause.NOT_FOUND:
+                self._last.pop(path, None)
+            else:
+                notes.append(f"{path}: {half.cause}: {half.detail}")
+                listings.update(self._unconfirmed(path, half))
+        form = Form.LEGACY if Form.LEGACY in forms else Form.AGGREGATED
+        return Told(form, listings, self.version, tuple(notes))
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _may_own_below(self, path: str) -> bool:
+        owned = self._backend.group_versions
+        return owned is None or any(f"/{key}".startswith(f"{path}/") for key in owned)
+
+    def _unconfirmed(self, path: str, failure: Failure) -> dict[GroupVersion, Resources | Unconfirmed]:
+        """What was there the last time."""
+        last = self._last.get(path)
+        return {} if last is None else {key: Unconfirmed(failure) for key in last.listings}
+
+    async def _half(self, path: str) -> _Half:
+        last = self._last.get(path)
+        # A legacy list that did not change says nothing about the lists of resources below it.
+        etag = last.etag if last is not None and last.form is Form.AGGREGATED else None
+        answer = await self._client.discovery(path, ACCEPT, etag=etag)
+        match answer:
+            case NotModified():
+                return last or Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+            case Failure():
+                if answer.cause in UNLISTED and self._backend.group_versions:
+                    return await self._configured(path, answer)
+                return answer
+            case Payload():
+                pass
+        parsed = await self._parsed(answer, path)
+        match parsed:
+            case Lists(resources, stale, notes):
+                told: dict[GroupVersion, Resources | Unconfirmed] = {
+                    key: Unconfirmed(STALE, found) if key in stale else found
+                    for key, found in resources.items()
+                    if self._is_wanted(key, path)
+                }
+                return _Read(Form.AGGREGATED, told, notes, answer.etag)
+            case _Groups(group_versions, notes):
+                return await self._legacy(
+                    [key for key in group_versions if self._is_wanted(key, path)], notes
+                )
+            case Failure():
+                return parsed
+
+    def _is_wanted(self, key: GroupVersion, path: str) -> bool:
+        return f"/{key}".startswith(f"{path}/") and self._backend.owns(key)
+
+    async def _configured(self, path: str, failure: Failure) -> _Half:
+        """Servers behind an APIService often answer for their group-version and not for the list of all."""
+        keys = [
+            key for key in self._backend.group_versions or () if split(key) and self._is_wanted(key, path)
+        ]
+        half = await self._legacy(sorted(keys), ())
+        if all(isinstance(told, Unconfirmed) for told in half.listings.values()):
+            return failure
+        return half
+
+    async def _legacy(self, keys: list[GroupVersion], notes: tuple[str, ...]) -> _Read:
+        """The resources of each; BackendClient bounds how many are asked for at a time."""
+        answers = await asyncio.gather(*(self._resources(key) for key in keys))
+        listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+        more = list(notes)
+        for key, (told, notes_of_one) in zip(keys, answers, strict=True):
+            listings[key] = told
+            more += notes_of_one
+        return _Read(Form.LEGACY, listings, tuple(more))
+
+    async def _resources(self, key: GroupVersion) -> tuple[Resources | Unconfirmed, tuple[str, ...]]:
+        answer = await self._client.discovery(f"/{key}", JSON)
+        match answer:
+            case NotModified():
+                return Unconfirmed(Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")), ()
+            case Failure():
+                return Unconfirmed(answer), ()
+            case Payload():
+                pass
+        try:
+            return parse_resources(self._plain(answer), key, limits=self._limits)
+        except (BadList, BadCoding, TooLarge) as error:
+            return Unconfirmed(Failure(Cause.BAD_BODY, str(error))), ()
+
+    async def _parsed(self, payload: Payload, path: str) -> Lists | _Groups | Failure:
+        try:
+            if payload.coding is Coding.IDENTITY and len(payload.body) <= INLINE_MAX:
+                return self._parse(payload, path)
+            return await asyncio.to_thread(self._parse, payload, path)
+        except (BadList, BadCoding, TooLarge) as error:
+            return Failure(Cause.BAD_BODY, f"{path}: {error}")
+
+    def _parse(self, payload: Payload, path: str) -> Lists | _Groups:
+        body = self._plain(payload)
+        # Told by the body, not by Content-Type, which proxies rewrite.
+        if f'"{KIND}"'.encode() in body:
+            return parse_aggregated(body, limits=self._limits, max_group_versions=self._max_group_versions)
+        parse_list = parse_core_versions if path == CORE else parse_groups
+        return _Groups(*parse_list(body, limits=self._limits, max_group_versions=self._max_group_versions))
+
+    def _plain(self, payload: Payload) -> bytes:
+        return decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
+
+    async def _ask_version(self) -> None:
+        """A backend that cannot tell its version now has the one it had."""
+        answer = await self._client.discovery("/version", JSON)
+        if not isinstance(answer, Payload):
+            if isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND:
+                self.version = None
+            return
+        with contextlib.suppress(BadCoding, TooLarge, ConverterError):
+            page = parse(decoded(answer.body, answer.coding, max_bytes=VERSION_MAX), limits=self._limits)
+            self.version = orjson.dumps(page)

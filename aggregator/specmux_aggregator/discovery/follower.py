@@ -1,0 +1,202 @@
+"""The loop that keeps what is known of one backend's discovery up to date.
+
+A backend with discovery is asked at an interval, and at once when its documents change; one without is read
+again when its documents change. Nobody waits for either but the loop itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from specmux_aggregator.aggregation.checks import Unchanged, delay
+from specmux_aggregator.aggregation.refresher import MIN_GAP
+from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.discovery.client import BackendDiscovery
+from specmux_aggregator.discovery.state import Form, Knowledge, Outcome, Told, Unconfirmed, after
+from specmux_aggregator.discovery.synthesis import Synthesis
+from specmux_aggregator.model.backend import Cause, Failure, Observation
+from specmux_schemas.resources import split
+
+logger = logging.getLogger(__name__)
+
+INCOMPLETE: Final = Failure(Cause.NOT_FOUND, "documents are published of group-versions that are not listed")
+
+
+class Follower:
+    """Follows one backend until it is cancelled. ``asked`` is None for a backend that cannot be asked."""
+
+    def __init__(
+        self,
+        observation: Observation,
+        asked: BackendDiscovery | None,
+        synthesis: Synthesis,
+        *,
+        polling: Polling,
+        changed: Callable[[], None],
+        random_unit: Callable[[], float] = random.random,
+    ) -> None:
+        """``polling``: its interval and pauses are those between questions. ``changed`` is called whenever
+        ``knowledge`` is another."""
+        self.observation = observation
+        self.knowledge = Knowledge(backend=observation.backend)
+        self.told_at: float | None = None
+        """Wall clock, seconds, of the end of the last attempt that was told something."""
+        self._asked = asked
+        self._synthesis = synthesis
+        self._polling = polling
+        self._changed = changed
+        self._random_unit = random_unit
+        self._poke = asyncio.Event()
+        self._troubles = 0
+        self._missed = 0
+        """How often in a row it had no discovery."""
+
+    def inherit(self, before: Follower) -> None:
+        """Go on from what another knew of the same backend, which was asked with other credentials."""
+        self.knowledge = replace(before.knowledge, backend=self.observation.backend)
+        self.told_at = before.told_at
+
+    def note(self, observation: Observation) -> None:
+        """The backend as it is published now: if its documents or its health changed, look at once."""
+        last, self.observation = self.observation, observation
+        is_moved = last.backend != observation.backend
+        if is_moved:
+            self.knowledge = replace(self.knowledge, backend=observation.backend)
+        if (
+            # What it may publish can be another; one that is asked has told more than that.
+            (is_moved and self._asked is None)
+            or last.offers != observation.offers
+            or last.resources != observation.resources
+            or (last.failure is None) != (observation.failure is None)
+            or last.attempted != observation.attempted
+        ):
+            self._poke.set()
+
+    async def run(self) -> None:
+        """Ask, tell what changed, wait; for ever."""
+        try:
+            while True:
+                started = time.monotonic()
+                self._poke.clear()
+                outcome = await self._outcome()
+                if outcome is not None:
+                    self._take(outcome)
+                await self._pause(started, outcome)
+        finally:
+            if self._asked is not None:
+                await self._asked.close()
+
+    async def _outcome(self) -> Outcome | None:
+        try:
+            if self._asked is None:
+                return await self._synthesis.tell(self.observation)
+            outcome = await self._asked.ask() or await self._without_discovery(self._asked)
+            if isinstance(outcome, Failure):
+                await self._recall(outcome)
+            return outcome
+        except Exception as error:
+            logger.exception("backend %s: discovery failed with a bug", self.observation.backend.name)
+            return Failure(Cause.INTERNAL, type(error).__name__)
+
+    async def _without_discovery(self, asked: BackendDiscovery) -> Outcome | None:
+        self._missed += 1
+        if self.knowledge.form in (Form.AGGREGATED, Form.LEGACY) and self._missed < 2:
+            # As with documents: what was there a moment ago is taken for a restart at first.
+            return Failure(Cause.NOT_FOUND, "neither /api nor /apis is there any more")
+        outcome = await self._synthesis.tell(self.observation)
+        return replace(outcome, version=asked.version) if isinstance(outcome, Told) else outcome
+
+    async def _recall(self, failure: Failure) -> None:
+        """What documents of an earlier run tell of a backend that cannot be asked."""
+        if self.knowledge.form is None and self.observation.offers:
+            told = await self._synthesis.tell(self.observation, unreachable=failure)
+            if isinstance(told, Told):
+                self.knowledge = after(self.knowledge, told, now=time.monotonic())
+
+    def _take(self, outcome: Outcome) -> None:
+        last = self.knowledge
+        if isinstance(outcome, Told) and outcome.form is not Form.SYNTHESISED:
+            self._missed = 0
+        self.knowledge = after(last, outcome, now=time.monotonic())
+        if not isinstance(outcome, Failure):
+            self.told_at = time.time()
+        if self.knowledge is not last:
+            _log_change(last, self.knowledge)
+            self._changed()
+
+    async def _pause(self, started: float, outcome: Outcome | None) -> None:
+        wait = self._wait(outcome)
+        try:
+            async with asyncio.timeout(wait):
+                await self._poke.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(started + MIN_GAP - time.monotonic())
+
+    def _wait(self, outcome: Outcome | None) -> float | None:
+        """Seconds until the next look; None: until something changes."""
+        trouble = self._trouble(outcome)
+        if trouble is None:
+            self._troubles = 0
+            if self._asked is None:
+                return None
+        else:
+            self._troubles += 1
+        pause = delay(
+            self._polling, trouble or Unchanged(), failures=self._troubles, random_unit=self._random_unit()
+        )
+        return min(pause, self._polling.interval * (1 + self._polling.jitter))
+
+    def _trouble(self, outcome: Outcome | None) -> Failure | None:
+        """Why to look again sooner."""
+        match outcome:
+            case None:
+                return None
+            case Failure():
+                return outcome
+            case Told():
+                failures = (
+                    told.failure for told in outcome.listings.values() if isinstance(told, Unconfirmed)
+                )
+                return next(failures, INCOMPLETE if self._lacks(outcome) else None)
+
+    def _lacks(self, told: Told) -> bool:
+        """Whether the backend publishes documents of group-versions that it did not list: a new one may come
+        there first."""
+        owns = self.observation.backend.owns
+        return any(
+            key not in told.listings and split(key) is not None and owns(key)
+            for key in self.observation.offers
+        )
+
+
+def _log_change(last: Knowledge, now: Knowledge) -> None:
+    name = now.backend.name
+    if now.failure is not None:
+        logger.warning(
+            "backend %s: discovery: %s: %s; %d group-versions kept",
+            name,
+            now.failure.cause,
+            now.failure.detail,
+            len(now.listings),
+        )
+    elif last.failure is not None or last.form is not now.form:
+        form = "read off its documents" if now.form is Form.SYNTHESISED else now.form
+        logger.info("backend %s: discovery: %s, %d group-versions", name, form, len(now.listings))
+    elif last.listings.keys() != now.listings.keys():
+        logger.info("backend %s: discovery: %d group-versions now", name, len(now.listings))
+    lapsed = {key for key, listing in now.listings.items() if listing.lapse is not None}
+    before = {key for key, listing in last.listings.items() if listing.lapse is not None}
+    if now.failure is None and lapsed - before:
+        logger.warning(
+            "backend %s: discovery: %d group-versions cannot be confirmed: %s",
+            name,
+            len(lapsed),
+            ", ".join(sorted(lapsed)[:5]),
+        )

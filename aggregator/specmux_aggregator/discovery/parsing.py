@@ -1,0 +1,115 @@
+"""Members of untrusted discovery documents, read one by one. Pure.
+
+What is wrong with an entry costs that entry and is told as a note; what is wrong with a whole document raises
+``BadList``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeGuard
+
+from specmux_aggregator.model.document_urls import key_fault
+from specmux_converters.document import Document, Limits, parse
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, joined
+
+NOTES_NAMED: Final = 20
+"""Notes of one document that are named; more are counted."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~:-]{0,251}[A-Za-z0-9])?")
+"""What can stand as one segment of a URL; the names of groups, versions and resources are narrower still."""
+
+
+class BadList(ValueError):
+    """The document is not believed; the message is for people."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """Complaints about entries, the first of them in words."""
+
+    named: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, where: str, fault: str) -> None:
+        self.count += 1
+        if len(self.named) < NOTES_NAMED:
+            self.named.append(f"{cut(where)}: {fault}")
+
+    def all(self) -> tuple[str, ...]:
+        more = self.count - len(self.named)
+        return (*self.named, f"and {more} more faults") if more else tuple(self.named)
+
+
+def read_document(body: bytes, *, kind: str, limits: Limits) -> Document:
+    """The JSON object in ``body`` when it is of this kind. Raises BadList."""
+    try:
+        document = parse(body, limits=limits)
+    except ConverterError as error:
+        raise BadList(str(error)) from error
+    if document.get("kind") != kind:
+        raise BadList(f'the kind is not "{kind}"')
+    return document
+
+
+def group_version_in(group: str, version: str, notes: Notes) -> GroupVersion | None:
+    """The discovery key; None, with a note, for names that cannot stand in one."""
+    for part in (group, version):
+        if part and not is_name(part):
+            notes.add(part, "is no name of a group or version")
+            return None
+    key = joined(group, version)
+    fault = key_fault(key) if version else "has no version"
+    if fault is not None:
+        notes.add(key, fault)
+        return None
+    return key
+
+
+def is_name(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def objects(parent: Document, name: str, where: str, notes: Notes) -> Iterator[Document]:
+    """The objects of an array; Go writes an empty one as null or not at all."""
+    items = parent.get(name)
+    if items is None:
+        return
+    if not isinstance(items, list):
+        notes.add(where, f'"{name}" is no array')
+        return
+    for item in items:
+        if isinstance(item, dict):
+            yield item
+        else:
+            notes.add(where, f'an entry of "{name}" is no object')
+
+
+def text(parent: Document, name: str) -> str:
+    value = parent.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def texts(parent: Document, name: str, where: str, notes: Notes) -> tuple[str, ...]:
+    """The strings of an array, each once, in its order."""
+    items = parent.get(name)
+    if items is None:
+        return ()
+    if not isinstance(items, list):
+        notes.add(where, f'"{name}" is no array')
+        return ()
+    found = dict.fromkeys(item for item in items if isinstance(item, str) and item)
+    if len(found) != len(items):
+        notes.add(where, f'"{name}" holds what is empty, repeated or no string')
+    return tuple(found)
+
+
+def kind_in(value: Any) -> GroupVersionKind:
+    """The kind that an object of three strings names; NO_KIND where it names none."""
+    if not isinstance(value, dict) or not text(value, "kind"):
+        return NO_KIND
+    return GroupVersionKind(text(value, "group"), text(value, "version"), text(value, "kind"))

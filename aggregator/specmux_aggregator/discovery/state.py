@@ -1,0 +1,141 @@
+"""What is known of one backend's discovery, and what follows from an attempt to ask for it. Pure.
+
+A list that cannot be confirmed is kept. It counts as current for a grace, since clients drop what is stale:
+``kubectl get jobs`` would not know jobs, and namespaces would hang in Terminating (k/k#119662).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+
+from specmux_aggregator.model.backend import Backend, Failure
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
+
+
+class Form(StrEnum):
+    """How a backend's discovery came."""
+
+    AGGREGATED = "aggregated"
+    LEGACY = "legacy"
+    SYNTHESISED = "synthesised"
+    """Made of its documents: it has no discovery."""
+
+
+class Freshness(StrEnum):
+    CURRENT = "Current"
+    STALE = "Stale"
+
+
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """Since when (monotonic, seconds) a list could not be confirmed, and why."""
+
+    since: float
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The resources of one group-version as they were last known."""
+
+    resources: Resources
+    lapse: Lapse | None = None
+    is_known: bool = True
+    """False while they never could be had; then ``resources`` is empty."""
+
+    def freshness(self, now: float, grace: float) -> Freshness:
+        until = self.current_until(grace)
+        return Freshness.CURRENT if until is None or now < until else Freshness.STALE
+
+    def current_until(self, grace: float) -> float | None:
+        """Monotonic seconds; None: as long as nothing is heard to the contrary."""
+        if self.lapse is None:
+            return None
+        return self.lapse.since + (grace if self.is_known else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unconfirmed:
+    """A group-version that exists, whose resources could not be had now."""
+
+    failure: Failure
+    resources: Resources = ()
+    """What its server showed all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a backend told: every group-version it has."""
+
+    form: Form
+    listings: Mapping[GroupVersion, Resources | Unconfirmed]
+    version: bytes | None = None
+    """The JSON object at ``/version``."""
+    notes: tuple[str, ...] = ()
+
+
+Outcome = Told | Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """One backend's discovery as it was last known, and how the last attempt went."""
+
+    backend: Backend
+    form: Form | None = None
+    listings: Mapping[GroupVersion, Listing] = field(default_factory=lambda: MappingProxyType({}))
+    version: bytes | None = None
+    failure: Failure | None = None
+    attempted: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def after(last: Knowledge, outcome: Outcome, *, now: float) -> Knowledge:
+    """What is known after an attempt; ``last`` itself when nobody would see a difference. ``now``:
+    monotonic."""
+    match outcome:
+        case Failure():
+            if last.attempted and last.failure is not None and last.failure.cause is outcome.cause:
+                return last
+            known = {key: _lapsed(listing, outcome, now) for key, listing in last.listings.items()}
+            # Its configuration says that it has these: clients should learn that they exist.
+            for key in last.backend.group_versions or ():
+                known.setdefault(key, Listing((), Lapse(now, outcome), is_known=False))
+            return replace(last, listings=known, failure=outcome, attempted=True)
+        case Told(form, listings, version, notes):
+            return _unless_equal(
+                last,
+                Knowledge(
+                    backend=last.backend,
+                    form=form,
+                    listings={
+                        key: _listing(last.listings.get(key), told, now) for key, told in listings.items()
+                    },
+                    version=version,
+                    attempted=True,
+                    notes=notes,
+                ),
+            )
+
+
+def _listing(last: Listing | None, told: Resources | Unconfirmed, now: float) -> Listing:
+    if not isinstance(told, Unconfirmed):
+        return Listing(told)
+    if last is None or not last.is_known:
+        last = Listing(told.resources, last.lapse if last else None, is_known=bool(told.resources))
+    return _lapsed(last, told.failure, now)
+
+
+def _lapsed(listing: Listing, failure: Failure, now: float) -> Listing:
+    if listing.lapse is not None and listing.lapse.failure.cause is failure.cause:
+        return listing
+    since = now if listing.lapse is None else listing.lapse.since
+    return replace(listing, lapse=Lapse(since, failure))
+
+
+def _unless_equal(last: Knowledge, now: Knowledge) -> Knowledge:
+    return last if last == now else now

@@ -1,0 +1,98 @@
+"""Discovery of a backend that has none of its own: read off its documents, each once per content.
+
+A directory has nothing else; an apiserver that answers neither ``/api`` nor ``/apis`` may still publish
+documents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, Protocol
+
+from specmux_aggregator.build.jobs import Refused
+from specmux_aggregator.build.resources import resources_in
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.discovery.state import Form, Outcome, Told, Unconfirmed
+from specmux_aggregator.documents.repository import Obtained
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.model.backend import Cause, Coding, DocumentKey, Failure, Hash, Observation
+from specmux_aggregator.upstream.client import Moved
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON, MediaType
+from specmux_schemas.resources import Resources, split
+
+AT_HAND: Final = 0.2
+"""Seconds in which a document is had that nobody has to be asked for."""
+
+CONCURRENT: Final = 8
+"""Documents of a dead backend that are looked for at a time."""
+
+
+class Documents(Protocol):
+    """Where the bytes of documents come from (documents.py)."""
+
+    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
+
+
+class Synthesis:
+    """Reads one backend's documents."""
+
+    def __init__(self, documents: Documents, worker: Worker, *, limits: DocumentLimits) -> None:
+        self._documents = documents
+        self._worker = worker
+        self._limits = limits
+        self._read: dict[tuple[GroupVersion, Hash], Resources] = {}
+
+    async def tell(self, observation: Observation, *, unreachable: Failure | None = None) -> Outcome | None:
+        """What the documents tell; None before the backend was heard for the first time.
+
+        ``unreachable``: why the backend cannot be asked for a document; then those count that are at hand.
+        """
+        if not observation.attempted:
+            return None
+        backend = observation.backend
+        if observation.failure is not None and backend.kind.is_directory:
+            return observation.failure
+        owned = [key for key in observation.offers if split(key) is not None and backend.owns(key)]
+        unread = [key for key in owned if key not in observation.resources]
+        # A document at a time: they can be large, and the worker takes no two at once.
+        slots = asyncio.Semaphore(1 if unreachable is None else CONCURRENT)
+        documents = [DocumentKey(backend.name, key, observation.offers[key].hash) for key in unread]
+        found = await asyncio.gather(*(self._resources(key, slots, unreachable) for key in documents))
+        read = dict(zip(unread, found, strict=True))
+        self._read = {
+            (key, observation.offers[key].hash): told
+            for key, told in read.items()
+            if not isinstance(told, Failure)
+        }
+        listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+        for key in owned:
+            told = read.get(key, observation.resources.get(key, ()))
+            listings[key] = Unconfirmed(told) if isinstance(told, Failure) else told
+        return Told(Form.SYNTHESISED, listings)
+
+    async def _resources(
+        self, key: DocumentKey, slots: asyncio.Semaphore, unreachable: Failure | None
+    ) -> Resources | Failure:
+        known = self._read.get((key.group_version, key.hash))
+        if known is not None:
+            return known
+        try:
+            async with slots, asyncio.timeout(None if unreachable is None else AT_HAND):
+                obtained = await self._documents.obtain(key, JSON, Coding.GZIP)
+        except TimeoutError:
+            return unreachable or Failure(Cause.TIMEOUT, "its document is not at hand")
+        match obtained:
+            case Failure():
+                return obtained
+            case Moved() | Refused():
+                return Failure(Cause.REDIRECTED, "its document changed meanwhile")
+            case bytes():
+                pass
+        try:
+            return await self._worker.run(
+                resources_in, obtained, Coding.GZIP, key.group_version, limits=self._limits
+            )
+        except WorkerFailed as error:
+            return Failure(Cause.BUILD_FAILED, str(error))

@@ -1,0 +1,213 @@
+"""The last good documents on disk, so that a restart serves them while a backend is down.
+
+The store is the client library's. For each backend it holds a manifest, which says what the backend offered,
+and the JSON of documents under their hashes. Nothing here fails a request: a store that cannot be used is a
+warning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Final, ParamSpec, TypeVar
+
+import orjson
+
+from specmux_aggregator.documents.repository import Coded
+from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.model.backend import (
+    Backend,
+    BackendName,
+    Coding,
+    Dialect,
+    DocumentKey,
+    Hash,
+    Observation,
+    Offer,
+    Provenance,
+)
+from specmux_cache.errors import StoreError
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.keys import Key
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MANIFEST: Final = "manifest"
+MANIFEST_FORMAT: Final = 1
+
+
+class StateDirectory:
+    """What outlives the process. All disk work runs in one thread, in order."""
+
+    def __init__(self, store: DiskStore, *, max_document_bytes: int) -> None:
+        self._store = store
+        self._max_document_bytes = max_document_bytes
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
+        self._identities: dict[BackendName, str] = {}
+        self._failing: set[str] = set()
+
+    @classmethod
+    def open(cls, directory: Path, *, max_bytes: int, max_document_bytes: int) -> StateDirectory | None:
+        """None, with a warning, where the directory cannot be used: the service runs without it."""
+        try:
+            store = DiskStore.open(
+                directory,
+                limits=StoreLimits(high_bytes=max_bytes, max_body_bytes=max_document_bytes),
+                warn=lambda message: logger.warning("state directory: %s", message),
+            )
+        except StoreError as error:
+            logger.warning("state directory is not used: %s", error)
+            return None
+        return cls(store, max_document_bytes=max_document_bytes)
+
+    async def restore(self, backend: Backend) -> Observation | None:
+        """What the backend offered when it was last remembered; None for nothing."""
+        self._identities[backend.name] = identity(backend)
+        return await self._in_thread(self._restore, backend)
+
+    def remember(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+        """Note what the backend offers now, and keep the gzipped documents that came with it."""
+        if observation.failure is not None:
+            return
+        for group_version, body in bodies.items():
+            offer = observation.offers[group_version]
+            self.save(
+                DocumentKey(observation.backend.name, group_version, offer.hash), Coded(Coding.GZIP, body)
+            )
+        self._thread.submit(self._quietly, self._put_manifest, observation)
+
+    # Keys are made at the call: by the time the thread comes to it, the name may be another backend's.
+
+    async def load(self, key: DocumentKey) -> bytes | None:
+        return await self._in_thread(self._get, self._key(key))
+
+    def save(self, key: DocumentKey, json: Coded) -> None:
+        self._thread.submit(self._quietly, self._put, self._key(key), json)
+
+    async def recall(self, backend: Backend, path: str) -> bytes | None:
+        """What was noted of a resource of the backend that is no document."""
+        return await self._in_thread(self._get, _resource_key(backend, path))
+
+    def note(self, backend: Backend, path: str, body: bytes) -> None:
+        self._thread.submit(
+            self._quietly, self._put, _resource_key(backend, path), Coded(Coding.IDENTITY, body)
+        )
+
+    async def close(self) -> None:
+        """Return when everything is written."""
+        await asyncio.to_thread(self._thread.shutdown)
+        await asyncio.to_thread(self._store.close)
+
+    async def _in_thread(
+        self, function: Callable[P, R | None], *args: P.args, **kwargs: P.kwargs
+    ) -> R | None:
+        work = partial(self._quietly, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _quietly(self, function: Callable[P, R | None], *args: P.args, **kwargs: P.kwargs) -> R | None:
+        """Run on the disk. What fails is logged once until it works again, reading and writing each for
+        itself: a full disk can be read."""
+        work = function.__name__
+        try:
+            result = function(*args, **kwargs)
+        except StoreError as error:
+            if work not in self._failing:
+                logger.warning("state directory: %s", error)
+            self._failing.add(work)
+            return None
+        self._failing.discard(work)
+        return result
+
+    def _restore(self, backend: Backend) -> Observation | None:
+        stored = self._store.get(_manifest_key(backend))
+        manifest = None if stored is None else read_manifest(stored.body, backend)
+        if manifest is None:
+            return None
+        kept = {
+            key: offer
+            for key, offer in manifest.offers.items()
+            if offer.provenance is Provenance.NATIVE
+            or self._holds(Key(backend.name, identity(backend), key, offer.hash, JSON))
+        }
+        return Observation(backend=backend, dialect=manifest.dialect, offers=kept, attempted=True)
+
+    def _holds(self, wanted: Key) -> bool:
+        rows = self._store.rows(wanted.server, wanted.partition, wanted.group_version, wanted.media_type)
+        return any(row.key == wanted for row in rows)
+
+    def _get(self, key: Key) -> bytes | None:
+        stored = self._store.get(key)
+        return None if stored is None else stored.body
+
+    def _put(self, key: Key, json: Coded) -> None:
+        body = decoded(json.body, json.coding, max_bytes=self._max_document_bytes)
+        self._store.put(key, body, metadata={})
+
+    def _put_manifest(self, observation: Observation) -> None:
+        self._store.put(_manifest_key(observation.backend), manifest_json(observation), metadata={})
+
+    def _key(self, key: DocumentKey) -> Key:
+        return Key(key.owner, self._identities.get(key.owner, ""), key.group_version, key.hash, JSON)
+
+
+def _manifest_key(backend: Backend) -> Key:
+    return Key(backend.name, identity(backend), "", MANIFEST, JSON)
+
+
+def _resource_key(backend: Backend, path: str) -> Key:
+    return Key(backend.name, identity(backend), path, "", JSON)
+
+
+def identity(backend: Backend) -> str:
+    """What of a backend's configuration its documents belong to: another address is another backend."""
+    where = f"{backend.kind.value} {backend.url} {backend.directory or ''}"
+    if backend.found is not None:
+        where += f" {backend.found.cluster}"  # service names are the same in every cluster
+    return hashlib.sha256(where.encode()).hexdigest()[:32]
+
+
+def manifest_json(observation: Observation) -> bytes:
+    return orjson.dumps(
+        {
+            "format": MANIFEST_FORMAT,
+            "dialect": observation.dialect,
+            "offers": {
+                key: [offer.hash, offer.provenance, offer.size, offer.losses, list(offer.loss_examples)]
+                for key, offer in observation.offers.items()
+            },
+        },
+        option=orjson.OPT_NON_STR_KEYS,
+    )
+
+
+def read_manifest(body: bytes, backend: Backend) -> Observation | None:
+    """The observation in a manifest; None for one that is not ours or of another format."""
+    try:
+        manifest = orjson.loads(body)
+        if manifest["format"] != MANIFEST_FORMAT:
+            return None
+        offers = {
+            GroupVersion(key): Offer(
+                hash=Hash(str(digest)),
+                provenance=Provenance(provenance),
+                size=size,
+                losses=int(losses),
+                loss_examples=tuple(examples),
+            )
+            for key, (digest, provenance, size, losses, examples) in manifest["offers"].items()
+            if backend.owns(GroupVersion(key))
+        }
+        dialect = Dialect(manifest["dialect"])
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return Observation(backend=backend, dialect=dialect, offers=offers, attempted=True)

@@ -1,0 +1,241 @@
+"""The bytes of a document in the form a client wants: from memory, from disk, from its owner, or made from
+another form.
+
+Whatever is made or fetched is kept, so it is made once: simultaneous first requests wait for one piece of
+work. A native document is taken whole and checked before its first byte is passed on. Streaming it through
+would pass on truncated and forged ones as a 200 that nobody can take back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, ParamSpec, Protocol, TypeVar
+
+from specmux_aggregator.build.integrity import contradicts, fault_of, is_proven
+from specmux_aggregator.build.jobs import Encoded, Refused, encode
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.errors import TookTooLong, WorkerFailed
+from specmux_aggregator.http.content_codings import decoded, encoded
+from specmux_aggregator.model.backend import BackendName, Cause, Coding, DocumentKey, Failure
+from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.singleflight import SingleFlight
+from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_converters.document import Limits as DocumentLimits
+from specmux_converters.media_types import JSON, MediaType
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+INLINE_MAX = 100 * 1024
+"""Bytes that are parsed or compressed in place; more would hold the event loop for longer than a
+millisecond."""
+
+PAUSE: Final = 10
+"""An encoding that ran out of time is not tried again before this many times as long has passed. All other
+encodings wait for it, and it ends their worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Bytes, and the content coding they are in."""
+
+    coding: Coding
+    body: bytes
+
+
+Obtained = bytes | Failure | Moved | Refused
+
+
+class Archive(Protocol):
+    """Where documents outlive the process (state.py)."""
+
+    async def load(self, key: DocumentKey) -> bytes | None: ...
+
+    def save(self, key: DocumentKey, json: Coded) -> None: ...
+
+
+class Documents:
+    """Finds and makes forms of documents. ``timed`` is told (phase, result, seconds) of every download and
+    encoding."""
+
+    def __init__(
+        self,
+        representations: Representations,
+        worker: Worker,
+        archive: Archive | None,
+        *,
+        origin_of: Callable[[BackendName], Origin | None],
+        limits: DocumentLimits,
+        timed: Callable[[str, str, float], None],
+    ) -> None:
+        self._representations = representations
+        self._worker = worker
+        self._archive = archive
+        self._origin_of = origin_of
+        self._limits = limits
+        self._timed = timed
+        self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
+        self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding], bytes] = SingleFlight()
+        self._sources: SingleFlight[DocumentKey, Coded | Failure | Moved] = SingleFlight()
+        self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Coded | Failure | Moved | Refused] = (
+            SingleFlight()
+        )
+        self._paused: dict[tuple[DocumentKey, MediaType], tuple[Failure, float]] = {}
+        """Encodings that are not tried, why, and until when (the loop's time)."""
+
+    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
+        """The bytes of one form, or why there are none."""
+        body = self._representations.get(key, media_type, coding)
+        if body is not None:
+            return body
+        source = self._held(key, media_type) or await self._sourced(key, media_type, coding)
+        if not isinstance(source, Coded):
+            return source
+        if source.coding is coding:
+            return source.body
+        return await self._recodings.run(
+            (key, media_type, coding), lambda: self._recode(source, key, media_type, coding)
+        )
+
+    async def close(self) -> None:
+        for flights in (self._recodings, self._encodings, self._sources):
+            await flights.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _sourced(
+        self, key: DocumentKey, media_type: MediaType, coding: Coding
+    ) -> Coded | Failure | Moved | Refused:
+        """The form in some coding, when none is held: ``coding`` if the owner is asked and speaks it."""
+        if media_type == JSON:
+            return await self._sources.run(key, lambda: self._find(key, coding))
+        return await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))
+
+    def _held(self, key: DocumentKey, media_type: MediaType) -> Coded | None:
+        """Any coding of this form, the cheapest to undo first."""
+        for coding in (Coding.IDENTITY, Coding.ZSTD, Coding.GZIP):
+            body = self._representations.get(key, media_type, coding)
+            if body is not None:
+                return Coded(coding, body)
+        return None
+
+    async def _encode(self, key: DocumentKey, media_type: MediaType) -> Coded | Failure | Moved | Refused:
+        failure, until = self._paused.get((key, media_type), (None, 0.0))
+        if failure is not None and (pause := until - _now()) > 0:
+            return replace(failure, retry_after=pause)
+        source = self._held(key, JSON) or await self._sources.run(key, lambda: self._find(key, Coding.GZIP))
+        if not isinstance(source, Coded):
+            return source
+        started = _now()
+        try:
+            form = await self._worker.build(
+                encode, source.body, source.coding, media_type=media_type, limits=self._limits
+            )
+        except TookTooLong as error:
+            form = self._pause(key, media_type, error)
+        except WorkerFailed as error:
+            form = Failure(Cause.BUILD_FAILED, str(error))
+        match form:
+            case Encoded(body):
+                self._timed("encode", "ok", _now() - started)
+                self._representations.put(key, media_type, Coding.IDENTITY, body)
+                return Coded(Coding.IDENTITY, body)
+            case Refused(reason):
+                logger.warning(
+                    "%s of backend %s has no form as %s: %s", key.group_version, key.owner, media_type, reason
+                )
+                self._representations.refuse(key, media_type, reason)
+        self._timed("encode", "failed", _now() - started)
+        return form
+
+    def _pause(self, key: DocumentKey, media_type: MediaType, error: TookTooLong) -> Failure:
+        now, pause = _now(), PAUSE * error.seconds
+        logger.warning(
+            "%s of backend %s as %s: %s; not tried again for %g s",
+            key.group_version,
+            key.owner,
+            media_type,
+            error,
+            pause,
+        )
+        failure = Failure(Cause.BUILD_FAILED, str(error), retry_after=pause)
+        self._paused = {at: held for at, held in self._paused.items() if held[1] > now}
+        self._paused[key, media_type] = failure, now + pause
+        return failure
+
+    async def _find(self, key: DocumentKey, coding: Coding) -> Coded | Failure | Moved:
+        """The JSON form in some coding: from disk, else from the owner."""
+        if self._archive is not None and (stored := await self._archive.load(key)) is not None:
+            self._representations.put(key, JSON, Coding.IDENTITY, stored)
+            return Coded(Coding.IDENTITY, stored)
+        origin = self._origin_of(key.owner)
+        if origin is None:
+            return Failure(Cause.NOT_FOUND, "its backend is gone")
+        started = _now()
+        fetched = await self._fetch(origin, key, coding)
+        self._timed("download", "ok" if isinstance(fetched, Coded) else "failed", _now() - started)
+        if isinstance(fetched, Coded):
+            self._representations.put(key, JSON, fetched.coding, fetched.body)
+            if self._archive is not None:
+                self._archive.save(key, fetched)
+        return fetched
+
+    async def _fetch(self, origin: Origin, key: DocumentKey, coding: Coding) -> Coded | Failure | Moved:
+        payload = await origin.document(
+            key.group_version, hash=key.hash, accept_gzip=coding is not Coding.IDENTITY
+        )
+        if not isinstance(payload, Payload):
+            return payload
+        fault = await self._fault(payload, key)
+        return Coded(payload.coding, payload.body) if fault is None else fault
+
+    async def _fault(self, payload: Payload, key: DocumentKey) -> Failure | Moved | None:
+        """Why these bytes must not be served under this hash; None: they may."""
+        body, coding = payload.body, payload.coding
+        is_small = coding is Coding.IDENTITY and len(body) <= INLINE_MAX
+        if is_small:
+            proven = is_proven(body, coding, key.hash, limits=self._limits)
+        else:
+            proven = await self._in_thread(is_proven, body, coding, key.hash, limits=self._limits)
+        if proven is True:
+            return None
+        if isinstance(proven, Failure):
+            return proven
+        if contradicts(payload.etag, key.hash):
+            return Moved(None)
+        if is_small:
+            return fault_of(body, coding, limits=self._limits)
+        try:
+            return await self._worker.run(fault_of, body, coding, limits=self._limits)
+        except WorkerFailed as error:
+            return Failure(Cause.BUILD_FAILED, str(error))
+
+    async def _recode(self, source: Coded, key: DocumentKey, media_type: MediaType, coding: Coding) -> bytes:
+        if len(source.body) <= INLINE_MAX // 10:
+            body = recoded(source, coding, self._limits.max_bytes)
+        else:
+            # zlib and zstd let go of the GIL, so a thread is enough here.
+            body = await self._in_thread(recoded, source, coding, self._limits.max_bytes)
+        self._representations.put(key, media_type, coding, body)
+        return body
+
+    async def _in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        work = partial(function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def recoded(source: Coded, coding: Coding, max_bytes: int) -> bytes:
+    """The same bytes in another content coding."""
+    # Forms made here may exceed what a backend may send: Protobuf and CBOR of a document at the limit.
+    return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

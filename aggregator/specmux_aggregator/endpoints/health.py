@@ -1,0 +1,141 @@
+"""The service's own pages: liveness, readiness, metrics and status."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.publisher import Publisher
+from specmux_aggregator.aggregation.supervisor import Backends
+from specmux_aggregator.discovery.report import discovery_report
+from specmux_aggregator.discovery.watch import DiscoveryWatch
+from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.endpoints.openapi import ALLOW, NO_STORE, status_reply
+from specmux_aggregator.endpoints.service import Page
+from specmux_aggregator.endpoints.status import is_ready, status_json, waiting_for
+from specmux_aggregator.http.prepared import prepare
+from specmux_aggregator.kubernetes.source import ClusterSource
+from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
+from specmux_aggregator.model.backend import BackendName, Prepared, Request, Snapshot
+
+TEXT = "text/plain; charset=utf-8"
+
+
+class Pages:
+    """Each page as a function of a request. ``config_state``: how the configuration was last read.
+    ``auth_complaint``: why no caller can be let in at present. ``discovery``: None where it is off,
+    ``cluster`` where there is none."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        backends: Backends,
+        representations: Representations,
+        metrics: Metrics,
+        *,
+        version: str,
+        config_state: Callable[[], Mapping[str, Any]],
+        auth_complaint: Callable[[], str | None],
+        discovery: DiscoveryWatch | None,
+        backend_sets: BackendSets,
+        cluster: ClusterSource | None,
+    ) -> None:
+        self._publisher = publisher
+        self._backends = backends
+        self._representations = representations
+        self._metrics = metrics
+        self._version = version
+        self._config_state = config_state
+        self._auth_complaint = auth_complaint
+        self._discovery = discovery
+        self._backend_sets = backend_sets
+        self._cluster = cluster
+        self._has_been_ready = False
+
+    def by_path(self) -> Mapping[str, Page]:
+        return {
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+            "/metrics": self._metrics_page,
+            "/status": self._status,
+        }
+
+    async def _livez(self, request: Request) -> Prepared:
+        return _page(request, 200, TEXT, b"ok\n", route="livez")
+
+    async def _readyz(self, request: Request) -> Prepared:
+        observations = self._publisher.current.observations.values()
+        # A backend that is configured later must not take a serving instance out of rotation.
+        has_discovery = self._discovery is None or self._discovery.board.is_complete
+        unsettled = self._unsettled()
+        self._has_been_ready = self._has_been_ready or (
+            not unsettled and has_discovery and is_ready(observations)
+        )
+        complaint = self._auth_complaint()
+        if complaint is not None:
+            # Unlike a backend that is down, this refuses everybody: another instance may do better.
+            body = f"nobody can be let in: {complaint}\n".encode()
+            return _page(request, 503, TEXT, body, route="readyz")
+        if self._has_been_ready:
+            return _page(request, 200, TEXT, b"ok\n", route="readyz")
+        names = ", ".join(unsettled or waiting_for(observations) or self._without_discovery())
+        return _page(
+            request, 503, TEXT, f"waiting for the first answer of: {names}\n".encode(), route="readyz"
+        )
+
+    def _unsettled(self) -> list[str]:
+        """What has yet to say which backends there are."""
+        pending = () if self._cluster is None else self._cluster.pending
+        if not pending and not self._backend_sets.is_settled:
+            return ["the configuration"]
+        return [f"the watch of {name}" for name in pending]
+
+    def _without_discovery(self) -> list[BackendName]:
+        followers = self._discovery.followers() if self._discovery is not None else ()
+        return [follower.knowledge.backend.name for follower in followers if not follower.knowledge.attempted]
+
+    async def _metrics_page(self, request: Request) -> Prepared:
+        # In a thread: thousands of group-versions make megabytes of text.
+        text = await asyncio.to_thread(self._metrics.exposition)
+        return _page(request, 200, CONTENT_TYPE, text, route="metrics")
+
+    async def _status(self, request: Request) -> Prepared:
+        snapshot, checks, usage = (
+            self._publisher.current,
+            self._backends.checks(),
+            self._representations.usage(),
+        )
+        body = await asyncio.to_thread(
+            status_json,
+            snapshot,
+            checks,
+            usage,
+            version=self._version,
+            config=self._config_state(),
+            sources={} if self._cluster is None else {"kubernetes": self._cluster.status()},
+            left_out=self._backend_sets.problems,
+            is_settled=not self._unsettled(),
+            discovery=self._discovery_report(snapshot),
+            now=time.time(),
+        )
+        return _page(request, 200, "application/json", body, route="status")
+
+    def _discovery_report(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
+        if self._discovery is None:
+            return None
+        known = [(item.knowledge, item.told_at) for item in self._discovery.followers()]
+        return discovery_report(
+            self._discovery.board.directory, known, snapshot, now=time.monotonic(), wall=time.time()
+        )
+
+
+def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> Prepared:
+    if request.method not in ("GET", "HEAD"):
+        return status_reply(
+            405, "only GET and HEAD are allowed here", route=route, request=request, fields=[ALLOW]
+        )
+    fields = [("Content-Type", content_type), NO_STORE]
+    return prepare(code, fields, body, is_head=request.method == "HEAD", route=route, format="text")

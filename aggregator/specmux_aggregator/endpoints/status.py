@@ -1,0 +1,112 @@
+"""The status page: what the service knows of its backends and serves, as JSON for people and scripts.
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from specmux_aggregator.aggregation.checks import Check
+from specmux_aggregator.documents.representations import Usage
+from specmux_aggregator.model.backend import BackendName, Observation, Snapshot
+
+
+def status_json(
+    snapshot: Snapshot,
+    checks: Iterable[tuple[Observation, Check]],
+    usage: Usage,
+    *,
+    version: str,
+    config: Mapping[str, Any],
+    sources: Mapping[str, Any],
+    left_out: Iterable[str],
+    is_settled: bool,
+    discovery: Mapping[str, Any] | None,
+    now: float,
+) -> bytes:
+    """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file
+    went. ``discovery``: its own report; None where it is off. ``sources``: what backends are
+    taken from, beside the configuration; ``left_out``: those that are not, and why. ``is_settled``: it is
+    known which backends there are."""
+    by_backend = {
+        observation.backend.name: _backend(observation, check, now) for observation, check in checks
+    }
+    status = {
+        "version": version,
+        "generation": snapshot.generation,
+        "ready": is_settled and is_ready(snapshot.observations.values()),
+        "config": dict(config),
+        "sources": {**sources, "leftOut": list(left_out)},
+        "backends": by_backend,
+        "groupVersions": _group_versions(snapshot),
+        "conflicts": _conflicts(snapshot),
+        "discovery": discovery,
+        "memory": _memory(usage),
+    }
+    return orjson.dumps(status, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def is_ready(observations: Iterable[Observation]) -> bool:
+    """Whether every configured backend is fresh, restored from disk, or has failed its first attempt."""
+    return all(observation.attempted for observation in observations)
+
+
+def waiting_for(observations: Iterable[Observation]) -> list[BackendName]:
+    """The backends that readiness waits for."""
+    return [observation.backend.name for observation in observations if not observation.attempted]
+
+
+def _backend(observation: Observation, check: Check, now: float) -> dict[str, Any]:
+    failure = observation.failure
+    return {
+        "kind": observation.backend.kind.value,
+        "speaks": observation.dialect.value if observation.dialect else None,
+        "state": "pending" if not observation.attempted else "failed" if failure else "up",
+        "priority": observation.backend.priority,
+        "groupVersions": len(observation.offers),
+        "lastSuccessAgeSeconds": None
+        if check.succeeded_at is None
+        else round(max(0.0, now - check.succeeded_at), 3),
+        "failedChecks": check.failures,
+        "nextCheckSeconds": round(check.next_delay, 3),
+        "error": None if failure is None else {"cause": failure.cause.value, "detail": failure.detail},
+        "notes": list(observation.notes),
+    }
+
+
+def _group_versions(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        key: {
+            "owner": entry.owner,
+            "hash": entry.offer.hash,
+            "provenance": entry.offer.provenance.value,
+            "bytes": entry.offer.size,
+            "stale": snapshot.observations[entry.owner].failure is not None,
+            "losses": entry.offer.losses,
+            "lossExamples": list(entry.offer.loss_examples),
+        }
+        for key, entry in sorted(snapshot.entries.items())
+    }
+
+
+def _conflicts(snapshot: Snapshot) -> list[dict[str, Any]]:
+    return [
+        {
+            "groupVersion": conflict.group_version,
+            "winner": conflict.winner,
+            "losers": list(conflict.losers),
+        }
+        for conflict in snapshot.conflicts
+    ]
+
+
+def _memory(usage: Usage) -> dict[str, int]:
+    return {
+        "bytes": usage.bytes,
+        "pinnedBytes": usage.pinned_bytes,
+        "documents": usage.documents,
+        "forms": usage.forms,
+        "evictions": usage.evictions,
+    }

@@ -1,0 +1,148 @@
+"""Which media type and content coding a request gets (RFC 9110 12.5.1, 12.5.3). Pure.
+
+Both headers are parsed once per distinct text: clients repeat theirs in every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Protocol, TypeVar
+
+from specmux_aggregator.model.backend import Coding
+from specmux_converters.media_types import ALIASES, CBOR, JSON, PROTOBUF, MediaType
+
+MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)
+"""All we can serve, in our own order of preference among equals."""
+
+CODINGS: Final = (Coding.ZSTD, Coding.GZIP, Coding.IDENTITY)
+"""All we can serve, in our own order of preference among equals."""
+
+HEADER_MAX: Final = 512
+"""Characters of a header field that is worth remembering; a longer one is parsed each time."""
+
+REMEMBERED: Final = 512
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Range(Protocol[T_contra]):
+    """What one element of an Accept field lets in."""
+
+    @property
+    def quality(self) -> float: ...
+
+    def specificity(self, offered: T_contra, /) -> int | None:
+        """How closely this names it: 2 outright, 1 by its type, 0 as ``*/*``; None: not at all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRange:
+    """One element of an Accept field, without parameters."""
+
+    type: str
+    subtype: str
+    quality: float
+
+    def specificity(self, media_type: MediaType) -> int | None:
+        if f"{self.type}/{self.subtype}" == media_type:
+            return 2
+        if self.subtype != "*":
+            return None
+        if self.type == "*":
+            return 0
+        return 1 if media_type.startswith(self.type + "/") else None
+
+
+def media_type_for(accept: str | None, offered: tuple[MediaType, ...] = MEDIA_TYPES) -> MediaType | None:
+    """The offered media type the client likes best; None: it takes none of them."""
+    if accept is not None and len(accept) > HEADER_MAX:
+        return _media_type_for(accept, offered)
+    return _remembered_media_type(accept, offered)
+
+
+def coding_for(accept_encoding: str | None) -> Coding:
+    """The content coding the client likes best; identity when it takes none of ours (RFC 9110 12.5.3)."""
+    if accept_encoding is None:
+        return Coding.IDENTITY
+    return (
+        _coding_for(accept_encoding)
+        if len(accept_encoding) > HEADER_MAX
+        else _remembered_coding(accept_encoding)
+    )
+
+
+def _media_type_for(accept: str | None, offered: tuple[MediaType, ...]) -> MediaType | None:
+    if accept is None or not accept.strip(" \t,"):
+        return offered[0] if offered else None
+    return best_of(offered, [media_range for media_range, _ in media_ranges(accept)])
+
+
+def best_of(offered: Sequence[T], ranges: Sequence[Range[T]]) -> T | None:
+    """The offered thing that ranks highest; None: no range lets any in."""
+    ranked: list[tuple[float, int, int, int]] = []
+    for preference, thing in enumerate(offered):
+        matches = [
+            (specificity, -position, item.quality)
+            for position, item in enumerate(ranges)
+            if (specificity := item.specificity(thing)) is not None
+        ]
+        if not matches:
+            continue
+        specificity, order, quality = max(matches)
+        if quality > 0:
+            # What is named outright goes before what only a wildcard lets in, as goautoneg sorts (what the
+            # reference's clients are written against); then the client's order, then ours.
+            ranked.append((quality, specificity, order, -preference))
+    return offered[-max(ranked)[3]] if ranked else None
+
+
+def media_ranges(accept: str) -> Iterator[tuple[MediaRange, list[str]]]:
+    """The elements of an Accept field, in lower case, each with its parameters. Malformed ones are passed
+    over."""
+    for element in accept.lower().split(","):
+        name, *parameters = element.split(";")
+        name = name.strip()
+        name = ALIASES.get(name, MediaType(name))
+        main, slash, sub = name.partition("/")
+        quality = _quality_of(parameters)
+        if slash and main and sub and quality is not None and not (main == "*" and sub != "*"):
+            yield MediaRange(main, sub, quality), parameters
+
+
+def _coding_for(accept_encoding: str) -> Coding:
+    qualities: dict[str, float] = {}
+    for element in accept_encoding.lower().split(","):
+        name, *parameters = element.split(";")
+        name = name.strip().removeprefix("x-")
+        quality = _quality_of(parameters)
+        if name and quality is not None:
+            qualities.setdefault(name, quality)
+    # A wildcard speaks for what the client did not name: gzip, which every client can read.
+    fallback = {Coding.GZIP: qualities.get("*", 0.0)}
+    best, best_quality = Coding.IDENTITY, qualities.get(Coding.IDENTITY, 0.0)
+    for coding in reversed(CODINGS[:-1]):
+        quality = qualities.get(coding, fallback.get(coding, 0.0))
+        if quality > 0 and quality >= best_quality:
+            best, best_quality = coding, quality
+    return best
+
+
+def _quality_of(parameters: list[str]) -> float | None:
+    """The weight among an element's parameters, 1 without one; None: there is one that is no weight."""
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
+        if name.strip() == "q" and equals:
+            value = value.strip()
+            if not value.replace(".", "", 1).isdecimal() or not value.isascii():
+                return None
+            quality = float(value)
+            return quality if quality <= 1 else None
+    return 1.0
+
+
+_remembered_media_type = lru_cache(maxsize=REMEMBERED)(_media_type_for)
+_remembered_coding = lru_cache(maxsize=REMEMBERED)(_coding_for)

@@ -1,0 +1,131 @@
+"""Answers as bytes: the status line and header fields made once, the time lines made once per second.
+
+A ``Prepared`` never changes. What does change with time, Date and Expires, is put between its head and the
+empty line by whoever writes it, so one value serves every request, connection and tier.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import orjson
+
+from specmux_aggregator.model.backend import Prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+YEAR = 31_536_000  # seconds: max-age of an immutable answer, and how far ahead its Expires is
+TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
+VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
+"""RFC 9110 5.5: no CR, LF, NUL or other control character but the tab."""
+RESERVED = frozenset({"content-length", "date", "expires", "connection", "transfer-encoding"})
+"""Fields that are the server's own to write."""
+NO_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+
+
+def prepare(
+    status: int,
+    headers: Iterable[tuple[str, str]],
+    body: bytes = b"",
+    *,
+    content_length: int | None = None,
+    is_head: bool = False,
+    is_immutable: bool = False,
+    route: str = "other",
+    format: str = "none",
+    good_until: float | None = None,
+) -> Prepared:
+    """One answer, ready but for its time lines.
+
+    Content-Length is that of ``body`` unless ``content_length`` says otherwise, which only HEAD may (RFC 9110
+    9.3.2); 204 and 304 have none and no body. ``ValueError`` for a field that is ours to write, and for what
+    could break the framing: a name that is not a token, a control character or one beyond Latin-1 in a value.
+    """
+    if content_length is not None and not is_head:
+        raise ValueError("only the answer to HEAD has a length that is not its body's")
+    if status in NO_CONTENT and body:
+        raise ValueError(f"{status} has no content")
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines.extend(_field(name, value) for name, value in headers)
+    if status not in NO_CONTENT:
+        lines.append(f"Content-Length: {len(body) if content_length is None else content_length}")
+    lines.append("")
+    return Prepared(
+        status=status,
+        head="\r\n".join(lines).encode("latin-1"),
+        body=b"" if is_head else body,
+        is_immutable=is_immutable,
+        route=route,
+        format=format,
+        good_until=good_until,
+    )
+
+
+def _field(name: str, value: str) -> str:
+    if not TOKEN.match(name):
+        raise ValueError(f"not a field name: {name[:64]!r}")
+    if name.lower() in RESERVED:
+        raise ValueError(f"{name} is written by the server")
+    if not VALUE.match(value):
+        raise ValueError(f"not a value for {name}: {value[:64]!r}")
+    return f"{name}: {value}"
+
+
+def refusal(
+    status: int,
+    reason: str,
+    message: str,
+    *,
+    fields: Iterable[tuple[str, str]] = (),
+    is_head: bool = False,
+    route: str = "other",
+) -> Prepared:
+    """An error as Kubernetes words it: a ``Status`` (metav1.Status), always JSON, never stored."""
+    body = orjson.dumps(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": reason,
+            "code": status,
+        }
+    )
+    headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), *fields]
+    return prepare(status, headers, body, is_head=is_head, route=route, format="json")
+
+
+class TimeLines:
+    """The Date line, and Date with Expires, each built once per second. Both end with the empty line."""
+
+    __slots__ = ("_clock", "_dated", "_expiring", "_until")
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._until = -math.inf
+        self._dated = self._expiring = b""
+
+    def end_of_head(self, prepared: Prepared, now: float) -> bytes:
+        """What follows ``prepared.head``: the time lines and the empty line. ``now`` is monotonic seconds.
+
+        The wall clock is asked once in each of its seconds, so a clock that was set is noticed within one.
+        """
+        if now >= self._until:
+            self._renew(now)
+        return self._expiring if prepared.is_immutable else self._dated
+
+    def _renew(self, now: float) -> None:
+        wall = self._clock()
+        second = math.floor(wall)
+        date = f"Date: {formatdate(second, usegmt=True)}\r\n"
+        expires = f"Expires: {formatdate(second + YEAR, usegmt=True)}\r\n"
+        self._dated = f"{date}\r\n".encode()
+        self._expiring = f"{date}{expires}\r\n".encode()
+        self._until = now + (second + 1 - wall)

@@ -1,0 +1,65 @@
+"""Metrics of discovery, read off its state at the moment of a scrape."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from specmux_aggregator.discovery.report import stale, without_discovery, without_openapi
+from specmux_aggregator.discovery.watch import DiscoveryWatch
+from specmux_aggregator.model.backend import Snapshot
+
+
+class DiscoveryCollector:
+    """Of one watch, beside the Snapshot whose documents it is compared with."""
+
+    def __init__(self, watch: DiscoveryWatch, *, snapshot: Callable[[], Snapshot]) -> None:
+        self._watch = watch
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily(
+            "specmux_discovery_up",
+            "1 when the backend last told what it has.",
+            labels=["backend"],
+        )
+        for follower in self._watch.followers():
+            known = follower.knowledge
+            up.add_metric([known.backend.name], float(known.attempted and known.failure is None))
+        yield up
+        directory, snapshot = self._watch.board.directory, self._snapshot()
+        unconfirmed = GaugeMetricFamily(
+            "specmux_discovery_unconfirmed_seconds",
+            "Since when the resources of the group-version could not be confirmed; absent while they are.",
+            labels=["group_version"],
+        )
+        now = time.monotonic()
+        for version in directory.versions():
+            if version.lapse is not None:
+                unconfirmed.add_metric([version.group_version], max(0.0, now - version.lapse.since))
+        yield unconfirmed
+        for name, text, value in (
+            (
+                "specmux_discovery_group_versions",
+                "Group-versions that clients are told of.",
+                len(directory.versions()),
+            ),
+            (
+                "specmux_discovery_stale_group_versions",
+                "Of these, told as stale: clients drop them.",
+                stale(directory),
+            ),
+            (
+                "specmux_group_versions_without_openapi",
+                "Group-versions in discovery that have no document.",
+                len(without_openapi(directory, snapshot)),
+            ),
+            (
+                "specmux_group_versions_without_discovery",
+                "Group-versions with a document that are not in discovery.",
+                len(without_discovery(directory, snapshot)),
+            ),
+        ):
+            yield GaugeMetricFamily(name, text, value=value)

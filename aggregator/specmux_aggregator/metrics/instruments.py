@@ -1,0 +1,251 @@
+"""Every metric of the service, made on a registry that the caller owns. Names are a promise: docs/metrics.md.
+
+No label ever holds what a client sent: routes, formats, codes, backends and group-versions are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from specmux_aggregator.aggregation.checks import Check
+from specmux_aggregator.documents.representations import Usage
+from specmux_aggregator.model.backend import BackendName, Cause, Observation, Snapshot
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+
+AGGREGATION_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""Seconds. KEP-2896 names the metric and no buckets; these span one CRD version to a whole slow backend."""
+
+
+AUTH_REASONS: Final = ("malformed", "no_credentials", "bad_credentials", "forbidden", "unavailable")
+AUTH_REVIEWS: Final = ("token", "access")
+AUTH_RESULTS: Final = ("answered", "failed", "crowded")
+"""Labels of authentication, there from the start: an alert can tell none from no such series."""
+
+
+class Metrics:
+    """The instruments that code holds. What can be read off the state is collected by ``StateCollector``."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.aggregation = Histogram(
+            "specmux_aggregation_duration_seconds",
+            "How long each step from a backend to its published documents took.",
+            ["phase", "result"],
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
+        self.crd_aggregation = Histogram(
+            "crd_openapi_v3_aggregation_duration_seconds",
+            "How long the document of a group-version of CustomResourceDefinitions took (KEP-2896).",
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
+        self.backend_failures = Counter(
+            "specmux_backend_failures",
+            "Failed checks, downloads and passed-on requests of a backend.",
+            ["backend", "cause"],
+            registry=registry,
+        )
+        self.conversions = Counter(
+            "specmux_conversions",
+            "Documents converted from Swagger 2.0 and published.",
+            ["lossy"],
+            registry=registry,
+        )
+        self.config_reloads = Counter(
+            "specmux_config_reloads",
+            "Readings of a changed configuration.",
+            ["result"],
+            registry=registry,
+        )
+        self.config_is_current = Gauge(
+            "specmux_config_last_reload_successful",
+            "1 when the configuration in force is the one in the file.",
+            registry=registry,
+        )
+        self.config_is_current.set(1)
+        self.relay = RelayMetrics(registry)
+        self.auth = AuthMetrics(registry)
+
+    def timed(self, phase: str, result: str, seconds: float) -> None:
+        self.aggregation.labels(phase, result).observe(seconds)
+
+    def forget_backend(self, name: BackendName) -> None:
+        """Let go of the series of a backend that is no longer configured."""
+        for cause in Cause:
+            self.backend_failures.remove(name, cause.value)
+        for code in ("2xx", "3xx", "4xx", "5xx"):
+            self.relay.requests.remove(name, code)
+        for direction in ("request", "answer"):
+            self.relay.bytes.remove(name, direction)
+
+    def exposition(self) -> bytes:
+        """The text that Prometheus scrapes."""
+        return generate_latest(self.registry)
+
+
+class RelayMetrics:
+    """What is counted of requests that are passed on."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Counter(
+            "specmux_relayed_requests",
+            "Requests passed on to a backend, by the class of the answer's status.",
+            ["backend", "code"],
+            registry=registry,
+        )
+        self.bytes = Counter(
+            "specmux_relayed_bytes",
+            "Bytes of bodies passed on: of requests and of answers.",
+            ["backend", "direction"],
+            registry=registry,
+        )
+        self.in_flight = Gauge(
+            "specmux_relayed_requests_in_flight",
+            "Requests passed on whose answer is not at its end; watches among them.",
+            registry=registry,
+        )
+
+
+class AuthMetrics:
+    """What is counted of who may ask."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.is_up = Gauge(
+            "specmux_auth_up",
+            "1 when callers that are not known yet can be let in; always without authentication.",
+            registry=registry,
+        )
+        self.is_up.set(1)
+        self.refusals = Counter(
+            "specmux_auth_refusals",
+            "Requests refused by authentication or authorisation.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in AUTH_REASONS:
+            self.refusals.labels(reason)
+        self.reviews = Counter(
+            "specmux_auth_reviews",
+            "TokenReviews and SubjectAccessReviews asked of the cluster.",
+            ["kind", "result"],
+            registry=registry,
+        )
+        self.review_seconds = Histogram(
+            "specmux_auth_review_duration_seconds",
+            "How long a review took.",
+            ["kind"],
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
+        for kind in AUTH_REVIEWS:
+            self.review_seconds.labels(kind)
+            for result in AUTH_RESULTS:
+                self.reviews.labels(kind, result)
+
+
+class StateCollector:
+    """Reads what is known at the moment of a scrape, so that no gauge can lag or outlive its backend."""
+
+    def __init__(
+        self,
+        *,
+        snapshot: Callable[[], Snapshot],
+        checks: Callable[[], Iterable[tuple[Observation, Check]]],
+        usage: Callable[[], Usage],
+        now: Callable[[], float],
+        unavailable: Callable[[], Mapping[BackendName, bool]],
+    ) -> None:
+        """``unavailable``: of backends of a cluster, what the cluster says."""
+        self._snapshot = snapshot
+        self._checks = checks
+        self._usage = usage
+        self._now = now
+        self._unavailable = unavailable
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._backends()
+        yield from self._group_versions(self._snapshot())
+        yield from self._store(self._usage())
+
+    def _backends(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily(
+            "specmux_backend_up", "1 when the last check of the backend succeeded.", labels=["backend"]
+        )
+        unavailable = GaugeMetricFamily(
+            "aggregator_unavailable_apiservice",
+            "1 when the backend is unavailable, or its APIService not Available, as kube-aggregator has it.",
+            labels=["name"],
+        )
+        age = GaugeMetricFamily(
+            "specmux_backend_age_seconds",
+            "Since the last successful check of the backend.",
+            labels=["backend"],
+        )
+        said = self._unavailable()
+        for observation, check in self._checks():
+            name = observation.backend.name
+            is_up = observation.attempted and observation.failure is None
+            up.add_metric([name], float(is_up))
+            unavailable.add_metric([name], float(said.get(name, not is_up)))
+            if check.succeeded_at is not None:
+                age.add_metric([name], max(0.0, self._now() - check.succeeded_at))
+        yield from (up, unavailable, age)
+
+    def _group_versions(self, snapshot: Snapshot) -> Iterator[Metric]:
+        info = GaugeMetricFamily(
+            "specmux_group_version_info",
+            "1 for every published group-version, with its owner and where the document comes from.",
+            labels=["group_version", "backend", "provenance"],
+        )
+        size = GaugeMetricFamily(
+            "specmux_group_version_bytes",
+            "JSON bytes of the document, where known.",
+            labels=["group_version"],
+        )
+        age = GaugeMetricFamily(
+            "specmux_group_version_age_seconds",
+            "Since the backend that owns the group-version last changed or recovered.",
+            labels=["group_version"],
+        )
+        for key, entry in snapshot.entries.items():
+            info.add_metric([key, entry.owner, entry.offer.provenance.value], 1)
+            if entry.offer.size is not None:
+                size.add_metric([key], entry.offer.size)
+            changed_at = snapshot.observations[entry.owner].changed_at
+            if changed_at is not None:
+                age.add_metric([key], max(0.0, self._now() - changed_at))
+        yield from (info, size, age)
+        yield GaugeMetricFamily(
+            "specmux_group_version_conflicts",
+            "Group-versions that more than one backend offers.",
+            value=len(snapshot.conflicts),
+        )
+        yield GaugeMetricFamily(
+            "specmux_snapshot_generation", "Rises with every published change.", value=snapshot.generation
+        )
+
+    def _store(self, usage: Usage) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "specmux_documents_bytes", "Bytes of documents in memory, in all forms.", value=usage.bytes
+        )
+        yield GaugeMetricFamily(
+            "specmux_documents_pinned_bytes",
+            "Of these, bytes that are never evicted.",
+            value=usage.pinned_bytes,
+        )
+        yield GaugeMetricFamily("specmux_documents_forms", "Forms of documents in memory.", value=usage.forms)
+        evictions = CounterMetricFamily(
+            "specmux_documents_evictions", "Forms evicted to hold the memory bound."
+        )
+        evictions.add_metric([], usage.evictions)
+        yield evictions
+        sheddings = CounterMetricFamily("specmux_documents_shed", "Forms let go for want of memory.")
+        sheddings.add_metric([], usage.sheddings)
+        yield sheddings

@@ -1,0 +1,120 @@
+"""What the server counted of requests and clients (request_stats.py), as Prometheus families.
+
+No label ever holds what a client sent: routes, formats and codes are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from specmux_aggregator.server.stats import BOUNDS, Durations, RequestCounts
+
+
+class RequestCollector:
+    """Reads the counters at the moment of a scrape."""
+
+    def __init__(self, counts: Callable[[], RequestCounts], *, moved: Callable[[], int]) -> None:
+        """``moved``: redirects because a backend had replaced the document since its root."""
+        self._counts = counts
+        self._moved = moved
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._counts()
+        yield from self._answers(counts)
+        yield from _clients(counts)
+        for name, text, value in _totals(counts):
+            family = CounterMetricFamily(name, text)
+            family.add_metric([], value)
+            yield family
+
+    def _answers(self, counts: RequestCounts) -> Iterator[Metric]:
+        durations = HistogramMetricFamily(
+            "specmux_request_duration_seconds",
+            "From a request's last byte read to its answer handed to the kernel.",
+            labels=["route", "format", "code"],
+        )
+        for labels, buckets, seconds in _merged(counts.durations):
+            durations.add_metric(labels, buckets, seconds)
+        yield durations
+        redirected = sum(sum(cell.buckets) for cell in counts.durations if cell.code == 301)
+        redirects = CounterMetricFamily(
+            "specmux_redirects",
+            "Requests answered with the current hash, by what was wrong with theirs.",
+            labels=["reason"],
+        )
+        moved = min(self._moved(), redirected)
+        redirects.add_metric(["stale_hash"], redirected - moved)
+        redirects.add_metric(["moved_upstream"], moved)
+        yield redirects
+
+
+def _clients(counts: RequestCounts) -> Iterator[Metric]:
+    yield GaugeMetricFamily("specmux_requests_in_flight", "Requests being answered.", value=counts.in_flight)
+    yield GaugeMetricFamily("specmux_connections", "Open client connections.", value=counts.connections)
+    refused = CounterMetricFamily(
+        "specmux_connections_refused",
+        "Connections closed at once, by whose cap was reached: of all together, or of one address.",
+        labels=["cap"],
+    )
+    refused.add_metric(["total"], counts.connections_refused)
+    refused.add_metric(["address"], counts.connections_refused_by_address)
+    yield refused
+
+
+def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
+    """Name, meaning and value of the counters without labels."""
+    yield from (
+        (
+            "specmux_stale_served",
+            "Answers given while their backend was failing.",
+            sum(sum(cell.buckets) for cell in counts.durations if cell.is_stale),
+        ),
+        (
+            "specmux_requests_refused",
+            "Requests answered 429: as many as may wait were waiting.",
+            counts.requests_refused,
+        ),
+        ("specmux_malformed_requests", "Requests that were no HTTP we accept.", counts.malformed),
+        (
+            "specmux_client_disconnects",
+            "Clients that left before their answer was complete.",
+            counts.disconnects,
+        ),
+        (
+            "specmux_header_timeouts",
+            "Clients that took too long to send a request.",
+            counts.header_timeouts,
+        ),
+        (
+            "specmux_write_stalls",
+            "Clients that were cut off because they read nothing.",
+            counts.write_stalls,
+        ),
+        (
+            "specmux_accelerated_requests",
+            "Requests answered inside the parser's callback.",
+            counts.accelerated,
+        ),
+        ("specmux_memo_hits", "Of these, requests recognised by their bytes.", counts.memo_hits),
+    )
+
+
+def _merged(cells: Iterable[Durations]) -> Iterator[tuple[list[str], list[tuple[str, float]], float]]:
+    """Labels, cumulative buckets and sum: fresh and stale answers are one series here."""
+    series: dict[tuple[str, str, str], tuple[list[int], float]] = {}
+    for cell in cells:
+        labels = (cell.route, cell.format, str(cell.code))
+        counts, seconds = series.get(labels, ([0] * len(cell.buckets), 0.0))
+        summed = [one + other for one, other in zip(counts, cell.buckets, strict=True)]
+        series[labels] = (summed, seconds + cell.seconds)
+    for labels, (counts, seconds) in series.items():
+        yield list(labels), _cumulative(counts), seconds
+
+
+def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
+    """Prometheus counts every bucket with all below it."""
+    bounds = (*map(str, BOUNDS), "+Inf")
+    return [(bound, float(total)) for bound, total in zip(bounds, accumulate(counts), strict=True)]

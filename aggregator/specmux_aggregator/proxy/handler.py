@@ -1,0 +1,340 @@
+"""Requests that a backend answers itself: /openapi/v2 always, resources where ``proxy.resources`` is on.
+
+The two differ in who asks. For /openapi/v2 we do, with our credentials, as for all of discovery. For a
+resource the client does, with its own credentials and none of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from specmux_aggregator.endpoints.openapi import cache_control
+from specmux_aggregator.http.prepared import refusal
+from specmux_aggregator.http.response_fields import status_failure
+from specmux_aggregator.model.backend import Backend, BackendName, Cause, Failure, Prepared, Snapshot
+from specmux_aggregator.model.document_urls import SWAGGER_PATH
+from specmux_aggregator.proxy import header_fields
+from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
+from specmux_aggregator.proxy.header_fields import Field
+from specmux_aggregator.proxy.response import Relayed
+from specmux_aggregator.proxy.routes import OUT_OF_REACH, owner_of, swagger_candidates
+from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
+from specmux_aggregator.proxy.upload import Upload
+from specmux_aggregator.server.listener import CROWDED, CROWDED_HEAD, is_last
+from specmux_aggregator.server.requests import fields_of
+from specmux_aggregator.server.responses import WireResponse
+from specmux_aggregator.upstream.responses import too_large
+
+if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
+
+    from specmux_aggregator.config.settings import Limits, Polling, Proxy
+    from specmux_aggregator.metrics.instruments import Metrics
+    from specmux_aggregator.server.connections import WireRequest
+    from specmux_aggregator.server.protocols import Response
+    from specmux_aggregator.upstream.identities import Identities
+
+ROUTE: Final = "relayed"
+DOCUMENTS: Final = "/openapi/v3"
+
+NEVER_ASKED: Final = frozenset(
+    {Cause.REFUSED, Cause.UNRESOLVED, Cause.BAD_TLS, Cause.CREDENTIALS, Cause.UNREADABLE}
+)
+"""Causes with which a backend cannot have begun what it was asked for."""
+
+NO_UPGRADE: Final = (
+    "connections are not upgraded here (WebSocket, SPDY): exec, attach, port-forward and the like need the"
+    " address of the apiserver itself"
+)
+NO_CERTIFICATE: Final = (
+    "requests for resources are not passed on where clients are known by their certificates: a backend would"
+    " not see whose they are; ask the apiserver itself"
+)
+
+
+class Relaying:
+    """Implements the server's ``Relay`` protocol. Lives on one event loop until ``close``."""
+
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        metrics: Metrics,
+        *,
+        proxy: Proxy,
+        polling: Polling,
+        limits: Limits,
+        identities: Identities,
+        clients_have_certificates: bool,
+        is_private: bool,
+        max_waiting: int,
+    ) -> None:
+        """``clients_have_certificates``: they show to us, and to us alone, who they are. ``is_private``: no
+        shared cache may keep what we ask for. ``max_waiting``: requests that may wait for one backend,
+        so that a silent one keeps no other's from waiting; 0: any number.
+        """
+        self._snapshot = snapshot
+        self._metrics = metrics
+        self._proxy = proxy
+        self._limits = limits
+        self._clients_have_certificates = clients_have_certificates
+        self._is_private = is_private
+        self._max_waiting = max_waiting
+        self._waiting: Counter[BackendName] = Counter()
+        self._exchanges = Exchanges(snapshot, metrics, polling=polling, identities=identities)
+        self._swagger_owner: tuple[int, Backend] | None = None
+        """Who had it, in the snapshot of that generation."""
+
+    def claims(self, message: RawRequestMessage) -> bool:
+        if message.path.startswith(DOCUMENTS):
+            return False
+        target = _target(message)
+        if is_swagger(target):
+            return message.method in ("GET", "HEAD")
+        return self._proxy.resources and is_resource(target)
+
+    def asks_as_the_client(self, message: RawRequestMessage) -> bool:
+        """Whether a backend sees the client's own credentials, and decides by them."""
+        return self.claims(message) and not is_swagger(_target(message))
+
+    async def relay(self, request: WireRequest) -> Response:
+        connection, target = request.connection, _target(request.message)
+        answer: Relayed | Prepared | None = self._refusal(request, target)
+        if answer is None and is_swagger(target):
+            answer = await self._swagger(request)
+        elif answer is None:
+            connection.relayed = request
+            try:
+                answer = await self._resource(request, target)
+            finally:
+                if not isinstance(answer, Relayed):
+                    connection.end_relaying()
+        if isinstance(answer, Relayed):
+            return answer
+        ends = is_last(request, answer) or answer.status in (400, 408, 501)
+        return WireResponse(answer, connection=connection, started=time.monotonic(), is_last=ends)
+
+    async def close(self) -> None:
+        """Let go of every connection to a backend."""
+        await self._exchanges.close()
+
+    def _refusal(self, request: WireRequest, target: str) -> Prepared | None:
+        """Why a request goes to no backend, whichever that would be."""
+        message = request.message
+        fields = list(message.headers.items())
+        if (fault := target_fault(target)) is not None:
+            return _status(request, 400, "BadRequest", fault)
+        if header_fields.hops(fields) >= header_fields.HOPS_MAX:
+            return _status(request, 508, "LoopDetected", "the request came through here before")
+        if is_swagger(target):
+            return None
+        if request.connection.is_half_closed:
+            return _status(request, 400, "BadRequest", "the connection was closed before there was an answer")
+        if message.method in ("TRACE", "CONNECT"):
+            return _status(request, 405, "MethodNotAllowed", f"{message.method} is not passed on")
+        if header_fields.has_other_coding(fields):
+            return _status(request, 501, "NotImplemented", "of transfer codings only chunked is passed on")
+        if message.upgrade or header_fields.wants_upgrade(fields):
+            return _status(request, 501, "NotImplemented", NO_UPGRADE)
+        if self._clients_have_certificates:
+            return _status(request, 501, "NotImplemented", NO_CERTIFICATE)
+        return None
+
+    async def _resource(self, request: WireRequest, target: str) -> Relayed | Prepared:
+        message = request.message
+        group_version = group_version_of(target)
+        owner = None if group_version is None else owner_of(self._snapshot(), group_version)
+        if owner is None:
+            return _status(
+                request, 404, "NotFound", "no backend serves the resources of this group and version"
+            )
+        try:
+            fields = header_fields.resource_fields(message.headers.items(), client=_address(request))
+        except ValueError as error:
+            return _status(request, 400, "BadRequest", str(error))
+        if self._is_crowded(owner):
+            return crowded(request)
+        upload = None
+        if request.has_body:
+            upload = Upload(request, sent=self._metrics.relay.bytes.labels(owner.name, "request").inc)
+            if upload.length is not None:
+                fields.append(("Content-Length", str(upload.length)))
+        begun = await self._begin(owner, message.method, target, fields, upload, is_ours=False)
+        if upload is not None and isinstance(begun, Failure):
+            await upload.stopped()
+            if upload.is_broken:
+                return _status(request, 400, "BadRequest", "the body of the request is malformed")
+            if upload.is_stalled and begun.cause is Cause.TIMEOUT:
+                return _status(request, 408, "Timeout", "the body of the request did not come")
+        if isinstance(begun, Failure):
+            return self._failed(request, owner, begun)
+        return await self._pass_on(request, begun, upload, header_fields.answer_fields)
+
+    async def _begin(
+        self,
+        owner: Backend,
+        method: str,
+        target: str,
+        fields: Sequence[Field],
+        upload: Upload | None,
+        *,
+        is_ours: bool,
+    ) -> Exchange | Failure:
+        patience = self._proxy.answer_timeout
+        self._waiting[owner.name] += 1
+        try:
+            async with asyncio.timeout(patience) as deadline:
+                if upload is not None:
+                    upload.answer_within(patience, deadline)
+                return await self._exchanges.begin(
+                    owner,
+                    method,
+                    target,
+                    fields,
+                    is_ours=is_ours,
+                    body=upload,
+                    idle_timeout=None if is_ours else math.inf,
+                )
+        except TimeoutError:
+            return Failure(Cause.TIMEOUT, f"no answer within {patience:g} s")
+        finally:
+            self._waiting[owner.name] -= 1
+            if not self._waiting[owner.name]:
+                del self._waiting[owner.name]  # backends come and go
+            if upload is not None:
+                upload.answered()
+
+    def _is_crowded(self, backend: Backend) -> bool:
+        return 0 < self._max_waiting <= self._waiting[backend.name]
+
+    async def _swagger(self, request: WireRequest) -> Relayed | Prepared:
+        snapshot = self._snapshot()
+        asked = swagger_candidates(snapshot)
+        if self._swagger_owner is not None and self._swagger_owner[0] == snapshot.generation:
+            owner = self._swagger_owner[1]
+            asked = (owner, *(backend for backend in asked if backend != owner))
+        lost: tuple[Backend, Failure] | None = None
+        for backend in asked:
+            if self._is_crowded(backend):
+                return crowded(request)
+            begun = await self._swagger_of(backend, request)
+            match begun:
+                case Exchange():
+                    self._swagger_owner = (snapshot.generation, backend)
+                    return await self._pass_on(
+                        request,
+                        begun,
+                        None,
+                        self._swagger_answer_fields,
+                        max_bytes=self._limits.max_document_bytes,
+                    )
+                case Failure(cause=Cause.NOT_FOUND | Cause.NOT_ACCEPTABLE):
+                    continue
+                case Failure() if begun.cause in OUT_OF_REACH:
+                    lost = lost or (backend, begun)
+                case Failure():
+                    return self._failed(request, backend, begun)
+        if lost is not None:
+            return self._failed(request, *lost)
+        return _status(request, 404, "NotFound", f"no backend has a document at {SWAGGER_PATH}")
+
+    def _swagger_answer_fields(self, raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
+        passed = header_fields.swagger_answer_fields(raw)
+        if not self._is_private:
+            return passed
+        return [
+            *((name, value) for name, value in passed if name.lower() != "cache-control"),
+            cache_control(is_immutable=False, is_private=True),
+        ]
+
+    async def _swagger_of(self, backend: Backend, request: WireRequest) -> Exchange | Failure:
+        message, max_bytes = request.message, self._limits.max_document_bytes
+        fields = header_fields.swagger_fields(message.headers.items())
+        begun = await self._begin(backend, message.method, SWAGGER_PATH, fields, None, is_ours=True)
+        if isinstance(begun, Failure):
+            return begun
+        length = begun.answer.content_length
+        if begun.answer.status not in (200, 304):
+            failure = status_failure(begun.answer.status)
+        elif length is not None and length > max_bytes:
+            failure = too_large(max_bytes)
+        else:
+            return begun
+        await begun.close()
+        return failure
+
+    async def _pass_on(
+        self,
+        request: WireRequest,
+        begun: Exchange,
+        upload: Upload | None,
+        fields_of_answer: Callable[[Iterable[tuple[bytes, bytes]]], list[Field]],
+        *,
+        max_bytes: int | None = None,
+    ) -> Relayed | Prepared:
+        """The answer as it goes to the client; ours where the backend's must not be passed on."""
+        failure = _unfit(begun.answer.status)
+        if failure is None:
+            try:
+                fields = fields_of_answer(begun.answer.raw_headers)
+            except ValueError as error:
+                failure = Failure(Cause.BAD_BODY, str(error))
+        if failure is not None:
+            await begun.close()
+            return self._failed(request, begun.backend, failure)
+        self._exchanges.answered(begun.backend, begun.answer.status)
+        return Relayed(
+            begun,
+            fields,
+            request,
+            self._exchanges,
+            upload=upload,
+            max_bytes=max_bytes,
+            moved=self._metrics.relay.bytes.labels(begun.backend.name, "answer").inc,
+        )
+
+    def _failed(self, request: WireRequest, backend: Backend, failure: Failure) -> Prepared:
+        message = f"backend {backend.name} did not answer as it should ({failure.cause})"
+        if failure.cause is Cause.TIMEOUT:
+            prepared = _status(request, 504, "Timeout", message)
+        elif failure.cause in NEVER_ASKED:
+            # client-go asks again by itself where it is told when: never what a backend may have begun.
+            prepared = _status(request, 503, "ServiceUnavailable", message, [("Retry-After", "1")])
+        else:
+            prepared = _status(request, 502, "BadGateway", message)
+        self._exchanges.failed(backend, failure, prepared.status)
+        return prepared
+
+
+def crowded(request: WireRequest) -> Prepared:
+    """The answer to one more than may wait."""
+    request.connection.connections.stats.requests_refused += 1
+    return CROWDED_HEAD if request.message.method == "HEAD" else CROWDED
+
+
+def _unfit(status: int) -> Failure | None:
+    """Why an answer with this status goes to no client."""
+    if 300 <= status <= 399 and status != 304:
+        # A client would follow it, with its credentials, to wherever the backend says (CVE-2022-3172).
+        return Failure(Cause.REDIRECTED, f"answered {status}, a redirect")
+    return None if 200 <= status <= 599 else Failure(Cause.UNEXPECTED_STATUS, f"answered {status}")
+
+
+def _target(message: RawRequestMessage) -> str:
+    return message.path if message.path.startswith("/") else fields_of(message)[1]
+
+
+def _address(request: WireRequest) -> str | None:
+    peer = request.connection.peername
+    return str(peer[0]) if isinstance(peer, tuple) else None
+
+
+def _status(
+    request: WireRequest, code: int, reason: str, message: str, fields: Iterable[Field] = ()
+) -> Prepared:
+    is_head = request.message.method == "HEAD"
+    return refusal(code, reason, message, fields=fields, is_head=is_head, route=ROUTE)

@@ -1,0 +1,123 @@
+"""Header fields on their way through: which go on, which end here, which are ours. Pure.
+
+A client's request keeps its own credentials and loses whatever could speak for somebody else: the fields of a
+front proxy (X-Remote-*, X-Forwarded-*), which nobody but a front proxy may write, and cookies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from specmux_aggregator.http.prepared import TOKEN, VALUE
+from specmux_cache.http.header_fields import HOP_BY_HOP
+
+Field = tuple[str, str]
+
+VIA: Final = "1.1 specmux"
+HOPS_MAX: Final = 4
+"""How often a request may have come through us: one in front of another is meant, a circle is not."""
+
+_HOP_BY_HOP: Final = HOP_BY_HOP | {"http2-settings"}
+
+_OF_REQUESTS: Final = _HOP_BY_HOP | {"content-length", "cookie", "expect", "forwarded", "host", "x-real-ip"}
+_OF_ANSWERS: Final = _HOP_BY_HOP | {
+    "alt-svc",
+    "clear-site-data",
+    "content-length",
+    "refresh",
+    "set-cookie",
+    "set-cookie2",
+    "strict-transport-security",
+}
+"""Also what speaks for a whole origin: that is ours, and other backends'."""
+_OF_FRONT_PROXIES: Final = ("x-remote-", "x-forwarded-")
+
+_PUNCTUATION: Final = re.compile("[^a-z0-9]")
+
+_UNSENDABLE: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+"""Control characters, and bytes that are no UTF-8 (which aiohttp could not write as they came)."""
+
+_SWAGGER_ASKED: Final = ("Accept", "Accept-Encoding", "If-None-Match", "Via")
+_SWAGGER_TOLD: Final = frozenset(
+    {"cache-control", "content-encoding", "content-type", "date", "etag", "last-modified", "vary"}
+)
+
+
+def resource_fields(fields: Iterable[Field], *, client: str | None) -> list[Field]:
+    """What a backend is sent of a client's fields. ``client``: the address its connection comes from.
+
+    ValueError for a value that cannot be passed on as it is.
+    """
+    given = list(fields)
+    if sum(name.lower() == "authorization" for name, _ in given) > 1:
+        raise ValueError("the field Authorization is given more than once")  # whose is it then?
+    dropped = _OF_REQUESTS | _named_by_connection(given)
+    passed = []
+    for name, value in given:
+        # As a backend behind CGI-like variables would read it: X_Remote_User, X.Remote.User.
+        plain = _PUNCTUATION.sub("-", name.lower())
+        if name.lower() in dropped or plain in dropped or plain.startswith(_OF_FRONT_PROXIES):
+            continue
+        if _UNSENDABLE.search(value):
+            raise ValueError(f"the field {name} holds a character that cannot be passed on")
+        passed.append((name, value))
+    passed.append(("Via", VIA))
+    if client is not None:
+        passed.append(("X-Forwarded-For", client))
+    return passed
+
+
+def swagger_fields(fields: Iterable[Field]) -> list[Field]:
+    """What a backend is sent of the fields of a client that asks for its Swagger 2.0 document."""
+    asked: dict[str, list[str]] = {name: [] for name in _SWAGGER_ASKED}
+    for name, value in fields:
+        values = asked.get(name.title())
+        if values is not None and value.isascii() and VALUE.match(value):
+            values.append(value)
+    sent = [(name, ", ".join(values)) for name, values in asked.items() if values]
+    if not asked["Accept-Encoding"]:
+        sent.append(("Accept-Encoding", "identity"))
+    return [*sent, ("Via", VIA)]
+
+
+def answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
+    """What a client is told of a backend's fields. ValueError for what would break the framing."""
+    given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+    if has_other_coding(given):
+        raise ValueError("the answer has a transfer coding that was not asked for")
+    dropped = _OF_ANSWERS | _named_by_connection(given)
+    passed = [(name, value) for name, value in given if name.lower() not in dropped]
+    for name, value in passed:
+        if not TOKEN.match(name) or not VALUE.match(value):
+            raise ValueError("a field of the answer is malformed")
+    return [*passed, ("Via", VIA)]
+
+
+def swagger_answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
+    """As ``answer_fields``, of a Swagger 2.0 document."""
+    passed = answer_fields(raw)
+    return [(name, value) for name, value in passed if name.lower() in _SWAGGER_TOLD or name == "Via"]
+
+
+def has_other_coding(fields: Iterable[Field]) -> bool:
+    """Whether the message's transfer coding is not simply chunked: that would be lost on the way."""
+    codings = [value for name, value in fields if name.lower() == "transfer-encoding"]
+    return bool(codings) and [value.lower() for value in codings] != ["chunked"]
+
+
+def hops(fields: Iterable[Field]) -> int:
+    """How often the request came through us before."""
+    return sum(len(re.findall(r"\bspecmux\b", value)) for name, value in fields if name.lower() == "via")
+
+
+def wants_upgrade(fields: Iterable[Field]) -> bool:
+    """Whether the client would speak another protocol from here on (RFC 9110 7.8)."""
+    given = list(fields)
+    return any(name.lower() == "upgrade" for name, _ in given) and "upgrade" in _named_by_connection(given)
+
+
+def _named_by_connection(fields: Iterable[Field]) -> frozenset[str]:
+    values = [value for name, value in fields if name.lower() == "connection"]
+    return frozenset(token.strip().lower() for value in values for token in value.split(","))

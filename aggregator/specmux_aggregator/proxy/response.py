@@ -1,0 +1,184 @@
+"""A backend's answer on its way to the client: as it comes, framed anew, never longer or shorter than it was.
+
+An answer that stops before its end ends the client's connection in a way that cannot be taken for its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import struct
+from collections.abc import Callable
+from email.utils import formatdate
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import HttpVersion10, hdrs
+
+from specmux_aggregator.model.backend import Failure
+from specmux_aggregator.proxy.header_fields import Field
+from specmux_aggregator.server.sending import SLICE
+from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
+from specmux_aggregator.upstream.responses import too_large
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
+    from specmux_aggregator.proxy.upload import Upload
+    from specmux_aggregator.server.connections import Connection, WireRequest
+
+_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # struct linger: at once
+
+
+class Framing(Enum):
+    """How a client can tell where a body ends (RFC 9112 6.3)."""
+
+    NONE = "none"
+    LENGTH = "length"
+    CHUNKED = "chunked"
+    CLOSE = "close"
+
+
+class Relayed:
+    """Writes one answer that a backend has begun; has what aiohttp's connection asks of a response."""
+
+    def __init__(
+        self,
+        begun: Exchange,
+        fields: list[Field],
+        request: WireRequest,
+        exchanges: Exchanges,
+        *,
+        upload: Upload | None,
+        max_bytes: int | None,
+        moved: Callable[[int], None],
+    ) -> None:
+        """Owns ``begun``. ``max_bytes``: of the body; more is cut. ``moved`` is told the bytes of each piece,
+        ``exchanges`` how it ended."""
+        self._begun = begun
+        self._answer = begun.answer
+        self._connection: Connection = request.connection
+        self._exchanges = exchanges
+        self._upload = upload
+        self._max_bytes = max_bytes
+        self._moved = moved
+        self._framing = framing_of(self._answer, request)
+        message = request.message
+        # What a client has not sent yet of its body is not waited for once its answer is there.
+        is_early = not request.payload.is_eof()
+        is_closing = message.should_close or message.upgrade or self._framing is Framing.CLOSE
+        is_old = message.version == HttpVersion10
+        # Chunks of HTTP/1.0 are read differently elsewhere; nothing may follow them (RFC 9112 6.1).
+        self._is_last = is_early or is_closing or (is_old and message.chunked)
+        self._head = self._headed(fields, is_old=is_old)
+        self._lost = _lost(self._answer) if self._framing is Framing.CLOSE else None
+
+    @property
+    def keep_alive(self) -> bool:
+        return not self._is_last and not self._connection.is_drained
+
+    async def prepare(self, request: WireRequest) -> None:
+        """Write everything. Raises ConnectionError, as aiohttp expects, when either side is gone."""
+        try:
+            broken = await self._pass_on(request)
+        except (ConnectionError, asyncio.CancelledError):
+            self._connection.connections.stats.disconnects += 1
+            raise
+        finally:
+            await self._begun.close()
+            if self._upload is not None:
+                await self._upload.stopped()
+            if self._connection.relayed is not None:
+                self._connection.end_relaying()
+        if broken is None:
+            self._exchanges.ended(self._begun.backend)
+            return
+        self._exchanges.broke(self._begun.backend, broken)
+        self._cut()
+        raise ConnectionResetError("the backend's answer is not whole")
+
+    async def write_eof(self) -> None:
+        """Nothing is left to write."""
+
+    async def _pass_on(self, request: WireRequest) -> Exception | Failure | None:
+        """Write head and body; returns why it cannot go on to the end."""
+        content, sent = self._answer.content, 0
+        unsent = self._head
+        is_at_end = self._framing is Framing.NONE
+        piece = b""
+        while True:
+            if not is_at_end:
+                try:
+                    # What is there already goes out with the head; after that, as it comes.
+                    piece = content.read_nowait(SLICE) if unsent else await content.read(SLICE)
+                    is_at_end = content.at_eof()
+                except TRANSPORT_ERRORS as error:
+                    return error
+                if is_at_end and self._lost is not None and self._lost.done() and self._lost.exception():
+                    return ConnectionResetError(errno.ECONNRESET, "the backend cut the connection")
+            sent += len(piece)
+            if self._max_bytes is not None and sent > self._max_bytes:
+                return too_large(self._max_bytes)
+            data = unsent + self._framed(piece, is_last=is_at_end)
+            if data:
+                self._connection.send(data)
+                self._moved(len(piece))
+                await request.writer.drain()
+            if is_at_end:
+                return None
+            unsent = piece = b""
+
+    def _framed(self, piece: bytes, *, is_last: bool) -> bytes:
+        if self._framing is not Framing.CHUNKED:
+            return piece
+        chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
+        return chunk + b"0\r\n\r\n" if is_last else chunk
+
+    def _headed(self, fields: list[Field], *, is_old: bool) -> bytes:
+        answer = self._answer
+        reason = answer.reason if answer.reason is not None and answer.reason.isprintable() else ""
+        lines = [f"HTTP/1.1 {answer.status} {reason}", *(f"{name}: {value}" for name, value in fields)]
+        if not any(name.lower() == "date" for name, _ in fields):
+            lines.append(f"Date: {formatdate(usegmt=True)}")
+        if self._framing is Framing.CHUNKED:
+            lines.append("Transfer-Encoding: chunked")
+        elif hdrs.TRANSFER_ENCODING not in answer.headers and answer.status not in (204, 304):
+            length = answer.headers.get(hdrs.CONTENT_LENGTH)
+            if length is not None:
+                lines.append(f"Content-Length: {length}")
+        if self._is_last:
+            lines.append("Connection: close")
+        elif is_old:
+            lines.append("Connection: keep-alive")
+        return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+    def _cut(self) -> None:
+        """End the connection so that what was sent cannot be taken for the whole."""
+        transport = self._connection.transport
+        if self._framing is Framing.CLOSE and transport is not None:
+            # An orderly end is the end of such a body.
+            wire = transport.get_extra_info("socket")
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        self._connection.cut_off()
+
+
+def _lost(answer: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
+    """The end of the backend's connection: a failure if it was no orderly one, of which aiohttp says nothing
+    else where a body ends with it."""
+    protocol = None if answer.connection is None else answer.connection.protocol
+    lost = None if protocol is None else protocol.closed
+    if lost is not None:
+        lost.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # marks it as seen
+    return lost
+
+
+def framing_of(answer: aiohttp.ClientResponse, request: WireRequest) -> Framing:
+    """How the client is shown the end of this answer's body."""
+    if request.message.method == "HEAD" or answer.status in (204, 304):
+        return Framing.NONE
+    if hdrs.TRANSFER_ENCODING in answer.headers:
+        return Framing.CLOSE if request.message.version == HttpVersion10 else Framing.CHUNKED
+    # Without either, the end of the backend's connection is the end, and is told as such.
+    return Framing.LENGTH if hdrs.CONTENT_LENGTH in answer.headers else Framing.CLOSE

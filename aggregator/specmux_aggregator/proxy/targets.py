@@ -1,0 +1,52 @@
+"""The request targets that backends answer themselves, told apart as they stand on the wire. Pure.
+
+Nothing is decoded on the way to a backend. What a backend could read as another path than we did is refused:
+dot segments and control characters, percent-encoded ones too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from specmux_aggregator.model.document_urls import SWAGGER_PATH, key_fault
+from specmux_converters.group_versions import GroupVersion
+
+_RESOURCE: Final = re.compile(r"/(api/[^/?]+|apis/[^/?]+/[^/?]+)/[^?]")
+"""Below the discovery document of a group-version, which is not a resource."""
+
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
+_DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.\.?(?:[/\\;]|$)")
+"""With what some servers cut off a segment (path parameters)."""
+
+
+def is_swagger(target: str) -> bool:
+    return target.partition("?")[0] == SWAGGER_PATH
+
+
+def is_resource(target: str) -> bool:
+    """Whether the target lies below a group-version, known or not."""
+    return _RESOURCE.match(target) is not None
+
+
+def group_version_of(target: str) -> GroupVersion | None:
+    """The group-version that a resource's target names; None where no key is written like that."""
+    match = _RESOURCE.match(target)
+    if match is None or key_fault(match[1]) is not None:
+        return None
+    return GroupVersion(match[1])
+
+
+def target_fault(target: str) -> str | None:
+    """Why this target is passed on to nobody; None: it may be."""
+    path = target.partition("?")[0]
+    if "#" in target or _BAD_ESCAPE.search(path):
+        return "its path is malformed"
+    plain = unquote_to_bytes(path)
+    if _CONTROL.search(plain):
+        return "its path holds a control character"
+    if _DOT_SEGMENT.search(plain):
+        return "its path holds a dot segment"
+    return None

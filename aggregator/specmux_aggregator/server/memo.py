@@ -1,0 +1,71 @@
+"""The answers at hand: the service's own, and those it gave before to the same request.
+
+Both memos are dropped with each generation of the service, and an answer is not used past its ``good_until``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specmux_aggregator.server.request_memo import KEY_MAX, RequestMemo, Slot
+from specmux_aggregator.server.requests import Fields, fields_of, request_of
+
+if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
+
+    from specmux_aggregator.server.protocols import Service
+    from specmux_aggregator.server.stats import RequestStats
+
+
+class Answers:
+    """Shared by the connections of one server."""
+
+    __slots__ = ("_exact", "_generation", "_is_guarded", "_service", "_similar", "_stats", "_use_memo")
+
+    def __init__(
+        self, service: Service, stats: RequestStats, *, use_memo: bool = True, is_guarded: bool = False
+    ) -> None:
+        """Without ``use_memo`` the service is asked each time. ``is_guarded``: ``find`` is called once there
+        is leave to answer. Then no request is remembered by its bytes: they hold credentials, and the same
+        ones may be refused tomorrow.
+        """
+        self._service = service
+        self._stats = stats
+        self._use_memo = use_memo
+        self._is_guarded = is_guarded
+        self._generation = service.generation
+        self._exact: RequestMemo[bytes] = RequestMemo()
+        self._similar: RequestMemo[Fields] = RequestMemo()
+
+    def recall(self, data: bytes, now: float) -> Slot | None:
+        """The answer to exactly these bytes, if they were a whole request before; ``now`` is monotonic."""
+        if self._service.generation != self._generation:
+            self._renew()
+        slot = self._exact.get(data)
+        return slot if slot is not None and slot.is_good(now) else None
+
+    def remember(self, data: bytes, slot: Slot) -> None:
+        """``data`` was one whole request, from boundary to boundary, and ``slot`` is its answer."""
+        if self._use_memo and not self._is_guarded and len(data) <= KEY_MAX:
+            self._exact.offer(data, slot)
+
+    def find(self, message: RawRequestMessage, now: float) -> Slot | None:
+        """The answer to a message that is not refused; None when the service has to wait for it."""
+        if self._service.generation != self._generation:
+            self._renew()
+        fields = fields_of(message)
+        slot = self._similar.get(fields)
+        if slot is not None and slot.is_good(now):
+            return slot
+        prepared = self._service.immediate(request_of(fields))
+        if prepared is None:
+            return None
+        slot = Slot(prepared, self._stats.cell(prepared))
+        if self._use_memo and sum(len(field) for field in fields if field) <= KEY_MAX:
+            self._similar.offer(fields, slot)
+        return slot
+
+    def _renew(self) -> None:
+        self._generation = self._service.generation
+        self._exact.clear()
+        self._similar.clear()

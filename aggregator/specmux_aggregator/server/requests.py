@@ -1,0 +1,92 @@
+"""A parsed HTTP message as the service sees it, and the messages that never reach the service. Pure.
+
+aiohttp's parser (llhttp) has already refused what breaks the framing, and targets that are not ASCII. What is
+left to refuse is well framed: a version we do not speak, a Host that is none, an expectation we do not know.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import HttpVersion10, HttpVersion11
+from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NONE_MATCH
+
+from specmux_aggregator.http.prepared import refusal
+from specmux_aggregator.model.backend import Prepared, Request
+
+if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
+
+Fields = tuple[str, str, str | None, str | None, str | None, str | None]
+"""Method, target, Accept, Accept-Encoding, If-None-Match, If-Match: all that an answer can depend on."""
+
+VERSIONS: Final = (HttpVersion11, HttpVersion10)
+
+URI_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~!$&'()*+,;=%]*)(?::[0-9]*)?\Z")
+"""uri-host [":" port] (RFC 9110 7.2); empty is allowed."""
+
+BAD_VERSION: Final = refusal(505, "HTTPVersionNotSupported", "this server speaks HTTP/1.0 and HTTP/1.1")
+BAD_HOST: Final = refusal(400, "BadRequest", "the Host field is not a host")
+BAD_EXPECTATION: Final = refusal(417, "ExpectationFailed", "only 100-continue can be expected")
+
+REFUSALS: Final = frozenset({BAD_VERSION, BAD_HOST, BAD_EXPECTATION})
+
+
+def refused(message: RawRequestMessage) -> Prepared | None:
+    """The answer to a message that must not reach the service; None for all others."""
+    headers = message.headers
+    if message.version not in VERSIONS:
+        return BAD_VERSION
+    if not is_host(headers.get(HOST, "")):
+        return BAD_HOST
+    # 100 (Continue) is never sent: no request body is ever needed, so the final answer can come at once. An
+    # expectation of HTTP/1.0 is ignored (RFC 9110 10.1.1).
+    expected = headers.getall(EXPECT, ()) if message.version == HttpVersion11 else ()
+    return BAD_EXPECTATION if any(value.lower() != "100-continue" for value in expected) else None
+
+
+def fields_of(message: RawRequestMessage) -> Fields:
+    """The fields as on the wire, repeated ones joined (RFC 9110 5.3)."""
+    getall = message.headers.getall
+    return (
+        message.method,
+        target_of(message),
+        _joined(getall(ACCEPT, None)),
+        _joined(getall(ACCEPT_ENCODING, None)),
+        _joined(getall(IF_NONE_MATCH, None)),
+        _joined(getall(IF_MATCH, None)),
+    )
+
+
+def target_of(message: RawRequestMessage) -> str:
+    """Path and query as on the wire, without the origin that an absolute target begins with."""
+    target = message.path
+    if target.startswith("/"):
+        return target
+    # RFC 9112 3.2.2: the absolute form must be understood. "*" and an authority have no path of ours.
+    url = message.url
+    return f"{url.raw_path}?{url.raw_query_string}" if url.absolute and url.scheme else target
+
+
+def request_of(fields: Fields) -> Request:
+    method, target, accept, accept_encoding, if_none_match, if_match = fields
+    path, _, query = target.partition("?")
+    return Request(method, path, query, accept, accept_encoding, if_none_match, if_match)
+
+
+@lru_cache(maxsize=256)
+def is_host(value: str) -> bool:
+    return len(value) <= 255 + 6 and URI_HOST.match(value) is not None
+
+
+def _joined(values: list[str] | None) -> str | None:
+    if values is None:
+        return None
+    value = values[0] if len(values) == 1 else ", ".join(values)
+    if value.isascii():
+        return value
+    # What is not UTF-8 comes as surrogates, which cannot be encoded again. Values are opaque bytes
+    # (RFC 9110 5.5), so one character each.
+    return value.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -1,0 +1,209 @@
+"""One backend over HTTP. Its errors end here, as Failures; redirects are never followed.
+
+What a request carries comes from the configuration of this one backend: no client's header can get into it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.model.backend import Backend, Cause, Coding, Failure, Hash
+from specmux_aggregator.model.document_urls import (
+    ROOT_PATH,
+    SWAGGER_PATH,
+    ForeignURL,
+    base_path,
+    document_path,
+    hash_in,
+)
+from specmux_aggregator.upstream.credentials import Unusable
+from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
+from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.responses import (
+    INLINE_MAX,
+    Answer,
+    NotModified,
+    Payload,
+    Redirect,
+    read_answer,
+    too_large,
+)
+from specmux_aggregator.upstream.root import Root, parse_root
+from specmux_aggregator.upstream.transport import CLOSED, Transport
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON
+
+__all__ = ["BackendClient", "Moved", "NotModified", "Payload", "Root"]
+
+SWAGGER_ACCEPT: Final = f"{JSON}, application/com.github.proto-openapi.spec.v2@v1.0+protobuf;q=0.5"
+"""The spelling with "@": the one that every release of Kubernetes understands."""
+
+CONCURRENT_DOCUMENTS: Final = 8
+"""Documents fetched from one backend at a time. Roots have no share in this: a poll waits for no document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The backend has the document under another hash now."""
+
+    hash: Hash | None
+
+
+class BackendClient:
+    """Asks one backend. Lives on one event loop, which owns it until ``close``."""
+
+    def __init__(
+        self, backend: Backend, *, polling: Polling, limits: Limits, identities: Identities | None = None
+    ) -> None:
+        """``identities``: as of a Transport."""
+        self._backend = backend
+        self._polling = polling
+        self._limits = limits
+        self._base_path = base_path(backend)
+        self._transport = Transport(backend, polling=polling, identities=identities)
+        self._slots = asyncio.Semaphore(CONCURRENT_DOCUMENTS)
+
+    async def root(self, *, etag: str | None = None) -> Root | NotModified | Failure:
+        """What the backend offers at ``/openapi/v3``."""
+        answer = await self._get(ROOT_PATH, JSON, max_bytes=self._limits.max_root_bytes, etag=etag)
+        match answer:
+            case Payload() if len(answer.body) <= INLINE_MAX and answer.coding is Coding.IDENTITY:
+                return self._parsed(answer)
+            case Payload():
+                return await asyncio.to_thread(self._parsed, answer)
+            case Redirect():
+                return _redirected(answer)
+            case _:
+                return answer
+
+    async def swagger(self, *, etag: str | None = None) -> Payload | NotModified | Failure:
+        """The Swagger 2.0 document at ``/openapi/v2``: JSON, or Protobuf where a backend has nothing else."""
+        answer = await self._get(
+            SWAGGER_PATH, SWAGGER_ACCEPT, max_bytes=self._limits.max_document_bytes, etag=etag
+        )
+        return _redirected(answer) if isinstance(answer, Redirect) else answer
+
+    async def document(
+        self,
+        group_version: GroupVersion,
+        *,
+        hash: Hash | None,
+        accept_gzip: bool,
+        etag: str | None = None,
+    ) -> Payload | Moved | NotModified | Failure:
+        """One document as JSON. That it is JSON, and the one with this hash, is for the caller to check."""
+        answer = await self._get(
+            document_path(group_version, hash),
+            JSON,
+            max_bytes=self._limits.max_document_bytes,
+            etag=etag,
+            accept_gzip=accept_gzip,
+            slots=self._slots,
+        )
+        if isinstance(answer, Redirect):
+            return _moved(answer, group_version, asked=hash, base_path=self._base_path)
+        return answer
+
+    async def review(self, path: str, review: bytes, *, max_bytes: int) -> bytes | Failure:
+        """What the backend makes of a review (authentication.k8s.io, authorization.k8s.io): an object that is
+        created to be answered and not kept, so that it can be sent again."""
+        answer = await self._get(path, JSON, max_bytes=max_bytes, etag=None, accept_gzip=False, review=review)
+        match answer:
+            case Failure(cause=Cause.RESET):  # an idle connection that was closed as it was taken up
+                answer = await self._get(
+                    path, JSON, max_bytes=max_bytes, etag=None, accept_gzip=False, review=review
+                )
+        match answer:
+            case Payload(coding=Coding.IDENTITY):
+                return answer.body
+            case Redirect():
+                return _redirected(answer)
+            case Failure():
+                return answer
+            case _:
+                return Failure(Cause.BAD_BODY, "the review's answer is in a coding that was not asked for")
+
+    async def discovery(
+        self, path: str, accept: str, *, etag: str | None = None
+    ) -> Payload | NotModified | Failure:
+        """One document of the backend's discovery (``/api``, ``/apis`` and below, ``/version``)."""
+        answer = await self._get(
+            path, accept, max_bytes=self._limits.max_root_bytes, etag=etag, slots=self._slots
+        )
+        return _redirected(answer) if isinstance(answer, Redirect) else answer
+
+    async def close(self) -> None:
+        """Close every connection. What is still being asked for fails; so does everything asked later."""
+        await self._transport.close()
+
+    async def _get(
+        self,
+        target: str,
+        accept: str,
+        *,
+        max_bytes: int,
+        etag: str | None,
+        accept_gzip: bool = True,
+        slots: asyncio.Semaphore | None = None,
+        review: bytes | None = None,
+    ) -> Answer:
+        fields = {"Accept": accept, "Accept-Encoding": "gzip" if accept_gzip else "identity"}
+        if etag is not None:
+            fields["If-None-Match"] = etag
+        if review is not None:
+            fields["Content-Type"] = JSON
+        try:
+            async with (
+                asyncio.timeout(self._polling.total_timeout),
+                slots or contextlib.nullcontext(),
+                self._transport.request(
+                    "GET" if review is None else "POST", target, fields=fields, body=review
+                ) as response,
+            ):
+                return await read_answer(response, max_bytes=max_bytes, is_conditional=etag is not None)
+        except Unusable as unusable:
+            return unusable.failure
+        except TRANSPORT_ERRORS as error:
+            return CLOSED if self._transport.is_closed else failure_of(error, self._polling)
+
+    def _parsed(self, payload: Payload) -> Root | Failure:
+        try:
+            body = decoded(payload.body, payload.coding, max_bytes=self._limits.max_root_bytes)
+        except TooLarge:
+            return too_large(self._limits.max_root_bytes)
+        except BadCoding as error:
+            return Failure(Cause.TRUNCATED, str(error))
+        return parse_root(
+            body, self._backend, etag=payload.etag, max_group_versions=self._limits.max_group_versions
+        )
+
+
+def _moved(
+    redirect: Redirect, group_version: GroupVersion, *, asked: Hash | None, base_path: str
+) -> Moved | Failure:
+    location = redirect.location
+    if location.startswith("?"):
+        location = document_path(group_version, None) + location
+    try:
+        current = hash_in(location, group_version, base_path=base_path)
+    except ForeignURL:
+        return _redirected(redirect)
+    # A redirect to what was asked for would be followed for ever.
+    return Moved(current) if current != asked else _redirected(redirect)
+
+
+def _redirected(redirect: Redirect) -> Failure:
+    # Of the location only the host is told: the rest may hold a password, or the token of a login page.
+    try:
+        host = urlsplit(redirect.location).hostname
+    except ValueError:
+        host = None
+    target = f"to the host {cut(host)}" if host else "to something else than another hash of the document"
+    return Failure(Cause.REDIRECTED, f"answered {redirect.status}, a redirect {target}")

@@ -1,0 +1,196 @@
+"""What one backend is shown of us, and how we check it, from files that are read again when they change.
+
+A file that is unusable while it is being replaced costs no connection: what was read before stays in use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from specmux_aggregator.model.backend import BackendTLS, Cause, Failure
+
+FILE_MAX: Final = 1024 * 1024
+"""Bytes of a certificate, key or token file; a longer one is not what it should be."""
+
+logger = logging.getLogger(__name__)
+
+
+class Unusable(Exception):
+    """A file cannot be used, and nothing read earlier can stand in. Ends in fetch.py as its ``failure``."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+class TokenFile:
+    """A bearer token on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._token: str | None = None
+        self._complaint: str | None = None
+
+    def read(self) -> str:
+        """The token as it is now, else the last good one. Raises Unusable when there is neither."""
+        try:
+            self._token, self._complaint = _token(_read(self._path), self._path), None
+        except Unusable as unusable:
+            if self._token is None:
+                raise
+            self._complaint = _complain(unusable, self._complaint)
+        return self._token
+
+
+class TrustStore:
+    """The TLS context made of one backend's files and data."""
+
+    def __init__(self, tls: BackendTLS) -> None:
+        self._tls = tls
+        # One attribute: threads that come at once may each build a context, but never mix two.
+        self._held: tuple[bytes, ssl.SSLContext] | None = None
+        self._complaint: str | None = None
+
+    def context(self, pair: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
+        """A context of the files as they are now, else of the last good ones. Raises Unusable for neither.
+
+        ``pair``: certificate and key to present instead of the configured ones.
+        """
+        held, tls = self._held, self._tls
+        if pair is not None:
+            tls = replace(tls, cert_file=None, cert_data=pair[0], key_file=None, key_data=pair[1])
+        try:
+            digest = _digest(tls)
+            if held is None or held[0] != digest:
+                held = self._held = digest, _context(tls)
+            self._complaint = None
+        except Unusable as unusable:
+            if held is None:
+                raise
+            self._complaint = _complain(unusable, self._complaint)
+        return held[1]
+
+
+def _complain(unusable: Unusable, before: str | None) -> str:
+    """Log a complaint that was not the last one already."""
+    complaint = str(unusable)
+    if complaint != before:
+        logger.warning("%s; what was read before stays in use", complaint)
+    return complaint
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_MAX + 1)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or "cannot be read") from error
+    if len(data) > FILE_MAX:
+        raise _unreadable(path, f"larger than {FILE_MAX} bytes")
+    return data
+
+
+def _token(data: bytes, path: Path) -> str:
+    token = data.strip()
+    # RFC 6750 2.1 is narrower; what must not pass is whatever would break the header field.
+    if not token or not all(0x20 < byte < 0x7F for byte in token):
+        raise _unreadable(path, "holds no bearer token")
+    return token.decode("ascii")
+
+
+def _digest(tls: BackendTLS) -> bytes:
+    # By content: a mounted Secret is swapped by symbolic link, and times may stay the same.
+    digest = hashlib.sha256()
+    for data, path in (
+        (tls.ca_data, tls.ca_file),
+        (tls.cert_data, tls.cert_file),
+        (tls.key_data, tls.key_file),
+    ):
+        content = data if data is not None else _read(path) if path is not None else b""
+        digest.update(hashlib.sha256(content).digest())
+    return digest.digest()
+
+
+def _context(tls: BackendTLS) -> ssl.SSLContext:
+    # Not ssl.create_default_context: it writes session keys where SSLKEYLOGFILE says, and from Python 3.13 on
+    # refuses the CAs of many clusters (VERIFY_X509_STRICT).
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # As Go does: an intermediate, or the certificate itself, may be trusted without the CA above it.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.set_alpn_protocols(["http/1.1"])
+    if tls.insecure_skip_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif tls.ca_data is not None:
+        _load_ca(context, "the CA certificates given inline", data=tls.ca_data)
+    elif tls.ca_file is not None:
+        _load_ca(context, str(tls.ca_file), path=tls.ca_file)
+    else:
+        context.load_default_certs()
+    if tls.cert_data is not None or tls.key_data is not None:
+        _load_pair_data(context, tls)
+    elif tls.cert_file is not None:
+        _load_pair(context, tls.cert_file, tls.key_file, str(tls.cert_file))
+    return context
+
+
+def _load_ca(
+    context: ssl.SSLContext, where: str, *, path: Path | None = None, data: bytes | None = None
+) -> None:
+    try:
+        context.load_verify_locations(cafile=path, cadata=None if data is None else data.decode("ascii"))
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise _not_pem(where, "no CA certificates in PEM form") from error
+
+
+def _load_pair(
+    context: ssl.SSLContext, cert_file: Path | str, key_file: Path | str | None, where: str
+) -> None:
+    try:
+        # The empty password keeps OpenSSL from asking the terminal for one.
+        context.load_cert_chain(cert_file, key_file, password="")
+    except (ssl.SSLError, OSError) as error:
+        raise _not_pem(where, "no certificate with its private key in PEM form") from error
+
+
+def _load_pair_data(context: ssl.SSLContext, tls: BackendTLS) -> None:
+    """Present a pair of which at least one half is no file. OpenSSL reads files only."""
+    halves = (
+        data if data is not None else _read(path) if path is not None else b""
+        for data, path in ((tls.cert_data, tls.cert_file), (tls.key_data, tls.key_file))
+    )
+    with _passing_file(b"\n".join(halves)) as name:
+        _load_pair(context, name, None, "the client certificate given inline")
+
+
+@contextlib.contextmanager
+def _passing_file(content: bytes) -> Iterator[str]:
+    """A path under which the content can be read for a moment; in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("pair"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile() as file:  # mode 0600
+            file.write(content)
+            file.flush()
+            yield file.name
+
+
+def _unreadable(path: Path, reason: str) -> Unusable:
+    return Unusable(Failure(Cause.UNREADABLE, f"{path}: {reason}"))
+
+
+def _not_pem(where: str, reason: str) -> Unusable:
+    return Unusable(Failure(Cause.BAD_TLS, f"{where}: {reason}"))

@@ -1,0 +1,266 @@
+"""Credentials that a program prints (client.authentication.k8s.io): run, checked, kept until they run out.
+
+However many requests wait, the program runs once. What it prints, and what it is given, reaches no log and no
+error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import datetime as dt
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from specmux_aggregator.model.backend import Backend, Cause, ExecPlugin, Failure
+from specmux_aggregator.singleflight import SingleFlight
+from specmux_converters.errors import cut
+
+TIMEOUT: Final = 60.0  # seconds for one run
+
+OUTPUT_MAX: Final = 1024 * 1024
+
+GAP: Final = 5.0
+"""Seconds between two runs, whatever asks for the second: credentials that are refused, or none at all."""
+
+DRAINING: Final = 1.0
+"""Seconds for a program's last output, and for its end once it is killed."""
+
+MARGIN: Final = 30.0
+"""Seconds before their end when credentials are exchanged, or a tenth of their life where that is less."""
+
+
+class NoCredentials(Exception):
+    """The program gave none. Ends in identities.py."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.failure = Failure(Cause.CREDENTIALS, reason)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Issued:
+    """What one run gave: a token, a certificate with its key, or both."""
+
+    token: str | None = field(repr=False)
+    pair: tuple[bytes, bytes] | None = field(repr=False)
+    issued_at: float
+    """Monotonic seconds, as are the next two."""
+    renew_at: float | None = None
+    expires_at: float | None = None
+    """None: not before they are refused."""
+
+
+class ExecCredentials:
+    """What the program of one backend gives. Lives on one event loop."""
+
+    def __init__(
+        self, plugin: ExecPlugin, backend: Backend, *, timeout: float = TIMEOUT, gap: float = GAP
+    ) -> None:
+        self._plugin = plugin
+        self._backend = backend
+        self._timeout = timeout
+        self._gap = gap
+        self._held: Issued | None = None
+        self._failed: tuple[float, NoCredentials] | None = None
+        self._flight: SingleFlight[None, Issued] = SingleFlight()
+
+    async def current(self) -> Issued:
+        """Credentials that are still good. Raises NoCredentials."""
+        held, now = self._held, time.monotonic()
+        if held is not None and (held.renew_at is None or now < held.renew_at):
+            return held
+        if self._failed is not None and now < self._failed[0] + self._gap:
+            return self._stand_in(self._failed[1])
+        return await self._flight.run(None, self._renewed)
+
+    def refused(self, issued: Issued) -> bool:
+        """Told that the backend answered 401 to these. Whether others are worth a try at once."""
+        if self._held is not issued:
+            return True  # exchanged meanwhile
+        if time.monotonic() < issued.issued_at + self._gap:
+            return False
+        self._held = None
+        return True
+
+    async def close(self) -> None:
+        """End what runs."""
+        await self._flight.close()
+
+    async def _renewed(self) -> Issued:
+        try:
+            self._held, self._failed = await self._run(), None
+        except NoCredentials as error:
+            self._failed = time.monotonic(), error
+            return self._stand_in(error)
+        return self._held
+
+    def _stand_in(self, error: NoCredentials) -> Issued:
+        """The credentials that were to be exchanged, while they last."""
+        held = self._held
+        if held is None or held.expires_at is None or held.expires_at <= time.monotonic():
+            raise error
+        return held
+
+    async def _run(self) -> Issued:
+        plugin = self._plugin
+        info = await asyncio.to_thread(_info, plugin, self._backend)
+        # The program gets the environment that we were started in, as it would get a shell's.
+        environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": info}
+        try:
+            async with asyncio.timeout(self._timeout):
+                status, output = await _output(plugin, environment)
+        except TimeoutError:
+            raise self._error(f"gave no credentials within {self._timeout:g} s") from None
+        except OSError as error:
+            hint = f"; {plugin.install_hint}" if plugin.install_hint else ""
+            raise self._error(f"cannot be started: {(error.strerror or 'error').lower()}{hint}") from error
+        if len(output) > OUTPUT_MAX:
+            raise self._error(f"printed more than {OUTPUT_MAX} bytes")
+        if status != 0:
+            raise self._error(f"ended with status {status}")
+        try:
+            return _issued(output, plugin.api_version, now=time.time(), clock=time.monotonic())
+        except ValueError as error:
+            raise self._error(f"printed {error}") from None  # its cause may hold what was printed
+
+    def _error(self, reason: str) -> NoCredentials:
+        return NoCredentials(f"exec plugin {cut(self._plugin.command)} {reason}")
+
+
+async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[int, bytes]:
+    """Exit status and output; more than OUTPUT_MAX bytes of it end the program. Raises OSError."""
+    transport, run = await asyncio.get_running_loop().subprocess_exec(
+        _Run,
+        plugin.command,
+        *plugin.args,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,  # so that what it started ends with it where it has to be ended
+    )
+    try:
+        await asyncio.wait({run.exited, run.overflowed}, return_when=asyncio.FIRST_COMPLETED)
+        if run.overflowed.done():
+            return 0, bytes(run.output)
+        # What went into the background may hold the output open for ever; what was printed is all there is.
+        await asyncio.wait({run.drained}, timeout=DRAINING)
+        return transport.get_returncode() or 0, bytes(run.output)
+    finally:
+        if not run.exited.done():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+        transport.close()
+        await asyncio.wait({run.exited}, timeout=DRAINING)
+
+
+class _Run(asyncio.SubprocessProtocol):
+    """Collects what one process prints."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.output = bytearray()
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self.drained: asyncio.Future[None] = loop.create_future()
+        self.overflowed: asyncio.Future[None] = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        assert isinstance(data, bytes)
+        self.output += data
+        if len(self.output) > OUTPUT_MAX and not self.overflowed.done():
+            self.overflowed.set_result(None)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if not self.drained.done():
+            self.drained.set_result(None)
+
+    def process_exited(self) -> None:
+        if not self.exited.done():
+            self.exited.set_result(None)
+
+
+def _info(plugin: ExecPlugin, backend: Backend) -> str:
+    """KUBERNETES_EXEC_INFO: an ExecCredential with a spec only. Reads the CA's file."""
+    spec: dict[str, Any] = {"interactive": False}
+    if plugin.provide_cluster_info:
+        cluster: dict[str, Any] = {"server": backend.url}
+        tls = backend.tls
+        if tls.server_name is not None:
+            cluster["tls-server-name"] = tls.server_name
+        if tls.insecure_skip_verify:
+            cluster["insecure-skip-tls-verify"] = True
+        ca = tls.ca_data
+        if ca is None and tls.ca_file is not None:
+            with contextlib.suppress(OSError):  # the connection will say that it cannot be read
+                ca = tls.ca_file.read_bytes()
+        if ca is not None:
+            cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
+        if backend.proxy_url is not None:
+            cluster["proxy-url"] = backend.proxy_url
+        if plugin.cluster_config is not None:
+            cluster["config"] = orjson.loads(plugin.cluster_config)
+        spec["cluster"] = cluster
+    return orjson.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}).decode()
+
+
+def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> Issued:
+    """The ExecCredential that was printed. Raises ValueError, in words that repeat nothing of it.
+
+    ``now``: wall clock seconds; ``clock``: monotonic seconds.
+    """
+    try:
+        printed = orjson.loads(output)
+    except orjson.JSONDecodeError:
+        raise ValueError("no JSON") from None
+    if not isinstance(printed, dict) or printed.get("kind") != "ExecCredential":
+        raise ValueError("no ExecCredential")
+    if printed.get("apiVersion") != api_version:
+        raise ValueError(f"an ExecCredential of another version than {api_version}")
+    status = printed.get("status")
+    if not isinstance(status, dict):
+        raise ValueError("an ExecCredential without a status")
+    token, pair = _token(status), _pair(status)
+    if token is None and pair is None:
+        raise ValueError("an ExecCredential without credentials")
+    left = _seconds_left(status.get("expirationTimestamp"), now)
+    if left is None:
+        return Issued(token, pair, clock)
+    # A life that is over at once (clocks differ) must not become a run for each request.
+    renew = max(left - min(MARGIN, left / 10), GAP)
+    return Issued(token, pair, clock, clock + renew, clock + max(left, GAP))
+
+
+def _token(status: Mapping[str, Any]) -> str | None:
+    token = status.get("token") or None
+    if token is not None and not (isinstance(token, str) and all("\x20" < char < "\x7f" for char in token)):
+        raise ValueError("a token that no header field can hold")
+    return token
+
+
+def _pair(status: Mapping[str, Any]) -> tuple[bytes, bytes] | None:
+    certificate, key = (status.get(name) or None for name in ("clientCertificateData", "clientKeyData"))
+    if certificate is None and key is None:
+        return None
+    if not isinstance(certificate, str) or not isinstance(key, str):
+        raise ValueError("a client certificate without its key, or a key alone")
+    return certificate.encode(), key.encode()
+
+
+def _seconds_left(timestamp: object, now: float) -> float | None:
+    if timestamp is None:
+        return None
+    try:
+        end = dt.datetime.fromisoformat(str(timestamp))
+    except ValueError:
+        raise ValueError("an expirationTimestamp that is no time") from None
+    if end.tzinfo is None:
+        raise ValueError("an expirationTimestamp without a time zone")
+    return end.timestamp() - now

@@ -1,0 +1,149 @@
+"""Who we are towards each backend: one identity, however many connections are made with it.
+
+An identity is made of one backend alone. Its files are looked at for each request, its program is run when
+what it gave runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ipaddress
+import logging
+import ssl
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.upstream.credentials import TokenFile, TrustStore, Unusable
+from specmux_aggregator.upstream.exec_plugin import ExecCredentials, Issued, NoCredentials
+
+_Key: TypeAlias = tuple[BackendName, str, BackendTLS, Credentials, str | None]
+
+logger = logging.getLogger(__name__)
+
+
+class Identities:
+    """Those in use, each shared by all who take it for the same backend: a program runs once for them
+    together. Lives on one event loop."""
+
+    def __init__(self) -> None:
+        self._identities: dict[_Key, Identity] = {}
+        self._takers: Counter[_Key] = Counter()
+
+    def take(self, backend: Backend) -> Identity:
+        """Ours towards this backend, until ``give_back``. Says where the configuration gives security away,
+        once while that is so."""
+        key = _key(backend)
+        identity = self._identities.get(key)
+        if identity is None:
+            told = {line for other in self._identities.values() for line in other.exposures}
+            self._identities[key] = identity = Identity(backend)
+            for line in identity.exposures:
+                if line not in told:
+                    logger.warning("%s", line)
+        self._takers[key] += 1
+        return identity
+
+    async def give_back(self, backend: Backend) -> None:
+        """What was taken once for this backend; the last one who does so ends what runs for it."""
+        key = _key(backend)
+        self._takers[key] -= 1
+        if not self._takers[key]:
+            del self._takers[key]
+            await self._identities.pop(key).close()
+
+
+def _key(backend: Backend) -> _Key:
+    """All that an identity is made of."""
+    return (backend.name, backend.url, backend.tls, backend.credentials, backend.proxy_url)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What goes into one request."""
+
+    fields: tuple[tuple[str, str], ...] = field(repr=False)
+    """Header fields; a name may repeat."""
+    context: ssl.SSLContext | None
+    """None for a backend without TLS."""
+    issued: Issued | None = None
+    """What an exec plugin gave, where one was asked."""
+
+
+class Identity:
+    """Ours towards one backend, on one event loop."""
+
+    def __init__(self, backend: Backend) -> None:
+        url, credentials = urlsplit(backend.url), backend.credentials
+        self._token = None if credentials.token_file is None else TokenFile(credentials.token_file)
+        is_static = credentials.token is not None or credentials.basic is not None
+        plugin = None if self._token is not None or is_static else credentials.exec_plugin
+        self._plugin = None if plugin is None else ExecCredentials(plugin, backend)
+        self._fields = tuple(_fixed_fields(credentials))
+        self._trust = TrustStore(backend.tls) if url.scheme == "https" else None
+        has_secret = self._token is not None or is_static or plugin is not None
+        exposures = []
+        if backend.tls.insecure_skip_verify:
+            exposures.append(
+                f"backend {backend.name}: its certificate is not verified (insecure_skip_verify)"
+            )
+        if has_secret and self._trust is None and not _is_loopback(url.hostname):
+            exposures.append(f"backend {backend.name}: its token is sent without TLS")
+        self.exposures = tuple(exposures)
+        """Where the configuration gives security away, in words."""
+
+    async def shown(self) -> Shown:
+        """What files and programs say now. Raises Unusable."""
+        issued = None
+        if self._plugin is not None:
+            try:
+                issued = await self._plugin.current()
+            except NoCredentials as error:
+                raise Unusable(error.failure) from error
+        if self._token is None and self._trust is None:
+            return self._read(issued)
+        return await asyncio.to_thread(self._read, issued)
+
+    def refused(self, shown: Shown) -> bool:
+        """Told that the backend answered 401. Whether there may be something better to show at once."""
+        if self._plugin is None or shown.issued is None:
+            return False  # files are read for each request anyway
+        return self._plugin.refused(shown.issued)
+
+    async def close(self) -> None:
+        """End what runs for it."""
+        if self._plugin is not None:
+            await self._plugin.close()
+
+    def _read(self, issued: Issued | None) -> Shown:
+        token = self._token.read() if self._token is not None else None
+        pair = None
+        if issued is not None:
+            token, pair = issued.token, issued.pair
+        fields = self._fields
+        if token is not None:
+            fields = (*fields, ("Authorization", f"Bearer {token}"))
+        return Shown(fields, None if self._trust is None else self._trust.context(pair), issued)
+
+
+def _fixed_fields(credentials: Credentials) -> Iterator[tuple[str, str]]:
+    """The header fields that no file and no program changes."""
+    if credentials.remote_user is not None:
+        yield "X-Remote-User", credentials.remote_user
+    if credentials.token_file is None and credentials.token is not None:
+        yield "Authorization", f"Bearer {credentials.token}"
+    elif credentials.token_file is None and credentials.basic is not None:
+        pair = ":".join(credentials.basic)
+        yield "Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"
+    yield from credentials.impersonation
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False

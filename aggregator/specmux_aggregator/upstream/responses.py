@@ -1,0 +1,108 @@
+"""The answers of a backend, read within bounds and named: what came, that nothing changed, or why not."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import aiohttp
+import orjson
+
+from specmux_aggregator.http.response_fields import (
+    UnaskedCoding,
+    coding,
+    entity_tag,
+    media_type,
+    retry_after,
+    status_failure,
+)
+from specmux_aggregator.model.backend import Cause, Coding, ETag, Failure
+
+INLINE_MAX: Final = 64 * 1024
+"""Bytes that are parsed on the event loop; more, or compressed ones, go to a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The body of a 200, complete as far as HTTP's framing can tell."""
+
+    body: bytes
+    """As transferred: still in ``coding``."""
+    coding: Coding
+    """Identity or gzip: no other is asked for."""
+    media_type: str
+    """Type and subtype in lower case, without parameters; "" where the backend named none."""
+    etag: ETag | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotModified:
+    """The representation with the entity tag that was sent is still the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    status: int
+    location: str
+
+
+Answer: TypeAlias = Payload | NotModified | Redirect | Failure
+
+
+async def read_answer(response: aiohttp.ClientResponse, *, max_bytes: int, is_conditional: bool) -> Answer:
+    status = response.status
+    if status == 304 and is_conditional:
+        return NotModified()
+    if status in (301, 302, 307, 308):
+        return Redirect(status, response.headers.get("Location", ""))
+    if status != 200 and (status != 201 or response.method != "POST"):
+        return status_failure(status, retry_after(response.headers.get("Retry-After"), now=time.time()))
+    try:
+        applied = coding(", ".join(response.headers.getall("Content-Encoding", ())))
+    except UnaskedCoding as unasked:
+        return Failure(Cause.BAD_BODY, str(unasked))
+    body = await _body(response, max_bytes)
+    if isinstance(body, Failure):
+        return body
+    if applied is Coding.IDENTITY and not _is_framed(response) and not await _is_json(body):
+        return Failure(Cause.TRUNCATED, "the body ends with the connection, and is not whole")
+    return Payload(
+        body,
+        applied,
+        media_type(response.headers.get("Content-Type", "")),
+        entity_tag(response.headers.get("ETag")),
+    )
+
+
+async def _body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes | Failure:
+    if response.content_length is not None and response.content_length > max_bytes:
+        return too_large(max_bytes)
+    body = io.BytesIO()  # its getvalue() does not copy, and a body that drips in costs no object per byte
+    async for chunk in response.content.iter_any():
+        if body.tell() + len(chunk) > max_bytes:
+            return too_large(max_bytes)
+        body.write(chunk)
+    return body.getvalue()
+
+
+def _is_framed(response: aiohttp.ClientResponse) -> bool:
+    """HTTP shows where the body ends (RFC 9112 6.3); else the connection's end does, be it whole or cut."""
+    return response.content_length is not None or "Transfer-Encoding" in response.headers
+
+
+async def _is_json(body: bytes) -> bool:
+    try:
+        if len(body) <= INLINE_MAX:
+            orjson.loads(body)
+        else:
+            await asyncio.to_thread(orjson.loads, body)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def too_large(max_bytes: int) -> Failure:
+    return Failure(Cause.TOO_LARGE, f"the body is larger than the {max_bytes} bytes allowed")

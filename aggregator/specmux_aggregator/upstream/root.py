@@ -1,0 +1,76 @@
+"""What a backend's discovery root offers, validated. Pure.
+
+It is taken as a whole or not at all: who lies about one document is not believed about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from specmux_aggregator.model.backend import Backend, Cause, ETag, Failure, Hash
+from specmux_aggregator.model.document_urls import ForeignURL, base_path, hash_in, key_fault
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The documents that a backend offers and owns, each with the backend's own hash where it has one."""
+
+    offers: Mapping[GroupVersion, Hash | None]
+    etag: ETag | None
+    """Of the representation it was read from, for the next conditional request."""
+    ignored: tuple[str, ...]
+    """Keys, cut and sorted, that the backend lists but may not publish."""
+
+
+class _Refused(ValueError):
+    """The root is not believed; the message is for people."""
+
+
+def parse_root(
+    body: bytes, backend: Backend, *, etag: ETag | None, max_group_versions: int
+) -> Root | Failure:
+    """The root in ``body`` (decoded JSON): BAD_BODY when it is not JSON, BAD_ROOT when it is not a root."""
+    try:
+        tree = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        return Failure(Cause.BAD_BODY, f"the root is not JSON: {error.msg} at byte {error.pos}")
+    try:
+        paths = _paths(tree, max_group_versions)
+        owned = {GroupVersion(key): entry for key, entry in paths.items() if backend.owns(GroupVersion(key))}
+        prefix = base_path(backend)
+        offers = {key: _offered_hash(key, entry, prefix) for key, entry in owned.items()}
+    except _Refused as refused:
+        return Failure(Cause.BAD_ROOT, str(refused))
+    ignored = tuple(sorted(cut(key) for key in paths.keys() - owned.keys()))
+    return Root(MappingProxyType(offers), etag, ignored)
+
+
+def _paths(tree: Any, max_group_versions: int) -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        raise _Refused("the root is not a JSON object")
+    paths = tree.get("paths")
+    if not isinstance(paths, dict):
+        raise _Refused('the root has no object "paths"')
+    if len(paths) > max_group_versions:
+        raise _Refused(f"the root lists {len(paths)} paths, more than the {max_group_versions} allowed")
+    return paths
+
+
+def _offered_hash(key: GroupVersion, entry: Any, prefix: str) -> Hash | None:
+    fault = key_fault(key)
+    if fault is not None:
+        raise _Refused(f'the key "{cut(key)}" {fault}')
+    url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+    if not isinstance(url, str):
+        raise _Refused(f'the key "{cut(key)}" has no string "serverRelativeURL"')
+    try:
+        return hash_in(url, key, base_path=prefix)
+    except ForeignURL as foreign:
+        raise _Refused(f'the URL of the key "{cut(key)}" {foreign}') from foreign

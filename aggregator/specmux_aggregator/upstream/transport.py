@@ -1,0 +1,151 @@
+"""Connections to one backend: its TLS, its proxy, our credentials towards it.
+
+What a request carries comes from the configuration of this one backend and from its caller: no other
+backend's credential can get into it. Redirects are never followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.model.backend import Backend, Cause, Failure
+from specmux_aggregator.upstream.credentials import Unusable
+from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.resolver import DaemonResolver
+
+CONNECTIONS: Final = 16
+"""Open connections to one backend."""
+
+AHEAD: Final = 256 * 1024
+"""Bytes of one answer that may wait to be taken; at twice as many nothing more is read."""
+
+CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
+
+_UNASKED: Final = ("Accept", "Accept-Encoding", "Content-Type")
+"""Fields that aiohttp would add by itself."""
+
+_KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+"""Seconds and tries: a peer that is gone is noticed within a minute, also by who only listens."""
+
+
+class Transport:
+    """Sends requests to one backend. Lives on one event loop, which owns it until ``close``."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        polling: Polling,
+        identities: Identities | None = None,
+        connections: int = CONNECTIONS,
+        ahead: int = AHEAD,
+    ) -> None:
+        """``identities``: shared with others who ask the same backend; None: with nobody."""
+        self._backend = backend
+        self._polling = polling
+        self._connections = connections
+        self._ahead = ahead
+        self._identities = Identities() if identities is None else identities
+        self._identity = self._identities.take(backend)
+        self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
+        self._session: aiohttp.ClientSession | None = None
+        self.is_closed = False
+
+    @contextlib.asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        fields: Mapping[str, str] | Sequence[tuple[str, str]],
+        body: bytes | AsyncIterable[bytes] | None = None,
+        idle_timeout: float | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer, its body unread. Raises credentials.Unusable and transport_failures.TRANSPORT_ERRORS.
+
+        A 401 is told only once there are no newer credentials to try. ``target`` is sent as it is, and of
+        what describes the request only what ``fields`` say. ``idle_timeout``: seconds without a byte, where
+        it is not the backend's own; infinite: none.
+        """
+        if self.is_closed:
+            raise Unusable(CLOSED)
+        shown = await self._identity.shown()
+        timeout = self._timeout(idle_timeout)
+        given = fields.items() if isinstance(fields, Mapping) else fields
+        async with contextlib.AsyncExitStack() as stack:
+            for may_renew in (True, False):
+                response = await stack.enter_async_context(
+                    self._opened().request(
+                        method,
+                        URL(self._backend.url + target, encoded=True),
+                        headers=[*given, *shown.fields],
+                        skip_auto_headers=_UNASKED,
+                        data=body,
+                        ssl=shown.context if shown.context is not None else True,
+                        server_hostname=self._backend.tls.server_name,
+                        proxy=self._proxy,
+                        timeout=timeout,
+                        allow_redirects=False,
+                    )
+                )
+                if response.status != 401 or not may_renew or not self._identity.refused(shown):
+                    break
+                await stack.aclose()
+                shown = await self._identity.shown()
+            yield response
+
+    async def close(self) -> None:
+        """Close every connection. What is still being asked for fails; so does everything asked later."""
+        if not self.is_closed:
+            self.is_closed = True
+            await self._identities.give_back(self._backend)
+        if self._session is not None:
+            await self._session.close()
+
+    def _timeout(self, idle_timeout: float | None) -> aiohttp.ClientTimeout:
+        # A total is the caller's affair.
+        return aiohttp.ClientTimeout(
+            total=None,
+            connect=self._polling.connect_timeout,
+            sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
+        )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self.is_closed:
+            raise Unusable(CLOSED)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=self._connections,
+                    resolver=DaemonResolver(),
+                    ttl_dns_cache=30,
+                    socket_factory=_socket,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "specmux"},
+                auto_decompress=False,
+                read_bufsize=self._ahead,
+            )
+        return self._session
+
+
+def _finite(seconds: float) -> float | None:
+    return None if math.isinf(seconds) else seconds
+
+
+def _socket(info: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, _ = info
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged, after, delay
+from specmux_aggregator.aggregation.refresher import Refresher
+from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.model.backend import (
+    Backend,
+    BackendName,
+    Cause,
+    Dialect,
+    Failure,
+    Hash,
+    Observation,
+    Offer,
+    Provenance,
+)
+from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_converters.group_versions import GroupVersion
+
+APPS = GroupVersion("apis/apps/v1")
+BACKEND = Backend(name=BackendName("a"), url="http://x")
+FIRST = Observation(backend=BACKEND)
+DOWN = Failure(Cause.REFUSED, "no")
+FAST = Polling(interval=0.01, backoff_min=0.01, backoff_max=0.02, revalidate_interval=0.05)
+
+
+def seen(hash: str = "A") -> Seen:
+    return Seen(Dialect.V3, {APPS: Offer(hash=Hash(hash), provenance=Provenance.NATIVE)})
+
+
+class FakeOrigin:
+    """Answers what the test says, and counts."""
+
+    def __init__(self, *sightings: Sighting | Exception) -> None:
+        self.sightings = list(sightings)
+        self.observed = 0
+        self.is_closed = False
+        self.gate: asyncio.Event | None = None
+
+    async def observe(self, last: Observation) -> Sighting:
+        self.observed += 1
+        if self.gate is not None:
+            await self.gate.wait()
+        sighting = self.sightings.pop(0) if len(self.sightings) > 1 else self.sightings[0]
+        if isinstance(sighting, Exception):
+            raise sighting
+        return sighting
+
+    async def document(
+        self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
+    ) -> Payload | Moved | Failure:
+        raise AssertionError("not asked in these tests")
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def test_failure_keeps_the_last_good_offers() -> None:
+    up = after(FIRST, seen(), now=1)
+    down = after(up, DOWN, now=2)
+    assert down.offers == up.offers
+    assert down.failure == DOWN
+    assert down.changed_at == 2
+
+
+def test_check_that_changes_nothing_is_the_same_observation() -> None:
+    up = after(FIRST, seen(), now=1)
+    assert after(up, Unchanged(), now=2) is up
+    assert after(up, seen(), now=2) is up
+    down = after(up, DOWN, now=2)
+    assert after(down, Failure(Cause.REFUSED, "other words"), now=3) is down
+    assert after(down, Failure(Cause.TIMEOUT, ""), now=3) is not down
+
+
+@pytest.mark.parametrize("sighting", [Unchanged(), seen()])
+def test_backend_that_answers_again_is_up(sighting: Sighting) -> None:
+    down = after(after(FIRST, seen(), now=1), DOWN, now=2)
+    assert after(down, sighting, now=3).failure is None
+
+
+@pytest.mark.parametrize(
+    ("sighting", "failures", "random_unit", "expected"),
+    [
+        (Unchanged(), 0, 0.5, 10),
+        (Unchanged(), 0, 1.0, 11),
+        (Unchanged(), 0, 0.0, 9),
+        (DOWN, 1, 0.5, 1),
+        (DOWN, 4, 0.5, 8),
+        (DOWN, 60, 0.5, 60),
+        (Failure(Cause.THROTTLED, "", 30.0), 1, 0.5, 30),
+        (Failure(Cause.THROTTLED, "", 9999.0), 1, 0.5, 60),
+    ],
+)
+def test_delay_grows_with_failures_up_to_a_bound(
+    sighting: Sighting, failures: int, random_unit: float, expected: float
+) -> None:
+    assert delay(Polling(), sighting, failures=failures, random_unit=random_unit) == pytest.approx(expected)
+
+
+async def running(origin: FakeOrigin, published: list[Observation], polling: Polling = FAST) -> Refresher:
+    async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+        published.append(observation)
+
+    return Refresher(origin, FIRST, polling=polling, publish=publish, observed=lambda *_: None)
+
+
+def test_every_change_is_published_and_nothing_else() -> None:
+    async def scenario() -> None:
+        origin, published = FakeOrigin(seen("A"), Unchanged(), DOWN, DOWN, seen("B"), Unchanged()), []
+        refresher = await running(origin, published)
+        task = asyncio.create_task(refresher.run())
+        async with asyncio.timeout(5):
+            while origin.observed < 7:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert [(item.failure, [offer.hash for offer in item.offers.values()]) for item in published] == [
+            (None, ["A"]),
+            (DOWN, ["A"]),
+            (None, ["B"]),
+        ]
+        assert origin.is_closed
+
+    asyncio.run(scenario())
+
+
+def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        origin, published = FakeOrigin(ValueError("bug"), seen()), []
+        refresher = await running(origin, published)
+        task = asyncio.create_task(refresher.run())
+        async with asyncio.timeout(5):
+            while len(published) < 2:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert published[0].failure is not None
+        assert published[0].failure.cause is Cause.INTERNAL
+        assert published[1].failure is None
+
+    asyncio.run(scenario())
+
+
+def test_callers_of_revalidate_share_one_check_which_then_vouches() -> None:
+    async def scenario() -> None:
+        origin, published = FakeOrigin(seen()), []
+        refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.2))
+        task = asyncio.create_task(refresher.run())
+        async with asyncio.timeout(5):
+            while not published:
+                await asyncio.sleep(0.01)
+            assert refresher.vouched_until is not None
+            await asyncio.sleep(0.25)
+            assert refresher.vouched_until is None
+            await asyncio.gather(*(refresher.revalidate(timeout=5) for _ in range(50)))
+            assert origin.observed == 2
+            await refresher.revalidate(timeout=5)
+            assert origin.observed == 2
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
+def test_revalidate_waits_no_longer_than_it_may() -> None:
+    async def scenario() -> None:
+        origin, published = FakeOrigin(seen()), []
+        refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.01))
+        task = asyncio.create_task(refresher.run())
+        async with asyncio.timeout(5):
+            while not published:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.02)
+            origin.gate = asyncio.Event()
+            await refresher.revalidate(timeout=0.05)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
+def test_failing_backend_is_not_asked_by_clients() -> None:
+    async def scenario() -> None:
+        origin, published = FakeOrigin(DOWN), []
+        polling = Polling(interval=60, backoff_min=60, revalidate_interval=0.01)
+        refresher = await running(origin, published, polling)
+        task = asyncio.create_task(refresher.run())
+        async with asyncio.timeout(5):
+            while not published:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.02)
+            await refresher.revalidate(timeout=5)
+            await refresher.revalidate(timeout=5, newer_than=0)
+        assert origin.observed == 1
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scenario())

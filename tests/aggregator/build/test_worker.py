@@ -1,0 +1,190 @@
+"""The worker process: its death, its time limit, callers that leave. Real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import operator
+import os
+import signal
+import time
+
+import pytest
+
+from specmux_aggregator.build.jobs import worker as workers
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.errors import WorkerFailed
+
+PATIENT = 30.0  # seconds: for builds that are meant to end by themselves
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def until_gone(pid: int) -> None:
+    async with asyncio.timeout(PATIENT):
+        while is_alive(pid):
+            await asyncio.sleep(0.01)
+
+
+def test_build_that_crashes_is_worker_failed_and_costs_no_process() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        pid = await worker.run(os.getpid)
+        with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
+            await worker.run(operator.truediv, 1, 0)
+        assert await worker.run(os.getpid) == pid
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        first = asyncio.create_task(worker.run(os._exit, 1))
+        waiting = [asyncio.create_task(worker.run(os.getpid)) for _ in range(3)]
+        with pytest.raises(WorkerFailed, match="died"):
+            await first
+        assert len(set(await asyncio.gather(*waiting))) == 1
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        pid = await worker.run(os.getpid)
+        os.kill(pid, signal.SIGKILL)
+        await until_gone(pid)
+        await asyncio.sleep(0.2)  # the executor notices in a thread of its own
+        assert await worker.run(os.getpid) != pid
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_build_that_takes_too_long_is_killed() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        pid = await worker.run(os.getpid)
+        worker._timeout = 0.2
+        with pytest.raises(WorkerFailed, match="not done after"):
+            await worker.run(time.sleep, 3600)
+        await until_gone(pid)
+        worker._timeout = PATIENT
+        assert await worker.run(os.getpid) != pid
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_caller_that_leaves_while_it_waits_kills_nobody_else_s_build() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        pid = await worker.run(os.getpid)
+        running = asyncio.create_task(worker.run(time.sleep, 0.3))
+        await asyncio.sleep(0.05)
+        waiting = asyncio.create_task(worker.run(os.getpid))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        await running
+        assert await worker.run(os.getpid) == pid
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_caller_that_leaves_during_its_build_ends_it() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        pid = await worker.run(os.getpid)
+        running = asyncio.create_task(worker.run(time.sleep, 3600))
+        await asyncio.sleep(0.05)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await until_gone(pid)
+        assert await worker.run(os.getpid) != pid
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_starting_does_not_hold_up_the_loop_nor_end_with_its_first_caller() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        turns = 0
+        first = asyncio.create_task(worker.run(os.getpid))
+        for _ in range(5):
+            await asyncio.sleep(0)
+            turns += not first.done()
+        assert turns == 5  # the loop came round while the process was being started
+        first.cancel()
+        assert await worker.run(os.getpid) != os.getpid()
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_memo_is_kept_between_builds() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        assert await worker.build(id) == await worker.build(id)
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_worker_closed_while_it_starts_leaves_no_process() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        first = asyncio.create_task(worker.run(os.getpid))
+        await asyncio.sleep(0)
+        starting = worker._pool
+        assert starting is not None
+        first.cancel()
+        worker.close()
+        pool = await starting
+        with pytest.raises(RuntimeError, match="shutdown"):
+            pool.submit(os.getpid)
+
+    asyncio.run(scenario())
+
+
+def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        await worker.start()
+        assert worker._pool is not None
+        (pid,) = worker._pool.result()._processes
+        assert await worker.run(os.getpid) == pid
+        worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails() -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        with monkeypatch.context() as patched:
+            patched.setattr(workers, "_new_pool", fails)
+            await worker.start()
+            with pytest.raises(WorkerFailed, match="too many open files"):
+                await worker.run(os.getpid)
+        assert caplog.text.count("does not start") == 1
+        assert await worker.run(os.getpid) != os.getpid()
+        worker.close()
+
+    asyncio.run(scenario())

@@ -1,0 +1,346 @@
+"""The answers of discovery, over a Directory that a test makes."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import orjson
+import pytest
+import zstandard
+
+from discovery_values import DOWN, knowledge, resource
+from specmux_aggregator.discovery.accept import Form as WireForm
+from specmux_aggregator.discovery.index import Board
+from specmux_aggregator.discovery.merge import merge
+from specmux_aggregator.discovery.state import Form, Knowledge, Told, after
+from specmux_aggregator.endpoints.discovery import decide
+from specmux_aggregator.model.backend import Backend, BackendName, Coding, Prepared, Request
+from specmux_converters import codecs
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import CBOR, JSON
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, Subresource
+
+V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+GRACE = 300.0
+
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+RESOURCES = (
+    resource(
+        "deployments",
+        kind="Deployment",
+        short_names=("deploy",),
+        categories=("all",),
+        subresources=(
+            Subresource(name="scale", kind=SCALE, verbs=("get",), accepted=(SCALE,)),
+            Subresource(name="status", kind=DEPLOYMENT, verbs=("get", "patch")),
+        ),
+    ),
+    resource("odd", kind=""),
+)
+
+
+def known(**fields: Any) -> Knowledge:
+    listings = {
+        GroupVersion("api/v1"): (resource("pods", kind="Pod"),),
+        GroupVersion("apis/apps/v1"): RESOURCES,
+        GroupVersion("apis/apps/v1beta1"): (),
+    }
+    told = Told(Form.AGGREGATED, listings, b'{"gitVersion":"v1.32.4"}')
+    return after(Knowledge(backend=Backend(name=BackendName("a"), **fields)), told, now=0.0)
+
+
+def board(*others: Knowledge, now: float = 0.0, **fields: Any) -> Board:
+    return Board(merge([known(), *others], now=now, grace=GRACE), **fields)
+
+
+def ask(path: str, at: Board | None = None, **fields: Any) -> Prepared:
+    method = fields.pop("method", "GET")
+    answer = decide(at or board(), Request(method, path, **fields))
+    assert answer is not None
+    return answer
+
+
+def head(answer: Prepared) -> dict[str, str]:
+    lines = answer.head.decode().split("\r\n")[1:-1]
+    return {name: value for name, _, value in (line.partition(": ") for line in lines)}
+
+
+def tree(path: str, at: Board | None = None, **fields: Any) -> Any:
+    answer = ask(path, at, **fields)
+    assert answer.status == 200, answer.body
+    return orjson.loads(answer.body)
+
+
+def test_aggregated_groups() -> None:
+    kind = {"group": "g", "version": "v1", "kind": "Deployment"}
+    scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert tree("/apis", accept=V2) == {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": "apps"},
+                "versions": [
+                    {
+                        "version": "v1",
+                        "freshness": "Current",
+                        "resources": [
+                            {
+                                "resource": "deployments",
+                                "responseKind": kind,
+                                "scope": "Namespaced",
+                                "singularResource": "deployment",
+                                "verbs": ["get", "list"],
+                                "shortNames": ["deploy"],
+                                "categories": ["all"],
+                                "subresources": [
+                                    {
+                                        "subresource": "scale",
+                                        "responseKind": scale,
+                                        "verbs": ["get"],
+                                        "acceptedTypes": [scale],
+                                    },
+                                    {
+                                        "subresource": "status",
+                                        "responseKind": {**kind, "group": "apps"},
+                                        "verbs": ["get", "patch"],
+                                    },
+                                ],
+                            },
+                            {
+                                "resource": "odd",
+                                "responseKind": {"group": "g", "version": "v1", "kind": ""},
+                                "scope": "Namespaced",
+                                "singularResource": "",
+                                "verbs": ["get", "list"],
+                            },
+                        ],
+                    },
+                    {"version": "v1beta1", "freshness": "Current", "resources": []},
+                ],
+            }
+        ],
+    }
+
+
+def test_aggregated_core_group_and_nothing_else_at_its_path() -> None:
+    (item,) = tree("/api", accept=V2)["items"]
+    assert item["metadata"] == {}
+    assert [version["version"] for version in item["versions"]] == ["v1"]
+
+
+def test_older_version_of_the_aggregated_form_differs_in_its_name_only() -> None:
+    new, old = tree("/apis", accept=V2), tree("/apis", accept=V2.replace("v2", "v2beta1"))
+    assert old["apiVersion"] == "apidiscovery.k8s.io/v2beta1"
+    assert {**old, "apiVersion": new["apiVersion"]} == new
+
+
+def test_kind_is_an_object_when_there_is_none() -> None:
+    silent = resource("odd", kind="")
+    told = Told(Form.LEGACY, {GroupVersion("apis/x/v1"): (silent,)})
+    (item,) = tree(
+        "/apis",
+        Board(
+            merge([after(Knowledge(backend=Backend(name=BackendName("a"))), told, now=0.0)], now=0, grace=1)
+        ),
+        accept=V2,
+    )["items"]
+    assert item["versions"][0]["resources"][0]["responseKind"]["kind"] == NO_KIND.kind
+
+
+def test_legacy_lists() -> None:
+    assert tree("/api") == {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+    v1, beta = (
+        {"groupVersion": "apps/v1", "version": "v1"},
+        {"groupVersion": "apps/v1beta1", "version": "v1beta1"},
+    )
+    group = {"name": "apps", "versions": [v1, beta], "preferredVersion": v1}
+    assert tree("/apis") == {"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]}
+    assert tree("/apis/apps") == {"kind": "APIGroup", "apiVersion": "v1", **group}
+
+
+def test_legacy_resources_with_subresources_beside_them() -> None:
+    found = tree("/apis/apps/v1")
+    assert (found["kind"], found["groupVersion"]) == ("APIResourceList", "apps/v1")
+    # The entry without a kind is one that clients would drop, or choke on.
+    assert found["resources"] == [
+        {
+            "name": "deployments",
+            "singularName": "deployment",
+            "namespaced": True,
+            "kind": "Deployment",
+            "verbs": ["get", "list"],
+            "group": "g",
+            "version": "v1",
+            "shortNames": ["deploy"],
+            "categories": ["all"],
+        },
+        {
+            "name": "deployments/scale",
+            "singularName": "",
+            "namespaced": True,
+            "kind": "Scale",
+            "verbs": ["get"],
+            "group": "autoscaling",
+            "version": "v1",
+        },
+        {
+            "name": "deployments/status",
+            "singularName": "",
+            "namespaced": True,
+            "kind": "Deployment",
+            "verbs": ["get", "patch"],
+        },
+    ]
+    assert tree("/api/v1")["groupVersion"] == "v1"
+
+
+@pytest.mark.parametrize("path", ["/api/", "/apis/", "/apis/apps/", "/apis/apps/v1/", "/version/"])
+def test_trailing_slash_changes_nothing(path: str) -> None:
+    assert ask(path).body == ask(path.rstrip("/")).body
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/apix", "/api/v1/pods", "/apis/apps/v1/deployments", "/apis//v1", "/version/x", "/healthz"]
+)
+def test_path_is_not_ours_when_it_lies_deeper_or_elsewhere(path: str) -> None:
+    assert decide(board(), Request("GET", path)) is None
+
+
+@pytest.mark.parametrize("path", ["/apis/none", "/apis/apps/v9", "/api/v2", "/apis/none/v1"])
+def test_unknown_group_or_version_is_a_status(path: str) -> None:
+    answer = ask(path)
+    status = orjson.loads(answer.body)
+    assert (answer.status, status["kind"], status["reason"]) == (404, "Status", "NotFound")
+
+
+def test_version_page() -> None:
+    assert tree("/version") == {"gitVersion": "v1.32.4"}
+    empty = Board(merge([], now=0.0, grace=GRACE))
+    assert ask("/version", empty).status == 404
+
+
+def test_every_form_is_what_its_fields_say() -> None:
+    tags = set()
+    for path in ("/api", "/apis"):
+        for accept in (V2, V2.replace("v2", "v2beta1"), V2.replace("json", "cbor"), None, "application/cbor"):
+            for coding in (None, "gzip", "zstd"):
+                answer = ask(path, accept=accept, accept_encoding=coding)
+                fields = head(answer)
+                assert fields["Content-Type"] == (accept or "application/json")
+                assert fields.get("Content-Encoding") == coding
+                assert fields["Vary"] == "Accept, Accept-Encoding"
+                assert fields["Cache-Control"] == "no-cache"
+                assert int(fields["Content-Length"]) == len(answer.body)
+                assert answer.route == "discovery"
+                tags.add(fields["ETag"])
+                body = {"gzip": gzip.decompress, "zstd": zstandard.decompress}.get(coding or "", bytes)(
+                    answer.body
+                )
+                plain = ask(path, accept=accept and accept.replace("cbor", "json"))
+                media_type = CBOR if answer.format == "cbor" else JSON
+                assert codecs.decode(body, media_type, limits=Limits()) == orjson.loads(plain.body)
+                assert body.startswith(b"\xd9\xd9\xf7") == (answer.format == "cbor")
+    assert len(tags) == 30
+
+
+def test_tag_changes_with_the_content_and_only_then() -> None:
+    assert head(ask("/apis"))["ETag"] == head(ask("/apis", board()))["ETag"]
+    other = board(knowledge("b", "apis/new/v1"))
+    assert head(ask("/apis", other))["ETag"] != head(ask("/apis"))["ETag"]
+    assert head(ask("/api", other))["ETag"] == head(ask("/api"))["ETag"]
+
+
+@pytest.mark.parametrize("template", ["{}", "W/{}", '"x", {}', "*", '"x",W/{} '])
+def test_not_modified_without_content_fields_when_the_tag_is_named(template: str) -> None:
+    tag = head(ask("/apis", accept=V2, accept_encoding="gzip"))["ETag"]
+    answer = ask("/apis", accept=V2, accept_encoding="gzip", if_none_match=template.format(tag))
+    assert (answer.status, answer.body) == (304, b"")
+    assert set(head(answer)) == {"ETag", "Vary", "Cache-Control"}
+    assert head(answer)["ETag"] == tag
+
+
+def test_whole_answer_when_the_tag_is_of_another_form() -> None:
+    tag = head(ask("/apis", accept=V2, accept_encoding="gzip"))["ETag"]
+    assert ask("/apis", accept=V2, if_none_match=tag).status == 200
+    assert ask("/apis", accept=V2, if_match=tag).status == 412
+
+
+def test_head_has_the_fields_of_get() -> None:
+    assert ask("/apis", method="HEAD").body == b""
+    assert head(ask("/apis", method="HEAD")) == head(ask("/apis"))
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis/apps/v1", "/apis/none", "/version"])
+def test_other_methods_are_refused(path: str) -> None:
+    answer = ask(path, method="POST")
+    assert (answer.status, head(answer)["Allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [
+        ("/apis", "text/html"),
+        ("/apis/apps/v1", V2),
+        ("/api", V2.replace("v=v2", "v=v9")),
+        ("/version", "image/png"),
+    ],
+)
+def test_not_acceptable_lists_what_there_is(path: str, accept: str) -> None:
+    answer = ask(path, accept=accept)
+    message = orjson.loads(answer.body)["message"]
+    assert answer.status == 406
+    assert (V2 in message) == (path in ("/api", "/apis"))
+    assert "Vary" in head(answer)
+
+
+def test_retry_while_a_backend_was_never_asked() -> None:
+    answer = ask("/apis", board(is_complete=False), accept=V2)
+    assert (answer.status, head(answer)["Retry-After"]) == (503, "1")
+
+
+def test_stale_with_its_resources_when_the_grace_is_over() -> None:
+    down = after(known(), DOWN, now=0.0)
+    at = Board(merge([down], now=GRACE, grace=GRACE))
+    (item,) = tree("/apis", at, accept=V2)["items"]
+    assert [version["freshness"] for version in item["versions"]] == ["Stale", "Stale"]
+    assert len(item["versions"][0]["resources"]) == 2
+    assert len(tree("/apis/apps/v1", at)["resources"]) == 3
+
+
+def test_legacy_list_is_unavailable_when_its_resources_never_could_be_had() -> None:
+    key = GroupVersion("apis/dead/v1")
+    dead = Knowledge(backend=Backend(name=BackendName("b"), group_versions=frozenset({key})))
+    at = board(after(dead, DOWN, now=0.0))
+    answer = ask("/apis/dead/v1", at)
+    assert (answer.status, head(answer)["Retry-After"]) == (503, "1")
+    assert "refused" in orjson.loads(answer.body)["message"]
+    stale = next(item for item in tree("/apis", at, accept=V2)["items"] if item["metadata"]["name"] == "dead")
+    assert stale["versions"] == [{"version": "v1", "resources": [], "freshness": "Stale"}]
+
+
+def test_private_when_who_asks_matters() -> None:
+    answer = decide(board(), Request("GET", "/apis"), is_private=True)
+    assert answer is not None
+    assert head(answer)["Cache-Control"] == "private, no-cache"
+
+
+def test_forms_are_there_when_prepared() -> None:
+    before = board()
+    cbor = V2.replace("json", "cbor")
+    ask("/apis", before, accept=cbor)
+    ask("/apis/apps/v1", before)
+    made = board()
+    made.prepare(before.asked())
+    # What every kubectl asks for at both paths, and the CBOR that somebody asked for.
+    assert len(made.asked()) == len(made._coded) == 3
+    assert ask("/apis", made, accept=cbor).body == ask("/apis", before, accept=cbor).body
+    common = made._coded["/apis", WireForm(JSON, "v2"), Coding.GZIP]
+    assert ask("/apis", made, accept=V2, accept_encoding="gzip").body is common
+    unready = board(is_complete=False)
+    unready.prepare(before.asked())
+    assert not unready._coded

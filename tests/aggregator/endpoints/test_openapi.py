@@ -1,0 +1,255 @@
+"""The HTTP contract of spec/http.md, row by row, without a socket."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from specmux_aggregator.aggregation.ownership import merge
+from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide, deliver, unavailable
+from specmux_aggregator.model.backend import (
+    Backend,
+    BackendName,
+    Cause,
+    Coding,
+    Failure,
+    Hash,
+    Observation,
+    Offer,
+    Prepared,
+    Provenance,
+    Request,
+    Snapshot,
+)
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import CBOR, JSON, PROTOBUF
+
+APPS = GroupVersion("apis/apps/v1")
+PATH = f"/openapi/v3/{APPS}"
+BACKEND = Backend(name=BackendName("a"), url="http://x")
+
+
+def snapshot() -> Snapshot:
+    offers = {APPS: Offer(hash=Hash("CURRENT"), provenance=Provenance.NATIVE)}
+    observation = Observation(backend=BACKEND, offers=offers, attempted=True)
+    return merge({BACKEND.name: observation}, generation=1)
+
+
+def answer(path: str = PATH, query: str = "", method: str = "GET", **fields: str) -> Decision:
+    decision = decide(snapshot(), Request(method, path, query, **fields), vouched_until=1.0)  # type: ignore[arg-type]
+    assert decision is not None
+    return decision
+
+
+def fields_of(prepared: Prepared) -> dict[str, str]:
+    lines = prepared.head.decode().split("\r\n")[1:-1]
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def served(decision: Decision, body: bytes = b"{}") -> dict[str, str]:
+    assert isinstance(decision, Deliver)
+    return fields_of(deliver(decision, body))
+
+
+def refused(decision: Decision, code: int, reason: str) -> dict[str, str]:
+    assert isinstance(decision, Prepared)
+    assert decision.status == code
+    status = orjson.loads(decision.body)
+    assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")
+    assert (status["reason"], status["code"]) == (reason, code)
+    return fields_of(decision)
+
+
+def test_right_hash_is_immutable() -> None:
+    decision = answer(query="hash=CURRENT")
+    assert isinstance(decision, Deliver)
+    assert decision.is_immutable
+    fields = served(decision)
+    assert fields["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert fields["Vary"] == "Accept, Accept-Encoding"
+    assert fields["ETag"] == '"CURRENT"'
+    assert fields["Content-Length"] == "2"
+
+
+def test_no_hash_is_revalidated() -> None:
+    decision = answer()
+    assert isinstance(decision, Deliver)
+    assert not decision.is_immutable
+    assert served(decision)["Cache-Control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    ("query", "location"),
+    [
+        ("hash=OLD", "?hash=CURRENT"),
+        ("hash=OLD&timeout=32s", "?hash=CURRENT&timeout=32s"),
+        ("timeout=32s&etag=OLD", "?timeout=32s&etag=CURRENT"),
+        ("hash=current", "?hash=CURRENT"),
+    ],
+)
+def test_stale_hash_redirects_relatively_and_keeps_the_query(query: str, location: str) -> None:
+    decision = answer(query=query, if_none_match='"CURRENT"')
+    assert isinstance(decision, Prepared)
+    assert decision.status == 301
+    assert fields_of(decision) == {"Location": location, "Cache-Control": "no-store", "Content-Length": "0"}
+    assert decision.good_until == 1.0
+
+
+def test_unknown_hash_asks_the_owner_first_when_nobody_vouches() -> None:
+    decision = decide(snapshot(), Request("GET", PATH, "hash=OLD"), vouched_until=None)
+    assert decision == Revalidate(BACKEND.name)
+
+
+@pytest.mark.parametrize("query", ["hash=", "hash=A&hash=B", "hash=A&etag=A", "hash=" + "A" * 65_536])
+def test_hash_that_is_none_is_a_bad_request(query: str) -> None:
+    refused(answer(query=query), 400, "BadRequest")
+
+
+@pytest.mark.parametrize(
+    "field", ['"CURRENT"', 'W/"CURRENT"', '"x", "CURRENT"', '"x" ,W/"CURRENT"', "*", 'W/"CURRENT", "x"']
+)
+def test_matching_etag_is_304_without_content_fields(field: str) -> None:
+    decision = answer(query="hash=CURRENT", if_none_match=field)
+    assert isinstance(decision, Prepared)
+    assert decision.status == 304
+    assert decision.is_immutable
+    assert decision.body == b""
+    assert fields_of(decision) == {
+        "Cache-Control": "public, max-age=31536000, immutable",
+        "ETag": '"CURRENT"',
+        "Vary": "Accept, Accept-Encoding",
+    }
+
+
+@pytest.mark.parametrize("field", ['"x"', "CURRENT", '"CURRENT-gzip"', '"current"', ""])
+def test_other_etag_is_served_in_full(field: str) -> None:
+    assert isinstance(answer(query="hash=CURRENT", if_none_match=field), Deliver)
+
+
+@pytest.mark.parametrize("etag", [None, '"CURRENT"'])
+def test_with_authentication_only_the_client_may_keep_an_answer(etag: str | None) -> None:
+    for path, query, expected in (
+        (PATH, "hash=CURRENT", "private, max-age=31536000, immutable"),
+        (PATH, "", "private, no-cache"),
+        ("/openapi/v3", "", "private, no-cache"),
+    ):
+        request = Request("GET", path, query, if_none_match=etag)
+        decision = decide(snapshot(), request, is_private=True, vouched_until=1.0)
+        prepared = deliver(decision, b"{}") if isinstance(decision, Deliver) else decision
+        assert isinstance(prepared, Prepared)
+        assert fields_of(prepared)["Cache-Control"] == expected
+        assert not prepared.is_immutable, "Expires would let a cache of HTTP/1.0 keep it"
+
+
+def test_every_form_has_an_etag_of_its_own() -> None:
+    tags = {
+        served(answer(accept=media_type, accept_encoding=coding))["ETag"]
+        for media_type in (JSON, PROTOBUF, CBOR)
+        for coding in ("identity", "gzip", "zstd")
+    }
+    assert len(tags) == 9
+
+
+def test_etag_of_one_form_is_no_match_for_another() -> None:
+    json_tag = served(answer())["ETag"]
+    assert isinstance(answer(accept=PROTOBUF, if_none_match=json_tag), Deliver)
+    assert isinstance(answer(accept_encoding="gzip", if_none_match=json_tag), Deliver)
+
+
+def test_if_match_of_another_representation_is_412() -> None:
+    refused(answer(if_match='"x"'), 412, "PreconditionFailed")
+    refused(answer(if_match='W/"CURRENT"'), 412, "PreconditionFailed")
+    assert isinstance(answer(if_match='"x", "CURRENT"'), Deliver)
+
+
+def test_coding_is_named_where_there_is_one() -> None:
+    assert served(answer(accept_encoding="gzip"))["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in served(answer())
+
+
+def test_head_has_the_length_of_get_and_no_body() -> None:
+    decision = answer(method="HEAD")
+    assert isinstance(decision, Deliver)
+    prepared = deliver(decision, b"x" * 10)
+    assert (prepared.body, fields_of(prepared)["Content-Length"]) == (b"", "10")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/openapi/v3/apis/nope/v1",
+        "/openapi/v3/",
+        f"{PATH}/",
+        "/openapi/v3//apis/apps/v1",
+        "/openapi/v3/apis%2Fapps%2Fv1",
+        "/openapi/v3/../v3/apis/apps/v1",
+        "/openapi/v3/APIS/APPS/V1",
+    ],
+)
+def test_unknown_group_version_is_404(path: str) -> None:
+    refused(answer(path), 404, "NotFound")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+@pytest.mark.parametrize("path", ["/openapi/v3", PATH])
+def test_other_methods_are_405(method: str, path: str) -> None:
+    assert refused(answer(path, method=method), 405, "MethodNotAllowed")["Allow"] == "GET, HEAD"
+
+
+def test_no_acceptable_media_type_is_406_that_lists_what_there_is() -> None:
+    decision = answer(accept="text/html")
+    refused(decision, 406, "NotAcceptable")
+    assert isinstance(decision, Prepared)
+    assert all(media_type in decision.body.decode() for media_type in (JSON, PROTOBUF, CBOR))
+
+
+def test_form_that_does_not_exist_is_406_alone() -> None:
+    request = Request("GET", PATH, accept=PROTOBUF)
+    decision = decide(snapshot(), request, offered=(JSON, CBOR))
+    assert decision is not None
+    refused(decision, 406, "NotAcceptable")
+    both = decide(snapshot(), Request("GET", PATH, accept=f"{PROTOBUF}, {JSON};q=0.1"), offered=(JSON, CBOR))
+    assert isinstance(both, Deliver)
+    assert both.media_type == JSON
+
+
+def test_document_without_a_backend_is_503_with_retry_after() -> None:
+    prepared = unavailable(Failure(Cause.REFUSED, "secret detail"), Request("GET", PATH), retry_after=7.4)
+    fields = refused(prepared, 503, "ServiceUnavailable")
+    assert fields["Retry-After"] == "7"
+    assert b"secret" not in prepared.body
+
+
+def test_group_version_that_a_failing_backend_owns_is_503_not_404() -> None:
+    owned = Backend(name=BackendName("b"), url="http://y", group_versions=frozenset({APPS}))
+    failing = Observation(backend=owned, attempted=True, failure=Failure(Cause.REFUSED, ""))
+    state = merge({owned.name: failing}, generation=1)
+    decision = decide(state, Request("GET", PATH))
+    assert decision is not None
+    refused(decision, 503, "ServiceUnavailable")
+    other = decide(state, Request("GET", "/openapi/v3/apis/batch/v1"))
+    assert other is not None
+    refused(other, 404, "NotFound")
+
+
+def test_root_is_revalidated_and_has_a_strong_etag() -> None:
+    fields = served(answer("/openapi/v3"))
+    assert fields["Cache-Control"] == "no-cache"
+    assert fields["Content-Type"] == "application/json"
+    decision = answer("/openapi/v3", if_none_match=fields["ETag"])
+    assert isinstance(decision, Prepared)
+    assert decision.status == 304
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"), [(None, JSON), (CBOR, CBOR), (PROTOBUF, JSON), ("text/html", JSON)]
+)
+def test_root_is_json_for_whoever_takes_neither_form(accept: str | None, expected: str) -> None:
+    decision = decide(snapshot(), Request("GET", "/openapi/v3", accept=accept))
+    assert isinstance(decision, Deliver)
+    assert (decision.media_type, decision.coding) == (expected, Coding.IDENTITY)
+
+
+def test_other_paths_are_not_ours() -> None:
+    assert decide(snapshot(), Request("GET", "/api")) is None
+    assert decide(snapshot(), Request("GET", "/openapi/v33")) is None

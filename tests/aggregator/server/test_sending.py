@@ -1,0 +1,71 @@
+"""Memory files of large bodies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from specmux_aggregator.server import sending
+from specmux_aggregator.server.sending import HAS_MEMORY_FILES, BodyFiles
+
+pytestmark = pytest.mark.skipif(not HAS_MEMORY_FILES, reason="no memory files on this system")
+
+
+@pytest.fixture
+def files() -> Iterator[BodyFiles]:
+    kept = BodyFiles()
+    yield kept
+    kept.clear()
+
+
+def test_body_has_a_file_from_its_second_sight_on(files: BodyFiles) -> None:
+    body = os.urandom(300_000)
+    assert files.file_of(body) is None
+    file = files.file_of(body)
+    assert file is not None
+    assert os.pread(file, 2 * len(body), 0) == body
+    assert files.file_of(body) == file
+
+
+def test_files_are_bounded_and_the_least_recent_goes(
+    files: BodyFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "FILES_MAX", 1_000_000)
+    monkeypatch.setattr(sending, "SIGHTS", 1)
+    bodies = [os.urandom(300_000) for _ in range(4)]
+    opened = [(files.file_of(body), files.file_of(body))[1] for body in bodies[:3]]
+    assert None not in opened
+    assert files.file_of(bodies[0]) == opened[0]
+    files.file_of(bodies[3])
+    newest = files.file_of(bodies[3])
+    assert newest is not None
+    assert os.pread(newest, 400_000, 0) == bodies[3]
+    assert files.file_of(bodies[0]) == opened[0]
+    assert files.file_of(bodies[1]) is None
+
+
+def test_body_above_the_bound_has_no_file(files: BodyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "FILES_MAX", 1000)
+    body = os.urandom(1001)
+    assert [files.file_of(body) for _ in range(3)] == [None] * 3
+
+
+def test_body_is_copied_when_descriptors_ran_out(files: BodyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> int:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    body = os.urandom(1000)
+    assert [files.file_of(body) for _ in range(3)] == [None] * 3
+
+
+def test_clear_closes_the_files(files: BodyFiles) -> None:
+    body = os.urandom(1000)
+    files.file_of(body)
+    file = files.file_of(body)
+    assert file is not None
+    files.clear()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(file)
