@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from specmux_aggregator.discovery.state import Form, Knowledge, Told, Unconfirmed, after
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Failure
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import GroupVersionKind, Resource, Resources
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from specmux_aggregator.auth.guard import Gate
 from specmux_aggregator.config.settings import Listen
-from specmux_aggregator.http.prepared import prepare
-from specmux_aggregator.model.backend import Prepared, Request
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.stats import RequestCounts
 

@@ -32,18 +32,20 @@ from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import API_SERVICES, ClusterSource
 from specmux_aggregator.kubernetes.watch import Timing
-from specmux_aggregator.memory_watch import MemoryWatch
+from specmux_aggregator.memory import MemoryWatch
 from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.discovery import DiscoveryCollector
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
 from specmux_aggregator.metrics.kubernetes import SourceCollector
 from specmux_aggregator.metrics.limits import LimitCollector
 from specmux_aggregator.metrics.requests import RequestCollector
-from specmux_aggregator.model.backend import Backend, Observation, Snapshot
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.proxy.handler import Relaying
 from specmux_aggregator.server.listener import HTTPServer
-from specmux_aggregator.task_ends import log_failure
+from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.upstream.identities import Identities
 from specmux_converters.group_versions import GroupVersion
 

@@ -17,7 +17,7 @@ from specmux_aggregator.app import App, open_state
 from specmux_aggregator.config.settings import Log, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.cluster_access import chosen
-from specmux_aggregator.task_ends import log_failure
+from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
 

@@ -13,18 +13,16 @@ import os
 import secrets
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from specmux_cache.errors import BundleError, cut
 from specmux_cache.http.responses import Entry, held_from, metadata_of
 from specmux_cache.store.bodies import digest_of, is_digest
 from specmux_cache.store.keys import Key
 from specmux_cache.store.rows import Digest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 VERSION: Final = 1
 MANIFEST: Final = "bundle.json"

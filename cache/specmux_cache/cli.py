@@ -9,11 +9,11 @@ import json
 import os
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -29,9 +29,6 @@ from specmux_cache.errors import (
 from specmux_cache.options import CacheOptions, default_directory
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.sync import SchemaCache
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOT_FOUND: Final = 1
 CORRUPTION: Final = 3

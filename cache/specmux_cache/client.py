@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Self
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Final, Self
 
 from specmux_cache.bundle import read_bundle, write_bundle
 from specmux_cache.decoding import DecodedDocuments, check_document, read_document
+from specmux_cache.discovery import Document
 from specmux_cache.entries import Shelf, open_store
 from specmux_cache.errors import CacheError, GroupVersionNotFound, RequestError, StoreError, UnexpectedStatus
-from specmux_cache.events import CacheStats, EventLog
-from specmux_cache.exchange import Exchange, Wanted
+from specmux_cache.events import CacheStats, Event, EventLog
+from specmux_cache.exchange import Exchange, Obtained, Wanted
 from specmux_cache.flight import FlightLocks
 from specmux_cache.http.freshness import Rule, age_of
 from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
@@ -28,20 +32,9 @@ from specmux_cache.merging import merge_documents
 from specmux_cache.options import CacheOptions
 from specmux_cache.query_parameters import group_and_version, takes_parameter
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
-from specmux_cache.root import Catalog
+from specmux_cache.root import Catalog, Root
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-    from types import TracebackType
-
-    from specmux_cache.discovery import Document
-    from specmux_cache.events import Event
-    from specmux_cache.exchange import Obtained
-    from specmux_cache.root import Root
 
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
@@ -51,7 +44,7 @@ WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
 WAIT_MAX: Final = 2.0
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +73,7 @@ class AsyncSchemaCache:
         tls: ssl.SSLContext | None = None,
         identity: str = "",
         on_event: Callable[[Event], None] | None = None,
-        warn: Callable[[str], None] = log.warning,
+        warn: Callable[[str], None] = logger.warning,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``server`` may have a base path. ``headers`` go with every request and are never stored.

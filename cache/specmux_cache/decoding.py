@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import io
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeAlias
 
 import cbor2
 import orjson
 
 from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF, SELF_DESCRIBED_CBOR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Document: TypeAlias = "dict[str, Any]"
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import orjson
 
-from specmux_cache.http.server import ROOT_PATH, hash_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from specmux_cache.http.server import Server
+from specmux_cache.http.server import ROOT_PATH, Server, hash_in
 
 
 @dataclass(frozen=True, slots=True)

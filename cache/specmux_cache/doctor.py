@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from specmux_cache.errors import CacheError, StoreError
 from specmux_cache.options import CacheOptions
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.locks import locked
 from specmux_cache.sync import SchemaCache
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "nfs", "nfs4", "smb3"}

@@ -10,21 +10,17 @@ import contextlib
 import os
 import secrets
 import time
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
 
 from specmux_cache.errors import StoreError, StoreUnavailable
-from specmux_cache.http.responses import Entry, held_from, metadata_of
+from specmux_cache.http.responses import Entry, Held, held_from, metadata_of
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
+from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.memory_store import MemoryStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from specmux_cache.http.responses import Held
-    from specmux_cache.store.limits import StoreLimits
-    from specmux_cache.store.rows import Digest, Metadata, Row, Stored
+from specmux_cache.store.rows import Digest, Metadata, Row, Stored
 
 T = TypeVar("T")
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from specmux_cache.store.disk_store import StoreStats
+from specmux_cache.store.disk_store import StoreStats
 
 EventKind: TypeAlias = Literal[
     "hit",  # answered from the cache, nothing asked

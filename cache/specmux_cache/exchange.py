@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
+from specmux_cache.entries import Shelf
 from specmux_cache.errors import (
     BadAnswer,
     MediaTypeRefused,
@@ -19,7 +21,8 @@ from specmux_cache.errors import (
     RequestError,
     UnexpectedStatus,
 )
-from specmux_cache.flight import SingleFlight
+from specmux_cache.events import EventLog
+from specmux_cache.flight import FlightLocks, SingleFlight
 from specmux_cache.http.freshness import (
     Outcome,
     Rule,
@@ -32,24 +35,14 @@ from specmux_cache.http.freshness import (
     selects,
     usage,
 )
-from specmux_cache.http.header_fields import fields_to_text, first
+from specmux_cache.http.header_fields import Fields, fields_to_text, first
 from specmux_cache.http.media_types import accept_field, answered_type, canonical
 from specmux_cache.http.refusals import Refusals
-from specmux_cache.http.responses import Entry, held_from, held_of
-from specmux_cache.http.server import hash_in, name_of
+from specmux_cache.http.responses import Answer, Entry, Selecting, held_from, held_of
+from specmux_cache.http.server import Server, hash_in, name_of
+from specmux_cache.http.transport import Transport
+from specmux_cache.options import CacheOptions
 from specmux_cache.store.bodies import digest_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from specmux_cache.entries import Shelf
-    from specmux_cache.events import EventLog
-    from specmux_cache.flight import FlightLocks
-    from specmux_cache.http.header_fields import Fields
-    from specmux_cache.http.responses import Answer, Selecting
-    from specmux_cache.http.server import Server
-    from specmux_cache.http.transport import Transport
-    from specmux_cache.options import CacheOptions
 
 CHECK_INLINE: Final = 64 * 1024
 """Bytes of a body up to which parsing it is quicker than handing it to a thread."""

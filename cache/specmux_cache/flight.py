@@ -8,12 +8,10 @@ import contextlib
 import fcntl
 import hashlib
 import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-    from pathlib import Path
+from pathlib import Path
+from typing import Final, Generic, TypeVar
 
 V = TypeVar("V")
 

@@ -8,15 +8,13 @@ of the group-versions, so that the result depends on nothing but its input, and 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
 from specmux_cache.results import Merged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Name: TypeAlias = tuple[str, str]
 """(section, name) of a component."""

@@ -5,10 +5,8 @@ The rule is cli-runtime's (pkg/resource/query_param_verifier_v3.go): the first P
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 LIST_KIND: Final = ("", "v1", "List")
 """Not a resource: kubectl sends its items one by one."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from specmux_cache.discovery import Document
-    from specmux_cache.errors import CacheError
-    from specmux_cache.http.header_fields import Fields
-    from specmux_cache.store.rows import Digest
+from specmux_cache.discovery import Document
+from specmux_cache.errors import CacheError
+from specmux_cache.http.header_fields import Fields
+from specmux_cache.store.rows import Digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from specmux_cache.discovery import parse_discovery
+from specmux_cache.discovery import Discovery, Document, parse_discovery
 from specmux_cache.errors import GroupVersionNotFound
-from specmux_cache.exchange import Wanted
+from specmux_cache.exchange import Exchange, Obtained, Wanted
 from specmux_cache.http.freshness import Rule
 from specmux_cache.http.media_types import JSON
-from specmux_cache.http.server import ROOT_PATH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from specmux_cache.discovery import Discovery, Document
-    from specmux_cache.exchange import Exchange, Obtained
-    from specmux_cache.http.server import Server
-    from specmux_cache.options import CacheOptions
+from specmux_cache.http.server import ROOT_PATH, Server
+from specmux_cache.options import CacheOptions
 
 
 @dataclass(frozen=True, slots=True)

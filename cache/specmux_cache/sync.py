@@ -6,21 +6,18 @@ An event loop of its own runs in a thread, so that single flight and work in the
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from specmux_cache.client import AsyncSchemaCache
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
-    from pathlib import Path
-    from types import TracebackType
-
-    from specmux_cache.events import CacheStats, Event
-    from specmux_cache.options import CacheOptions
-    from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
-    from specmux_cache.store.compaction import CompactionReport
+from specmux_cache.events import CacheStats, Event
+from specmux_cache.options import CacheOptions
+from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
+from specmux_cache.store.compaction import CompactionReport
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from specmux_aggregator.memory_usage import MemoryUsage
-from specmux_aggregator.memory_watch import MemoryState, MemoryWatch, return_to_system
+from specmux_aggregator.memory import MemoryState, MemoryUsage, MemoryWatch, return_to_system
 
 
 class Kernel:

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from specmux_aggregator.task_ends import log_failure
+from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger("specmux.test")
 

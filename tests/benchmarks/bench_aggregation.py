@@ -33,8 +33,9 @@ from running_process import write_documents
 from running_service import backend, directory, service
 from shared_data import DATA, documents, read
 from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES
-from specmux_aggregator.model.backend import Coding, Kind, Request
+from specmux_aggregator.model.backend import Kind
 
 RELEASE = "1.35"
 CLIENTS = 64

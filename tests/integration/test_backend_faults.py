@@ -22,7 +22,8 @@ import faulty_backend as faulty
 from faulty_backend import FAULTS, SLOW_FAULTS, Fault, FaultyBackend, document, document_hash
 from running_service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import Limits
-from specmux_aggregator.model.backend import BackendTLS, Cause, Kind
+from specmux_aggregator.model.backend import BackendTLS, Kind
+from specmux_aggregator.model.failure import Cause
 from specmux_converters.media_types import CBOR, PROTOBUF
 
 GOOD, BAD = "apis/good/v1", "apis/bad/v1"

@@ -22,7 +22,7 @@ from specmux_aggregator.build.jobs import BuildMemo
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Memory, Settings
 from specmux_aggregator.documents import repository as documents
-from specmux_aggregator.model.backend import Coding
+from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 

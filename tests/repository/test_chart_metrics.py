@@ -92,7 +92,7 @@ def test_every_metric_exists_with_its_labels(source: Any, samples: dict[str, set
 
 
 def test_every_cause_and_phase_that_an_alert_picks_is_one() -> None:
-    from specmux_aggregator.model.backend import Cause
+    from specmux_aggregator.model.failure import Cause
 
     expressions = " ".join(alert_expressions())
     causes = {cause for text in re.findall(r'cause=~"([^"]*)"', expressions) for cause in text.split("|")}

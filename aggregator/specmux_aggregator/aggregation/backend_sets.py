@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.task_ends import log_failure
+from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
 

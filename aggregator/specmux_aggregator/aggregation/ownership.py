@@ -14,16 +14,9 @@ from typing import Final
 
 import orjson
 
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    Conflict,
-    DocumentKey,
-    Entry,
-    Hash,
-    Observation,
-    Snapshot,
-)
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.observation import Hash, Observation
+from specmux_aggregator.model.snapshot import Conflict, DocumentKey, Entry, Snapshot
 from specmux_converters.group_versions import GroupVersion
 
 ROOT_OWNER: Final = BackendName("")

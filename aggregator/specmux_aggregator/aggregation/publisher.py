@@ -13,7 +13,10 @@ from collections.abc import Callable, Mapping
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.model.backend import BackendName, Coding, Conflict, DocumentKey, Observation, Snapshot
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.snapshot import Conflict, DocumentKey, Snapshot
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 

@@ -13,10 +13,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
-from specmux_aggregator.aggregation.checks import Check, Seen, Sighting, after, delay
+from specmux_aggregator.aggregation.checks import Check, after, delay
 from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.model.backend import Backend, Cause, Failure, Observation
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.origins.sighting import Seen, Sighting
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)

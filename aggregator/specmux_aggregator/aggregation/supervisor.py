@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from specmux_aggregator.aggregation.checks import Check
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
-from specmux_aggregator.model.backend import Backend, BackendName, Observation
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.task_ends import log_failure
+from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
 

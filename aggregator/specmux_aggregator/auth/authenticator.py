@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
+from aiohttp.http import RawRequestMessage
 
-    from specmux_aggregator.server.connections import Connection
+from specmux_aggregator.server.connections import Connection
 
 
 class Reason(StrEnum):

@@ -5,15 +5,14 @@ request header authentication has them. From everybody else these fields mean no
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote
+
+from multidict import CIMultiDictProxy
 
 from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
 from specmux_aggregator.auth.peer import peer_certificate
 from specmux_aggregator.auth.users import User, proven
-
-if TYPE_CHECKING:
-    from multidict import CIMultiDictProxy
 
 USER: Final = "X-Remote-User"
 UID: Final = "X-Remote-Uid"

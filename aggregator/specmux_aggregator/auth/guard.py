@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.auth.authenticator import Asked, Authority, Reason, Refused
-from specmux_aggregator.http.prepared import refusal
+from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.server.connections import Connection
 from specmux_aggregator.server.listener import HEALTH
 from specmux_aggregator.server.requests import target_of
-from specmux_aggregator.task_ends import log_failure
-
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
-
-    from specmux_aggregator.metrics.instruments import Metrics
-    from specmux_aggregator.model.backend import Prepared
-    from specmux_aggregator.server.connections import Connection
+from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
 

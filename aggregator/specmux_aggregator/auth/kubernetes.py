@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from aiohttp.hdrs import AUTHORIZATION
+from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
 from specmux_aggregator.auth.bearer import bearer_token, digest
+from specmux_aggregator.auth.front_proxies import FrontProxies
 from specmux_aggregator.auth.review_cache import Remembered
+from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.users import User
-from specmux_aggregator.model.backend import Failure
-from specmux_aggregator.singleflight import SingleFlight
+from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.tasks import SingleFlight
 from specmux_converters.errors import cut
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp.http import RawRequestMessage
-
-    from specmux_aggregator.auth.front_proxies import FrontProxies
-    from specmux_aggregator.auth.reviews import Reviews
 
 TOKENS: Final = 4096
 """Tokens of known users that are remembered."""

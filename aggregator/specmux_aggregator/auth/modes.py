@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from aiohttp.http import RawRequestMessage
+
+from specmux_aggregator.auth.authenticator import Authority
 from specmux_aggregator.auth.client_certificates import ClientCertificates
 from specmux_aggregator.auth.front_proxies import FrontProxies
 from specmux_aggregator.auth.guard import Gate
 from specmux_aggregator.auth.kubernetes import Cluster
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.token_file import TokenFile
+from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.upstream.client import BackendClient
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp.http import RawRequestMessage
-
-    from specmux_aggregator.auth.authenticator import Authority
-    from specmux_aggregator.config.settings import Settings
-    from specmux_aggregator.metrics.instruments import Metrics
-    from specmux_aggregator.model.backend import Backend
-    from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.identities import Identities
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,9 @@ import ssl
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from specmux_aggregator.server.connections import Connection
+from specmux_aggregator.server.connections import Connection
 
 
 @dataclass(frozen=True, slots=True)

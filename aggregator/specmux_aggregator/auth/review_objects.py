@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.auth.users import User, proven
-from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -27,7 +27,7 @@ from specmux_aggregator.auth.review_objects import (
 )
 from specmux_aggregator.auth.users import ANONYMOUS, UNAUTHENTICATED, User
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient
 
 logger = logging.getLogger(__name__)

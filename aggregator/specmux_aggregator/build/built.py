@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specmux_aggregator.model.backend import Offer
+from specmux_aggregator.model.observation import Offer
 from specmux_converters.group_versions import GroupVersion
 
 Owned = frozenset[GroupVersion] | None

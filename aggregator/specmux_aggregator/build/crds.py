@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from specmux_aggregator.build.built import Built, Owned
 from specmux_aggregator.build.file_names import COMPRESSED
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
-from specmux_aggregator.model.backend import Coding, Hash, Offer, Provenance
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters.crd import CRDBuild, CRDMemo, Problem, build
 from specmux_converters.document import Document, Limits, content_hash
 from specmux_converters.errors import ConverterError, cut

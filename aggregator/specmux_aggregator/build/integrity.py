@@ -10,7 +10,9 @@ from __future__ import annotations
 import orjson
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.model.backend import Cause, Coding, Failure, Hash
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits, content_hash
 from specmux_converters.recognise import Kind, kind_of
 

@@ -15,8 +15,10 @@ from specmux_aggregator.build.built import Built, FileBuilt, Owned
 from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, Missing, build_crds
 from specmux_aggregator.build.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
-from specmux_aggregator.model.backend import Cause, Coding, Failure, Hash, Offer, Provenance
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.document_urls import key_fault
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.model.backend import Cause, Coding, Failure
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion

@@ -16,7 +16,8 @@ from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
 from specmux_aggregator.kubernetes.access import Access
 from specmux_aggregator.kubernetes.cluster_access import chosen
-from specmux_aggregator.model.backend import Backend, Cause, Failure, Kind
+from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, NotModified, Payload, Root
 
 DIRECTORY_FILES_MAX = 10_000

@@ -16,7 +16,7 @@ from specmux_aggregator.build.file_names import is_document_name
 from specmux_aggregator.commands.exits import RUNTIME
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.model.backend import Coding
+from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion

@@ -25,15 +25,9 @@ from specmux_aggregator.config.setting_fields import BadValue
 from specmux_aggregator.config.settings import Limits, Polling
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.http.content_codings import decoded
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    BackendTLS,
-    Cause,
-    Credentials,
-    Failure,
-    Hash,
-)
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload
 from specmux_converters.document import Document, canonical, parse
 from specmux_converters.errors import cut

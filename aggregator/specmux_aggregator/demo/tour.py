@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specmux_aggregator.model.backend import Snapshot
+from specmux_aggregator.model.snapshot import Snapshot
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, PROTOBUF
 

@@ -10,7 +10,7 @@ from specmux_aggregator.config.settings import Polling, Settings
 from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.follower import Follower
 from specmux_aggregator.discovery.synthesis import Synthesis
-from specmux_aggregator.model.backend import Observation
+from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
 

@@ -21,7 +21,9 @@ from specmux_aggregator.discovery.legacy import parse_core_versions, parse_group
 from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.discovery.state import Form, Outcome, Told, Unconfirmed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.model.backend import Backend, Cause, Coding, Failure
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload
 from specmux_converters.document import Limits as DocumentLimits

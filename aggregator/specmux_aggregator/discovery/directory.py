@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specmux_aggregator.discovery.state import Freshness, Lapse
-from specmux_aggregator.model.backend import BackendName, Conflict
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.snapshot import Conflict
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 

@@ -14,13 +14,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from specmux_aggregator.aggregation.checks import Unchanged, delay
+from specmux_aggregator.aggregation.checks import delay
 from specmux_aggregator.aggregation.refresher import MIN_GAP
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.state import Form, Knowledge, Outcome, Told, Unconfirmed, after
 from specmux_aggregator.discovery.synthesis import Synthesis
-from specmux_aggregator.model.backend import Cause, Failure, Observation
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.origins.sighting import Unchanged
 from specmux_schemas.resources import split
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from specmux_aggregator.discovery import accept, render
 from specmux_aggregator.discovery.accept import Form
 from specmux_aggregator.discovery.directory import Directory, Group, Version
 from specmux_aggregator.http.content_codings import encoded
-from specmux_aggregator.model.backend import Coding, ETag
+from specmux_aggregator.http.messages import Coding, ETag
 from specmux_converters import codecs
 from specmux_converters.media_types import CBOR, JSON
 

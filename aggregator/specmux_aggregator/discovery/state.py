@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from specmux_aggregator.model.backend import Backend, Failure
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Failure
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 

@@ -15,7 +15,10 @@ from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.discovery.state import Form, Outcome, Told, Unconfirmed
 from specmux_aggregator.documents.repository import Obtained
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.model.backend import Cause, Coding, DocumentKey, Failure, Hash, Observation
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash, Observation
+from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.upstream.client import Moved
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion

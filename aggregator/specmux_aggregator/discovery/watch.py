@@ -14,8 +14,10 @@ from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.follower import Follower
 from specmux_aggregator.discovery.index import Board
 from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.model.backend import BackendName, Observation, Snapshot
-from specmux_aggregator.task_ends import log_failure
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
 

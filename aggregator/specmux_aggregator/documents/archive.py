@@ -20,17 +20,10 @@ import orjson
 
 from specmux_aggregator.documents.repository import Coded
 from specmux_aggregator.http.content_codings import decoded
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    Coding,
-    Dialect,
-    DocumentKey,
-    Hash,
-    Observation,
-    Offer,
-    Provenance,
-)
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key

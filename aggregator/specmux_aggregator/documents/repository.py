@@ -22,9 +22,12 @@ from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.http.content_codings import decoded, encoded
-from specmux_aggregator.model.backend import BackendName, Cause, Coding, DocumentKey, Failure
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.singleflight import SingleFlight
+from specmux_aggregator.tasks import SingleFlight
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.media_types import JSON, MediaType

@@ -11,7 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from specmux_aggregator.model.backend import Coding, DocumentKey
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.media_types import MediaType
 
 Form = tuple[MediaType, Coding]

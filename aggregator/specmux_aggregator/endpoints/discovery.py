@@ -7,17 +7,10 @@ from typing import Final
 from specmux_aggregator.discovery.accept import Form, form_for
 from specmux_aggregator.discovery.directory import Version
 from specmux_aggregator.discovery.index import Board, Subject, discovery_path, forms_of
-from specmux_aggregator.endpoints.openapi import (
-    ALLOW,
-    FORMATS,
-    VARY,
-    cache_control,
-    names,
-    status_reply,
-)
+from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import prepare
-from specmux_aggregator.model.backend import Coding, Prepared, Request
+from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.representations import ALLOW, FORMATS, VARY, cache_control, names, status_reply
 
 ROUTE: Final = "discovery"
 

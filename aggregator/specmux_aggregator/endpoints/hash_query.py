@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from specmux_aggregator.model.backend import Hash
+from specmux_aggregator.model.observation import Hash
 
 HASH_PARAMETERS: Final = ("hash", "etag")
 """What Kubernetes ships, and what KEP-2896 writes."""

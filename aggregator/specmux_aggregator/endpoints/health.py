@@ -13,13 +13,15 @@ from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.discovery.report import discovery_report
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.openapi import ALLOW, NO_STORE, status_reply
 from specmux_aggregator.endpoints.service import Page
 from specmux_aggregator.endpoints.status import is_ready, status_json, waiting_for
-from specmux_aggregator.http.prepared import prepare
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.representations import ALLOW, NO_STORE, status_reply
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
-from specmux_aggregator.model.backend import BackendName, Prepared, Request, Snapshot
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.snapshot import Snapshot
 
 TEXT = "text/plain; charset=utf-8"
 

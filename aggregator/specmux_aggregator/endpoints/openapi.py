@@ -7,25 +7,28 @@ should be asked once before the client is sent elsewhere (``Revalidate``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from specmux_aggregator.endpoints.hash_query import AskedHash, BadQuery, asked_hash, with_hash
+from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for
-from specmux_aggregator.http.prepared import prepare, refusal
-from specmux_aggregator.model.backend import (
-    BackendName,
-    Coding,
-    DocumentKey,
-    ETag,
-    Failure,
-    Prepared,
-    Request,
-    Snapshot,
+from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.representations import (
+    ALLOW,
+    FORMATS,
+    NO_STORE,
+    VARY,
+    cache_control,
+    names,
+    not_acceptable,
+    status_reply,
 )
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import CBOR, JSON, PROTOBUF, MediaType
+from specmux_converters.media_types import CBOR, JSON, MediaType
 
 ROOT_PATH: Final = "/openapi/v3"
 DOCUMENT_PREFIX: Final = "/openapi/v3/"
@@ -35,21 +38,6 @@ ROUTE_DOCUMENT: Final = "openapi_document"
 
 ROOT_MEDIA_TYPES: Final = (JSON, CBOR)
 """The root is no OpenAPI document: gnostic's Protobuf has no message for it."""
-
-FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", CBOR: "cbor"}
-
-VARY: Final = ("Vary", "Accept, Accept-Encoding")
-NO_STORE: Final = ("Cache-Control", "no-store")
-ALLOW: Final = ("Allow", "GET, HEAD")
-
-REASONS: Final = {
-    400: "BadRequest",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    406: "NotAcceptable",
-    412: "PreconditionFailed",
-    503: "ServiceUnavailable",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +129,6 @@ def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Pr
     return _unready(message, request, retry_after=retry_after)
 
 
-def not_acceptable(offered: Iterable[MediaType], request: Request, *, route: str) -> Prepared:
-    """406 that lists what there is."""
-    return status_reply(
-        406,
-        "only the following media types are accepted: " + ", ".join(offered),
-        route=route,
-        request=request,
-        fields=[VARY],
-    )
-
-
-def status_reply(
-    code: int, message: str, *, route: str, request: Request, fields: Iterable[tuple[str, str]] = ()
-) -> Prepared:
-    """The Status of an error that the contract names."""
-    is_head = request.method == "HEAD"
-    return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=route)
-
-
 def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
     """The strong validator of one representation.
 
@@ -169,24 +138,6 @@ def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
     form = "" if media_type == JSON else f"-{FORMATS[media_type]}"
     coded = "" if coding is Coding.IDENTITY else f"-{coding.value}"
     return ETag(f'"{key.hash}{form}{coded}"')
-
-
-def cache_control(*, is_immutable: bool, is_private: bool) -> tuple[str, str]:
-    """Who may keep an answer and for how long. With authentication on, only the client that got it: a shared
-    cache would give it to whoever comes next (RFC 9111 3.5 lets "public" override Authorization)."""
-    if is_immutable:
-        return "Cache-Control", f"{'private' if is_private else 'public'}, max-age=31536000, immutable"
-    return "Cache-Control", "private, no-cache" if is_private else "no-cache"
-
-
-def names(field: str, etag: ETag, *, weak: bool) -> bool:
-    """Whether a list of entity tags names this one (RFC 9110 8.8.3.2: weak comparison ignores the W/
-    mark)."""
-    for element in field.split(","):
-        tag = element.strip(" \t")
-        if tag == "*" or tag == etag or (weak and tag.startswith("W/") and tag[2:] == etag):
-            return True
-    return False
 
 
 def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> Decision:

@@ -26,19 +26,15 @@ from specmux_aggregator.endpoints.openapi import (
     Revalidate,
     decide,
     deliver,
-    status_reply,
     unavailable,
 )
+from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES
-from specmux_aggregator.model.backend import (
-    BackendName,
-    Cause,
-    DocumentKey,
-    Failure,
-    Prepared,
-    Request,
-    Snapshot,
-)
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.representations import status_reply
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.client import Moved
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import MediaType

@@ -10,7 +10,9 @@ import orjson
 
 from specmux_aggregator.aggregation.checks import Check
 from specmux_aggregator.documents.representations import Usage
-from specmux_aggregator.model.backend import BackendName, Observation, Snapshot
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.snapshot import Snapshot
 
 
 def status_json(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
-from specmux_aggregator.model.backend import Coding
+from specmux_aggregator.http.messages import Coding
 from specmux_converters.media_types import ALIASES, CBOR, JSON, PROTOBUF, MediaType
 
 MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)

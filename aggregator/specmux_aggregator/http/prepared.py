@@ -9,16 +9,12 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import orjson
-
-from specmux_aggregator.model.backend import Prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 YEAR = 31_536_000  # seconds: max-age of an immutable answer, and how far ahead its Expires is
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
@@ -27,6 +23,27 @@ VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
 RESERVED = frozenset({"content-length", "date", "expires", "connection", "transfer-encoding"})
 """Fields that are the server's own to write."""
 NO_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """An answer ready for the wire but for its time lines (Date, and Expires when ``is_immutable``)."""
+
+    status: int
+    head: bytes
+    """Status line and header fields, each ended by CRLF; without Date, Expires, Connection, and the empty
+    line."""
+    body: bytes
+    """Empty for HEAD, 304 and every other answer without content."""
+    is_immutable: bool = False
+    route: str = "other"
+    """Metric label: openapi_root, openapi_document, health, metrics, status, other."""
+    format: str = "none"
+    """Metric label: json, protobuf, cbor, text, none."""
+    is_stale: bool = False
+    """The backend it came from is failing; counted, not shown to the client."""
+    good_until: float | None = None
+    """Monotonic seconds until which the same request gets the same answer in this snapshot; None: no end."""
 
 
 def prepare(

@@ -6,7 +6,8 @@ import email.utils
 import re
 from typing import Final
 
-from specmux_aggregator.model.backend import Cause, Coding, ETag, Failure
+from specmux_aggregator.http.messages import Coding, ETag
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.errors import cut
 
 RETRY_AFTER_MAX: Final = 3600.0

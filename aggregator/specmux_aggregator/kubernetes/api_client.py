@@ -8,23 +8,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import aiohttp
 import orjson
 
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.kubernetes.lines import Lines, LineTooLong
-from specmux_aggregator.model.backend import Backend, Cause, Failure
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload, Redirect, read_answer
 from specmux_aggregator.upstream.transport import CLOSED, Transport
 from specmux_converters.media_types import JSON
-
-if TYPE_CHECKING:
-    import aiohttp
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one answer, decoded."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.kubernetes.watch_events import Object
-from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
 
 FIRST_LIST: Final = 90.0

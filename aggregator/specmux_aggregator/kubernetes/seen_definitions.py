@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions
 from specmux_aggregator.kubernetes.watch import WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
-from specmux_aggregator.model.backend import Failure
+from specmux_aggregator.model.failure import Failure
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 

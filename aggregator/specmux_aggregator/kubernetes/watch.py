@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.watch_events import GONE, Held, Keep, Object, after, differs, listed, whole
-from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 
 logger = logging.getLogger(__name__)
 

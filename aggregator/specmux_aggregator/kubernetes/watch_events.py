@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from specmux_aggregator.http.response_fields import RETRY_AFTER_MAX, status_failure
-from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 
 Object: TypeAlias = Mapping[str, Any]
 """An object of the API as JSON, with its apiVersion and kind."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.aggregation.checks import Seen, Sighting
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.model.backend import Dialect, Failure, Observation
+from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.observation import Dialect, Observation
+from specmux_aggregator.origins.sighting import Seen, Sighting
 
 
 def count_check(metrics: Metrics, observation: Observation, sighting: Sighting, seconds: float) -> None:

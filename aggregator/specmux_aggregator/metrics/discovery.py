@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from specmux_aggregator.discovery.report import stale, without_discovery, without_openapi
 from specmux_aggregator.discovery.watch import DiscoveryWatch
-from specmux_aggregator.model.backend import Snapshot
+from specmux_aggregator.model.snapshot import Snapshot
 
 
 class DiscoveryCollector:

@@ -14,7 +14,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from specmux_aggregator.aggregation.checks import Check
 from specmux_aggregator.documents.representations import Usage
-from specmux_aggregator.model.backend import BackendName, Cause, Observation, Snapshot
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.failure import Cause
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.snapshot import Snapshot
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.memory_watch import MemoryState
+from specmux_aggregator.memory import MemoryState
 
 
 class LimitCollector:

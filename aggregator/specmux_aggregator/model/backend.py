@@ -1,7 +1,4 @@
-"""The values that flow one way: Backend → Observation → Entry → Snapshot → Request → Prepared.
-
-All are frozen. A Snapshot is replaced as a whole, so a reader that took one sees one consistent state.
-"""
+"""One apiserver or directory, as configured or found in a cluster: how it is reached, what it may offer."""
 
 from __future__ import annotations
 
@@ -13,12 +10,8 @@ from types import MappingProxyType
 from typing import NewType
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import Resources
 
 BackendName = NewType("BackendName", str)
-Hash = NewType("Hash", str)
-ETag = NewType("ETag", str)
-"""An entity tag as it stands on the wire, quotes included (RFC 9110 8.8.3)."""
 
 
 class Kind(StrEnum):
@@ -34,23 +27,6 @@ class Kind(StrEnum):
     @property
     def is_directory(self) -> bool:
         return self in (Kind.DIRECTORY, Kind.CRDS)
-
-
-class Dialect(StrEnum):
-    """What a backend was last seen to speak."""
-
-    V3 = "v3"
-    V2 = "v2"
-    DIRECTORY = "directory"
-    CRDS = "crds"
-
-
-class Coding(StrEnum):
-    """Content codings we serve (RFC 9110 8.4.1)."""
-
-    IDENTITY = "identity"
-    GZIP = "gzip"
-    ZSTD = "zstd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,159 +147,3 @@ class Backend:
         """``group_priority`` and ``version_priority`` as they are for this group-version."""
         own = (self.group_priority, self.version_priority)
         return own if self.found is None else self.found.priorities.get(group_version, own)
-
-
-class Cause(StrEnum):
-    """Why a backend could not be used; also the metric label, so the list is closed."""
-
-    REFUSED = "refused"
-    UNRESOLVED = "unresolved"
-    RESET = "reset"
-    TIMEOUT = "timeout"
-    BAD_TLS = "bad_tls"
-    CREDENTIALS = "credentials"
-    NOT_FOUND = "not_found"
-    NOT_ACCEPTABLE = "not_acceptable"
-    THROTTLED = "throttled"
-    SERVER_ERROR = "server_error"
-    REDIRECTED = "redirected"
-    UNEXPECTED_STATUS = "unexpected_status"
-    TRUNCATED = "truncated"
-    BAD_BODY = "bad_body"
-    TOO_LARGE = "too_large"
-    BAD_ROOT = "bad_root"
-    UNREADABLE = "unreadable"
-    BUILD_FAILED = "build_failed"
-    INTERNAL = "internal"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """One failed attempt. ``detail`` is for people: short, printable, without secrets."""
-
-    cause: Cause
-    detail: str
-    retry_after: float | None = None
-    """Seconds the backend asked us to wait."""
-    status: int | None = None
-    """What it answered, where that is the failure."""
-
-
-class Provenance(StrEnum):
-    """How a document came to be v3."""
-
-    NATIVE = "native"
-    CONVERTED = "converted"
-    FILE = "file"
-    CRD = "crd"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """One document that a backend has, without its bytes."""
-
-    hash: Hash
-    provenance: Provenance
-    size: int | None = None
-    """Bytes of the JSON form, where known."""
-    losses: int = 0
-    """How many constructs conversion could not carry over."""
-    loss_examples: tuple[str, ...] = ()
-    """The first of them: "<pointer>: <construct>: <reason>"."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """What is known of one backend: its last good offers, and how the last attempt went."""
-
-    backend: Backend
-    dialect: Dialect | None = None
-    offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
-    failure: Failure | None = None
-    attempted: bool = False
-    """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
-    changed_at: float | None = None
-    """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not
-    here: a check that changes nothing publishes nothing (refresh.Check)."""
-    notes: tuple[str, ...] = ()
-    """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
-    resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
-    """What discovery is to list, where whoever made the documents knows it: names that are in no document."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentKey:
-    """Where a document's bytes are found. The owner is part of it: a backend can forge another's hash."""
-
-    owner: BackendName
-    group_version: GroupVersion
-    hash: Hash
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A published group-version."""
-
-    group_version: GroupVersion
-    owner: BackendName
-    offer: Offer
-    key: DocumentKey
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """A group-version that several backends offer; the losers are not served."""
-
-    group_version: GroupVersion
-    winner: BackendName
-    losers: tuple[BackendName, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All that clients can be told at one moment."""
-
-    generation: int
-    entries: Mapping[GroupVersion, Entry]
-    root: DocumentKey
-    """The discovery root; it has an owner and a group-version of its own (snapshot.ROOT), and is served as a
-    document whose JSON form is always there."""
-    root_json: bytes
-    observations: Mapping[BackendName, Observation]
-    conflicts: tuple[Conflict, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What of a request can change its answer. Repeated header fields are joined by ", " (RFC 9110 5.3)."""
-
-    method: str
-    path: str
-    """As on the wire: never percent-decoded."""
-    query: str = ""
-    """As on the wire, without "?"."""
-    accept: str | None = None
-    accept_encoding: str | None = None
-    if_none_match: str | None = None
-    if_match: str | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """An answer ready for the wire but for its time lines (Date, and Expires when ``is_immutable``)."""
-
-    status: int
-    head: bytes
-    """Status line and header fields, each ended by CRLF; without Date, Expires, Connection, and the empty
-    line."""
-    body: bytes
-    """Empty for HEAD, 304 and every other answer without content."""
-    is_immutable: bool = False
-    route: str = "other"
-    """Metric label: openapi_root, openapi_document, health, metrics, status, other."""
-    format: str = "none"
-    """Metric label: json, protobuf, cbor, text, none."""
-    is_stale: bool = False
-    """The backend it came from is failing; counted, not shown to the client."""
-    good_until: float | None = None
-    """Monotonic seconds until which the same request gets the same answer in this snapshot; None: no end."""

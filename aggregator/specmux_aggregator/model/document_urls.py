@@ -10,7 +10,8 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-from specmux_aggregator.model.backend import Backend, Hash
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.observation import Hash
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 

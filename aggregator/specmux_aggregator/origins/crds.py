@@ -13,12 +13,14 @@ from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-from specmux_aggregator.aggregation.checks import Sighting, Unchanged, seen_of
 from specmux_aggregator.build.crds import CRDsBuilt, ManifestFile
 from specmux_aggregator.build.jobs import build_manifests
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.model.backend import Backend, Cause, Dialect, Failure, Hash, Observation
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation
+from specmux_aggregator.origins.sighting import Sighting, Unchanged, seen_of
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut

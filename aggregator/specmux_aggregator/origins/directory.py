@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged
 from specmux_aggregator.build.built import Built, FileBuilt
 from specmux_aggregator.build.jobs import build_file
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.model.backend import Backend, Cause, Dialect, Failure, Hash, Observation, Provenance
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation, Provenance
 from specmux_aggregator.origins.files import Fingerprint, Folder
+from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut

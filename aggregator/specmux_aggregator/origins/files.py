@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specmux_aggregator.build.file_names import is_document_name
-from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 
 Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""

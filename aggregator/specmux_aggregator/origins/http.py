@@ -11,24 +11,16 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged, seen_of
 from specmux_aggregator.build.integrity import fault_of
 from specmux_aggregator.build.jobs import build_swagger
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
-from specmux_aggregator.model.backend import (
-    Backend,
-    Cause,
-    Coding,
-    Dialect,
-    Failure,
-    Hash,
-    Kind,
-    Observation,
-    Offer,
-    Provenance,
-)
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged, seen_of
 from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash

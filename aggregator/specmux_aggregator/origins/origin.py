@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from specmux_aggregator.aggregation.checks import Sighting
-from specmux_aggregator.model.backend import Failure, Hash, Observation
+from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.observation import Hash, Observation
+from specmux_aggregator.origins.sighting import Sighting
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.group_versions import GroupVersion
 

@@ -9,21 +9,21 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterable, Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Failure, Snapshot
+import aiohttp
+
+from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.routes import without_credentials
 from specmux_aggregator.proxy.upstream import Upstream
 from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
-
-if TYPE_CHECKING:
-    import aiohttp
-
-    from specmux_aggregator.config.settings import Polling
-    from specmux_aggregator.metrics.instruments import Metrics
-    from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.identities import Identities
 
 logger: Final = logging.getLogger(__name__)
 

@@ -11,13 +11,19 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from specmux_aggregator.endpoints.openapi import cache_control
-from specmux_aggregator.http.prepared import refusal
+from aiohttp.http import RawRequestMessage
+
+from specmux_aggregator.config.settings import Limits, Polling, Proxy
+from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.http.representations import cache_control
 from specmux_aggregator.http.response_fields import status_failure
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Failure, Prepared, Snapshot
+from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy import header_fields
 from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
 from specmux_aggregator.proxy.header_fields import Field
@@ -25,19 +31,13 @@ from specmux_aggregator.proxy.response import Relayed
 from specmux_aggregator.proxy.routes import OUT_OF_REACH, owner_of, swagger_candidates
 from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
 from specmux_aggregator.proxy.upload import Upload
+from specmux_aggregator.server.connections import WireRequest
 from specmux_aggregator.server.listener import CROWDED, CROWDED_HEAD, is_last
+from specmux_aggregator.server.protocols import Response
 from specmux_aggregator.server.requests import fields_of
 from specmux_aggregator.server.responses import WireResponse
+from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import too_large
-
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
-
-    from specmux_aggregator.config.settings import Limits, Polling, Proxy
-    from specmux_aggregator.metrics.instruments import Metrics
-    from specmux_aggregator.server.connections import WireRequest
-    from specmux_aggregator.server.protocols import Response
-    from specmux_aggregator.upstream.identities import Identities
 
 ROUTE: Final = "relayed"
 DOCUMENTS: Final = "/openapi/v3"

@@ -12,22 +12,19 @@ import struct
 from collections.abc import Callable
 from email.utils import formatdate
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import aiohttp
 from aiohttp import HttpVersion10, hdrs
 
-from specmux_aggregator.model.backend import Failure
+from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
 from specmux_aggregator.proxy.header_fields import Field
+from specmux_aggregator.proxy.upload import Upload
+from specmux_aggregator.server.connections import Connection, WireRequest
 from specmux_aggregator.server.sending import SLICE
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
 from specmux_aggregator.upstream.responses import too_large
-
-if TYPE_CHECKING:
-    import aiohttp
-
-    from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
-    from specmux_aggregator.proxy.upload import Upload
-    from specmux_aggregator.server.connections import Connection, WireRequest
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # struct linger: at once
 

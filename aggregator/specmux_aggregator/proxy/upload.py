@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import HttpVersion11, hdrs
 
-if TYPE_CHECKING:
-    from specmux_aggregator.server.connections import WireRequest
+from specmux_aggregator.server.connections import WireRequest
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 STOP: Final = 1.0  # seconds that a cancelled writer gets to let go; it takes one turn of the loop

@@ -18,23 +18,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from aiohttp import HttpVersion11
 from aiohttp.hdrs import AUTHORIZATION, EXPECT, HOST
+from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from specmux_aggregator.server.connections import END_OF_HEAD, Begun, Connection, Connections
+from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.request_memo import Slot
 from specmux_aggregator.server.requests import is_host
 from specmux_aggregator.server.sending import SLICE, WHOLE_MAX
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp.http import RawRequestMessage
-
-    from specmux_aggregator.server.memo import Answers
-    from specmux_aggregator.server.request_memo import Slot
 
 Parsed = tuple[Any, bool, bytes]
 """What aiohttp's parser returns: messages with their payloads, whether the protocol changes, what is left."""

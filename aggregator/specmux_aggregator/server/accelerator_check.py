@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import aiohttp
 from aiohttp.web_protocol import RequestHandler
 
 from specmux_aggregator.config.settings import Listen
-from specmux_aggregator.http.prepared import prepare
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server.accelerator import AcceleratedConnection
 from specmux_aggregator.server.connections import Connection, Connections, WireRequest
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.server.stats import RequestStats
-
-if TYPE_CHECKING:
-    from specmux_aggregator.model.backend import Prepared, Request
 
 TRIED: Final = "3.14."
 """Releases of aiohttp whose private parts this was written against."""

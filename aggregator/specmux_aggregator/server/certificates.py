@@ -14,14 +14,12 @@ from __future__ import annotations
 import logging
 import ssl
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from specmux_aggregator.errors import InvalidConfig
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 TRUSTED_MAX: Final = 16
 """Certificates of the listener that may follow each other within one handshake."""
@@ -65,7 +63,7 @@ class Certificates:
                 return None
             ca, current = self._read_ca(), self._load()
         except (OSError, ssl.SSLError) as error:
-            log.warning("the certificate was not reloaded: %s", error)
+            logger.warning("the certificate was not reloaded: %s", error)
             return False
         # Only a stamp that was taken before a load that worked counts as seen: files that changed again in
         # between are read again.
@@ -74,7 +72,7 @@ class Certificates:
             self._ca = ca
             self._trusted.clear()
         self._trusted.append(current)
-        log.info("the certificate was reloaded")
+        logger.info("the certificate was reloaded")
         return True
 
     def is_current(self, tls: ssl.SSLObject) -> bool:

@@ -10,33 +10,27 @@ import asyncio
 import logging
 import select
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLError, LineTooLong
-from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from specmux_aggregator.http.prepared import TimeLines, refusal
+from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.http.prepared import Prepared, TimeLines, refusal
 from specmux_aggregator.server.client_addresses import ClientAddresses, address_of
+from specmux_aggregator.server.handshakes import Handshake
+from specmux_aggregator.server.protocols import Response
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.server.sending import BodyFiles, push
+from specmux_aggregator.server.stats import RequestStats
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from aiohttp.abc import AbstractStreamWriter
-    from aiohttp.http import RawRequestMessage
-    from aiohttp.streams import StreamReader
-
-    from specmux_aggregator.config.settings import Listen
-    from specmux_aggregator.model.backend import Prepared
-    from specmux_aggregator.server.handshakes import Handshake
-    from specmux_aggregator.server.protocols import Response
-    from specmux_aggregator.server.stats import RequestStats
-
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 END_OF_HEAD: Final = b"\r\n\r\n"
 LINE_MAX: Final = 8190  # bytes of a request line, and of one header field
@@ -218,13 +212,13 @@ class Connection(RequestHandler):
     ) -> Any:
         """The answer to what aiohttp's parser refused, and to a bug of ours. The connection ends with it."""
         if status >= 500:
-            log.error("%s %s failed", request.message.method, path_of(request.message), exc_info=exc)
+            logger.error("%s %s failed", request.message.method, path_of(request.message), exc_info=exc)
             prepared = FAILED
         else:
             self.connections.stats.malformed += 1
             prepared = _answer_to(exc)
             # The parser's own message may quote a header field, and with it a credential.
-            log.info("malformed request from %s: %s", self.peername, type(exc).__name__)
+            logger.info("malformed request from %s: %s", self.peername, type(exc).__name__)
         return WireResponse(prepared, connection=self, started=time.monotonic(), is_last=True)
 
     def overdue(self, now: float, listen: Listen) -> str | None:
@@ -305,7 +299,7 @@ class Connections(web.Server):
             loop=asyncio.get_running_loop(),
             keepalive_timeout=self.listen.keepalive_timeout,
             access_log=None,
-            logger=log,
+            logger=logger,
             max_line_size=LINE_MAX,
             max_field_size=LINE_MAX,
             max_headers=HEADERS_MAX,

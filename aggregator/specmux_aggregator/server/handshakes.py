@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 from asyncio import sslproto
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.server.certificates import Certificates
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from specmux_aggregator.config.settings import Listen
-    from specmux_aggregator.server.certificates import Certificates
     from specmux_aggregator.server.connections import Connections
-
 
 RECEIVE: Final = 16 * 1024
 """Bytes taken from a socket at once: one TLS record."""

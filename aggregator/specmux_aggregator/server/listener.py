@@ -10,36 +10,30 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from aiohttp import hdrs
-from aiohttp.http import HttpRequestParser
+from aiohttp.http import HttpRequestParser, RawRequestMessage
 
+from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.http.prepared import refusal
+from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.server import accelerator_check as canary
 from specmux_aggregator.server.accelerator import AcceleratedConnection
 from specmux_aggregator.server.certificates import Certificates
 from specmux_aggregator.server.connections import Connection, Connections, WireRequest, path_of
 from specmux_aggregator.server.handshakes import Handshakes
 from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.protocols import Guard, Relay, Response, Service
 from specmux_aggregator.server.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.server.stats import RequestStats
-from specmux_aggregator.task_ends import log_failure
+from specmux_aggregator.tasks import log_failure
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from aiohttp.http import RawRequestMessage
-
-    from specmux_aggregator.config.settings import Listen
-    from specmux_aggregator.model.backend import Prepared
-    from specmux_aggregator.server.protocols import Guard, Relay, Response, Service
-
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
 SWEEP_MAX: Final = 1.0  # seconds between looks at the connections, at most
@@ -115,7 +109,7 @@ class HTTPServer:
         except OSError as error:
             raise SpecmuxError(f"cannot listen on {listen.address}:{listen.port}: {error}") from error
         self._watch = asyncio.create_task(self._watch_over(self._connections))
-        log_failure(self._watch, log, "the deadlines of connections are no longer watched")
+        log_failure(self._watch, logger, "the deadlines of connections are no longer watched")
         host, port = self._listener.sockets[0].getsockname()[:2]
         return host, port
 
@@ -124,7 +118,7 @@ class HTTPServer:
             return Connection
         reason = await canary.complaint()
         if reason is not None:
-            log.warning("the accelerator is off: %s", reason)
+            logger.warning("the accelerator is off: %s", reason)
             return Connection
         return partial(AcceleratedConnection, answers=self._answers, is_ours=self._is_ours)
 
@@ -192,7 +186,7 @@ class HTTPServer:
         prepared = refused(message)
         if prepared is not None:
             self.stats.malformed += 1
-            log.info("malformed request from %s: %d", connection.peername, prepared.status)
+            logger.info("malformed request from %s: %d", connection.peername, prepared.status)
             return prepared
         if self._guard is None or self._guard.permits(message, connection):
             return None
@@ -221,9 +215,11 @@ class HTTPServer:
         seconds = time.monotonic() - now
         # 503 is a state that was logged when it began, and is counted: no line for each who asks meanwhile.
         if prepared.status >= 500 and prepared.status != 503:
-            log.warning("%s %s: %d", message.method, path_of(message), prepared.status)
+            logger.warning("%s %s: %d", message.method, path_of(message), prepared.status)
         elif seconds > self._slow_request:
-            log.warning("%s %s: %d after %.3f s", message.method, path_of(message), prepared.status, seconds)
+            logger.warning(
+                "%s %s: %d after %.3f s", message.method, path_of(message), prepared.status, seconds
+            )
         return prepared
 
     async def _watch_over(self, connections: Connections) -> None:

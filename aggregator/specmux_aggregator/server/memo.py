@@ -5,16 +5,12 @@ Both memos are dropped with each generation of the service, and an answer is not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from aiohttp.http import RawRequestMessage
 
+from specmux_aggregator.server.protocols import Service
 from specmux_aggregator.server.request_memo import KEY_MAX, RequestMemo, Slot
 from specmux_aggregator.server.requests import Fields, fields_of, request_of
-
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
-
-    from specmux_aggregator.server.protocols import Service
-    from specmux_aggregator.server.stats import RequestStats
+from specmux_aggregator.server.stats import RequestStats
 
 
 class Answers:

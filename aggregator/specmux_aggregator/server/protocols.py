@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
+from aiohttp.http import RawRequestMessage
 
-    from specmux_aggregator.model.backend import Prepared, Request
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared
+
+if TYPE_CHECKING:
     from specmux_aggregator.server.connections import Connection, WireRequest
 
 

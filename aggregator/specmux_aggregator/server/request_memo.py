@@ -9,12 +9,11 @@ young one, so what is in use stays. Nothing enters at its first sight: a flood o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from specmux_aggregator.model.backend import Prepared
-    from specmux_aggregator.server.requests import Fields
-    from specmux_aggregator.server.stats import Cell
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.server.requests import Fields
+from specmux_aggregator.server.stats import Cell
 
 Key = TypeVar("Key", bytes, "Fields")
 

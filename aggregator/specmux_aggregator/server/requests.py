@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import HttpVersion10, HttpVersion11
 from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NONE_MATCH
+from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.http.prepared import refusal
-from specmux_aggregator.model.backend import Prepared, Request
-
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared, refusal
 
 Fields = tuple[str, str, str | None, str | None, str | None, str | None]
 """Method, target, Accept, Accept-Encoding, If-None-Match, If-Match: all that an answer can depend on."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10
 
+from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.server.sending import SLICE, WHOLE_MAX
 
 if TYPE_CHECKING:
-    from specmux_aggregator.model.backend import Prepared
     from specmux_aggregator.server.connections import Connection, WireRequest
 
 

@@ -6,11 +6,9 @@ where it would otherwise copy the bytes; the copy is most of what a large answer
 
 from __future__ import annotations
 
+import asyncio
 import os
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    import asyncio
+from typing import Final
 
 WHOLE_MAX: Final = 128 * 1024
 """Bytes of a body that is written in one piece with its head."""

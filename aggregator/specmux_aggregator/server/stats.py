@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from specmux_aggregator.model.backend import Prepared
+from specmux_aggregator.http.prepared import Prepared
 
 BOUNDS: Final = (
     0.00001,

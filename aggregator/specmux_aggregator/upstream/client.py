@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from specmux_aggregator.config.settings import Limits, Polling
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.model.backend import Backend, Cause, Coding, Failure, Hash
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.document_urls import (
     ROOT_PATH,
     SWAGGER_PATH,
@@ -22,6 +23,8 @@ from specmux_aggregator.model.document_urls import (
     document_path,
     hash_in,
 )
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities

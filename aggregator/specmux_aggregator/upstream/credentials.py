@@ -16,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from specmux_aggregator.model.backend import BackendTLS, Cause, Failure
+from specmux_aggregator.model.backend import BackendTLS
+from specmux_aggregator.model.failure import Cause, Failure
 
 FILE_MAX: Final = 1024 * 1024
 """Bytes of a certificate, key or token file; a longer one is not what it should be."""

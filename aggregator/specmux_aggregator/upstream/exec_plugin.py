@@ -19,8 +19,9 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.model.backend import Backend, Cause, ExecPlugin, Failure
-from specmux_aggregator.singleflight import SingleFlight
+from specmux_aggregator.model.backend import Backend, ExecPlugin
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.tasks import SingleFlight
 from specmux_converters.errors import cut
 
 TIMEOUT: Final = 60.0  # seconds for one run

@@ -13,7 +13,7 @@ from typing import Final
 import aiohttp
 
 from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.model.backend import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 
 TRANSPORT_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
 """Everything that a request can raise but CancelledError. TimeoutError and ssl.SSLError are OSErrors;

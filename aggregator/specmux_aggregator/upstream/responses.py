@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import aiohttp
 import orjson
 
+from specmux_aggregator.http.messages import Coding, ETag
 from specmux_aggregator.http.response_fields import (
     UnaskedCoding,
     coding,
@@ -19,7 +20,7 @@ from specmux_aggregator.http.response_fields import (
     retry_after,
     status_failure,
 )
-from specmux_aggregator.model.backend import Cause, Coding, ETag, Failure
+from specmux_aggregator.model.failure import Cause, Failure
 
 INLINE_MAX: Final = 64 * 1024
 """Bytes that are parsed on the event loop; more, or compressed ones, go to a thread."""

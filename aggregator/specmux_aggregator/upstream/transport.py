@@ -16,7 +16,8 @@ import aiohttp
 from yarl import URL
 
 from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.model.backend import Backend, Cause, Failure
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.resolver import DaemonResolver

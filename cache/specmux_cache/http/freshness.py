@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from specmux_cache.http.header_fields import (
+    Fields,
     directives,
     end_to_end,
     first,
@@ -23,10 +24,7 @@ from specmux_cache.http.header_fields import (
     replaced,
     seconds,
 )
-
-if TYPE_CHECKING:
-    from specmux_cache.http.header_fields import Fields
-    from specmux_cache.http.responses import Answer, Held, Selecting
+from specmux_cache.http.responses import Answer, Held, Selecting
 
 CLOCK_SKEW: Final = 5.0
 """Seconds that an answer may seem to come from the future before the clock is held to have been set back."""

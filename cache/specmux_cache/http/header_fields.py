@@ -9,11 +9,9 @@ from __future__ import annotations
 import calendar
 import json
 import re
+from collections.abc import Iterable, Mapping
 from email.utils import parsedate
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]
 """(lower-case name, value), in the order in which they came."""

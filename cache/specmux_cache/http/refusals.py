@@ -5,12 +5,9 @@ KEP-4222's clients remember a 415 for ever and for the whole client; here it is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from specmux_cache.http.media_types import JSON
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Refusals:

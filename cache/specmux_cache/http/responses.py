@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from specmux_cache.http.header_fields import Fields, end_to_end, fields_from_text, fields_to_text, first
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from specmux_cache.store.keys import Key
-    from specmux_cache.store.rows import Digest, Metadata
+from specmux_cache.store.keys import Key
+from specmux_cache.store.rows import Digest, Metadata
 
 LOSSES: Final = "specmux-losses"
 """Response field: how many constructs a document lost when it was converted from Swagger 2.0."""

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import time
 import zlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Final, Self
 
 import aiohttp
 import zstandard
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
-from specmux_cache.http.header_fields import fields_of, listed
+from specmux_cache.http.header_fields import Fields, fields_of, listed
 from specmux_cache.http.responses import Answer
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
-    from typing import Self
-
-    from specmux_cache.http.header_fields import Fields
 
 ACCEPT_ENCODING: Final = "zstd, gzip"
 CHUNK: Final = 64 * 1024

@@ -11,16 +11,14 @@ import hashlib
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import zstandard
 
 from specmux_cache.store.rows import Digest, Encoding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 TEMPORARY: Final = "tmp"

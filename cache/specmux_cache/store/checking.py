@@ -7,18 +7,14 @@ removes it.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from specmux_cache.errors import StoreDamaged, cut
 from specmux_cache.store.compaction import BATCH, LEFTOVER_SECONDS
+from specmux_cache.store.contents import Contents
 from specmux_cache.store.rows import key_range
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from specmux_cache.store.contents import Contents
-
 
 FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or damaged"}
 

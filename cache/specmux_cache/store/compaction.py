@@ -11,18 +11,14 @@ import contextlib
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from specmux_cache.store.contents import Contents
 from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve
-from specmux_cache.store.index import Standing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from specmux_cache.store.contents import Contents
-    from specmux_cache.store.index import Index, Victim
+from specmux_cache.store.index import Index, Standing, Victim
 
 BATCH: Final = 50
 """Entries in one transaction: with their bodies, at most 100 rows."""

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from specmux_cache.errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
 from specmux_cache.store.bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
 from specmux_cache.store.directory import release_reserve
 from specmux_cache.store.index import Index, RawEntry, Victim
-from specmux_cache.store.rows import Digest, Row, Stored, key_range, key_text, seal, unseal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from specmux_cache.store.keys import Key
-    from specmux_cache.store.limits import StoreLimits
-    from specmux_cache.store.rows import Metadata
+from specmux_cache.store.keys import Key
+from specmux_cache.store.limits import StoreLimits
+from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text, seal, unseal
 
 ACCESS_SECONDS: Final = 60.0
 """A use is written down at most this often."""

@@ -17,17 +17,15 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import diskcache
 
 from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable, cut
 from specmux_cache.store.plain_disk import PlainDisk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 NAME: Final = diskcache.core.DBNAME
 SCHEMA_VERSION: Final = 1

@@ -9,12 +9,10 @@ import contextlib
 import os
 import secrets
 import stat
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from specmux_cache.errors import StoreUnavailable, cut
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VERSION: Final = 1
 VERSION_FILE: Final = "version"

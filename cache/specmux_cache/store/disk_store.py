@@ -6,8 +6,11 @@ import contextlib
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
 
 from specmux_cache.errors import (
     DiskFull,
@@ -23,17 +26,11 @@ from specmux_cache.store.compaction import BATCH, Compaction, CompactionReport, 
 from specmux_cache.store.contents import Contents, refused, unsealed
 from specmux_cache.store.database import NAME
 from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve, prepare, release_reserve
+from specmux_cache.store.index import RawEntry
+from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.locks import locked
 from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from types import TracebackType
-
-    from specmux_cache.store.index import RawEntry
-    from specmux_cache.store.keys import Key
 
 __all__ = [
     "CompactionReport",

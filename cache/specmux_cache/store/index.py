@@ -9,18 +9,14 @@ store_time = begun. ``expire_time``, which diskcache has an index on, says how r
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, get_args
+from pathlib import Path
+from typing import Any, Final, get_args
 
 from specmux_cache.store.database import OWN_PREFIX, Database
-from specmux_cache.store.rows import Encoding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from specmux_cache.store.rows import Digest
+from specmux_cache.store.rows import Digest, Encoding
 
 ENTRY: Final = (
     "SELECT rowid, key, tag, value, access_time, expire_time, typeof(key) = 'text' AND raw = 1 AND mode = 1"

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from specmux_cache.store.bodies import digest_of
+from specmux_cache.store.keys import Key
 from specmux_cache.store.rows import Digest, Metadata, Row, Stored
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from specmux_cache.store.keys import Key
 
 
 class MemoryStore:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NewType, TypeAlias, cast, get_args
+from typing import Literal, NewType, TypeAlias, cast, get_args
 
 from specmux_cache.store.keys import Key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Digest = NewType("Digest", str)
 """sha256 of the body as the caller gave it, 64 lower-case hex digits."""

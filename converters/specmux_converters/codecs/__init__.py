@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from specmux_converters import media_types
 from specmux_converters.codecs import cbor, envelope, plain_json, protobuf_v3
 from specmux_converters.codecs.fragments import Fragments
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from specmux_converters.document import Document, Limits
-    from specmux_converters.media_types import MediaType
+from specmux_converters.document import Document, Limits
+from specmux_converters.media_types import MediaType
 
 __all__ = ["CODECS", "Codec", "Fragments", "decode", "encode", "recognise"]
 

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NoReturn, TypeAlias
 
 import cbor2
 import orjson
 
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.go_scalars import INT64_MAX
+from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
 from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import CBOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from specmux_converters.document import Document, Limits
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 

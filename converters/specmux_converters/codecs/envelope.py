@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from specmux_converters.codecs.gnostic import read_facts
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
+from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.media_types import MediaType
-
-if TYPE_CHECKING:
-    from specmux_converters.document import Limits
 
 MAGIC: Final = b"k8s\0"
 

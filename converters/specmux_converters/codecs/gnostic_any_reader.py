@@ -8,15 +8,13 @@ libyaml compares each %TAG with all before it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import yaml
 
 from specmux_converters.codecs.go_scalars import read_plain
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FRAME: Final = (
     yaml.StreamStartEvent,

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import orjson
 
+from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import Unrepresentable, cut
-
-if TYPE_CHECKING:
-    from specmux_converters.codecs.fragments import Fragments
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:

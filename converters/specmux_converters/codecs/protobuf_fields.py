@@ -7,16 +7,13 @@ whole numbers are texts, a scalar is an object without entries. What it refuses,
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic_any_writer import write_yaml
 from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed, varint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Write: TypeAlias = Callable[[Any, Fragments], bytes]
 """A JSON value to a message body, or to whole fields with their keys."""

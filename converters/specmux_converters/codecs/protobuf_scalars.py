@@ -6,14 +6,12 @@ import math
 import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from specmux_converters.codecs.go_scalars import INT64_MAX, UINT64_MAX
 from specmux_converters.codecs.wire import read_varint
+from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-
-if TYPE_CHECKING:
-    from specmux_converters.document import Limits
 
 
 class Cursor:

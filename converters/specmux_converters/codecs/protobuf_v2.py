@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from specmux_converters.codecs import gnostic_v2
 from specmux_converters.codecs.gnostic import read_facts
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
-
-if TYPE_CHECKING:
-    from specmux_converters.document import Document, Limits
+from specmux_converters.document import Document, Limits
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from specmux_converters.codecs import gnostic_v3
 from specmux_converters.codecs.fragments import Fragments
@@ -11,9 +11,7 @@ from specmux_converters.codecs.gnostic import read_facts
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
 from specmux_converters.codecs.protobuf_writer import write_document
-
-if TYPE_CHECKING:
-    from specmux_converters.document import Document, Limits
+from specmux_converters.document import Document, Limits
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from specmux_converters.codecs import gnostic_v3
 from specmux_converters.codecs import protobuf_fields as fields
+from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import Field, Messages, read_facts
 from specmux_converters.codecs.protobuf_fields import NAME, VALUE, RefusedError, Write, message_field, pairs
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed
+from specmux_converters.document import Document
 from specmux_converters.errors import Unrepresentable, cut
 from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import PROTOBUF
-
-if TYPE_CHECKING:
-    from specmux_converters.codecs.fragments import Fragments
-    from specmux_converters.document import Document
 
 _SHARED: Final = {
     (message, key): f"{message}.{key}"

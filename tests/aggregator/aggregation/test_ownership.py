@@ -5,17 +5,9 @@ from itertools import permutations
 import orjson
 
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    Cause,
-    Failure,
-    Found,
-    Hash,
-    Observation,
-    Offer,
-    Provenance,
-)
+from specmux_aggregator.model.backend import Backend, BackendName, Found
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_converters.group_versions import GroupVersion
 
 APPS, BATCH = GroupVersion("apis/apps/v1"), GroupVersion("apis/batch/v1")

@@ -5,20 +5,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged, after, delay
+from specmux_aggregator.aggregation.checks import after, delay
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    Cause,
-    Dialect,
-    Failure,
-    Hash,
-    Observation,
-    Offer,
-    Provenance,
-)
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.group_versions import GroupVersion
 

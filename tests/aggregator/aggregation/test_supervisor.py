@@ -6,24 +6,17 @@ import asyncio
 from collections.abc import Mapping
 
 from running_service import backend
-from specmux_aggregator.aggregation.checks import Seen, Sighting
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.model.backend import (
-    Backend,
-    Coding,
-    Dialect,
-    DocumentKey,
-    Failure,
-    Found,
-    Hash,
-    Observation,
-    Offer,
-    Provenance,
-)
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend, Found
+from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_aggregator.origins.sighting import Seen, Sighting
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON

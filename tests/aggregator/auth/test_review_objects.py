@@ -18,7 +18,7 @@ from specmux_aggregator.auth.review_objects import (
     token_verdict,
 )
 from specmux_aggregator.auth.users import User, proven
-from specmux_aggregator.model.backend import Failure
+from specmux_aggregator.model.failure import Failure
 
 ALICE = {"username": "alice", "uid": "1", "groups": ["dev"], "extra": {"scopes": ["a", "b"]}}
 

@@ -10,7 +10,7 @@ import orjson
 
 from cluster_service import definition
 from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
-from specmux_aggregator.model.backend import Hash
+from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 

@@ -6,7 +6,9 @@ import pytest
 
 from specmux_aggregator.build.integrity import contradicts, fault_of, is_proven
 from specmux_aggregator.http.content_codings import encoded
-from specmux_aggregator.model.backend import Cause, Coding, Failure, Hash
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits
 
 DOCUMENT = b'{"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": {}}'

@@ -9,7 +9,8 @@ import pytest
 
 from specmux_aggregator.config.setting_fields import SettingField, setting_fields
 from specmux_aggregator.config.source import ConfigSource
-from specmux_aggregator.model.backend import Backend, BackendTLS, Cause, Credentials
+from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials
+from specmux_aggregator.model.failure import Cause
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NESTED = {"tls": BackendTLS, "credentials": Credentials}

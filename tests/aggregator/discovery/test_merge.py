@@ -6,7 +6,8 @@ from discovery_values import DOWN, knowledge
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after
-from specmux_aggregator.model.backend import Backend, BackendName, Conflict, Found
+from specmux_aggregator.model.backend import Backend, BackendName, Found
+from specmux_aggregator.model.snapshot import Conflict
 from specmux_converters.group_versions import GroupVersion
 
 GRACE = 300.0

@@ -6,7 +6,8 @@ import pytest
 
 from discovery_values import DOWN, knowledge, resource, told, told_but
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Failure
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
 
 KEY = GroupVersion("apis/g/v1")

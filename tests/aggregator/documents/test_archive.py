@@ -16,20 +16,11 @@ from running_service import backend
 from specmux_aggregator.documents.archive import MANIFEST_FORMAT, StateDirectory, manifest_json, read_manifest
 from specmux_aggregator.documents.repository import Coded
 from specmux_aggregator.http.content_codings import encoded
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    Cause,
-    Coding,
-    Dialect,
-    DocumentKey,
-    Failure,
-    Found,
-    Hash,
-    Observation,
-    Offer,
-    Provenance,
-)
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend, BackendName, Found
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_cache.errors import DiskFull
 from specmux_converters.group_versions import GroupVersion
 

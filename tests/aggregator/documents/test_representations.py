@@ -4,7 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.model.backend import BackendName, Coding, DocumentKey, Hash
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Hash
+from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 

@@ -15,7 +15,9 @@ from specmux_aggregator.discovery.index import Board
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.state import Form, Knowledge, Told, after
 from specmux_aggregator.endpoints.discovery import decide
-from specmux_aggregator.model.backend import Backend, BackendName, Coding, Prepared, Request
+from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters import codecs
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion

@@ -7,20 +7,12 @@ import pytest
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide, deliver, unavailable
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    Cause,
-    Coding,
-    Failure,
-    Hash,
-    Observation,
-    Offer,
-    Prepared,
-    Provenance,
-    Request,
-    Snapshot,
-)
+from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.snapshot import Snapshot
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
-from specmux_aggregator.model.backend import Coding
+from specmux_aggregator.http.messages import Coding
 
 MIB = 1024 * 1024
 PACKED = (Coding.GZIP, Coding.ZSTD)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.http.negotiation import CODINGS, MEDIA_TYPES, coding_for, media_type_for
-from specmux_aggregator.model.backend import Coding
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 
 OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.http.response_fields import (
     RETRY_AFTER_MAX,
     UnaskedCoding,
@@ -14,7 +15,6 @@ from specmux_aggregator.http.response_fields import (
     media_type,
     retry_after,
 )
-from specmux_aggregator.model.backend import Coding
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 

@@ -8,13 +8,16 @@ from typing import Any
 
 import orjson
 
-from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged, after
+from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, definitions, kept
 from specmux_aggregator.kubernetes.watch_events import Held, listed
 from specmux_aggregator.kubernetes.watch_events import after as after_events
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Failure, Kind, Observation
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
+from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
 from specmux_converters.document import Limits as DocumentLimits
 
 V1 = "apis/example.com/v1"

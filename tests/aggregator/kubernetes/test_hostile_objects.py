@@ -17,7 +17,8 @@ from specmux_aggregator.kubernetes.api_services import noted, read_api_services,
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
 from specmux_aggregator.kubernetes.watch_events import Held, after, listed
-from specmux_aggregator.model.backend import Backend, BackendName, Failure
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Failure
 from specmux_converters.document import Limits
 
 JSON = st.recursive(

@@ -20,7 +20,8 @@ from fake_cluster import API_SERVICES, CRDS, FakeCluster, status
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Credentials
+from specmux_aggregator.model.backend import Backend, BackendName, Credentials
+from specmux_aggregator.model.failure import Cause
 
 POLLING = Polling(connect_timeout=2.0, idle_timeout=2.0, total_timeout=5.0)
 QUICK = Timing(

@@ -25,8 +25,8 @@ from serving import (
     running,
 )
 from specmux_aggregator.config.settings import Listen
-from specmux_aggregator.http.prepared import prepare, refusal
-from specmux_aggregator.model.backend import Prepared, Request
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared, prepare, refusal
 from specmux_aggregator.server.responses import WireResponse
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)

@@ -13,12 +13,14 @@ import pytest
 
 from fake_apiserver import document
 from running_service import directory
-from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged, after
+from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.model.backend import Cause, Failure, Observation
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.directory import READ_ATTEMPTS, DirectoryOrigin
 from specmux_aggregator.origins.files import Folder
+from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
 from specmux_converters.document import Limits as DocumentLimits
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from fake_apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running_service import QUICK, backend
-from specmux_aggregator.aggregation.checks import Seen, Sighting, Unchanged, after
+from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Limits
-from specmux_aggregator.model.backend import Cause, Dialect, Failure, Hash, Kind, Observation
+from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.http import HTTPOrigin
+from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
 from specmux_aggregator.upstream.client import BackendClient, Moved, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from running_service import QUICK, backend
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.model.backend import Failure
+from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.proxy.exchanges import Exchanges
 from specmux_aggregator.upstream.identities import Identities
 from streaming_backend import Seen, StreamingBackend, streaming

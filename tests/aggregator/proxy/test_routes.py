@@ -8,19 +8,9 @@ from typing import Any
 
 from running_service import backend, directory
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendTLS,
-    Cause,
-    Credentials,
-    Failure,
-    Found,
-    Hash,
-    Kind,
-    Observation,
-    Offer,
-    Provenance,
-)
+from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials, Found, Kind
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.proxy.routes import owner_of, swagger_candidates, without_credentials
 from specmux_converters.group_versions import GroupVersion
 

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from serving import FakeService, Running, eventually, read_answer, request, running
-from specmux_aggregator.model.backend import Prepared, Request
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.server import accelerator_check as canary
 from specmux_aggregator.server.request_memo import KEY_MAX
 

@@ -9,7 +9,7 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import BadHttpMessage
 
-from specmux_aggregator.model.backend import Request
+from specmux_aggregator.http.messages import Request
 from specmux_aggregator.server.requests import (
     BAD_EXPECTATION,
     BAD_HOST,

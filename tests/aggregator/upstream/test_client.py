@@ -19,7 +19,10 @@ import faulty_backend as faulty
 from faulty_backend import FAULTS, SLOW_FAULTS, FaultyBackend, document, document_hash
 from specmux_aggregator.config.settings import Limits, Polling
 from specmux_aggregator.http.content_codings import decoded
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Coding, Failure, Hash
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.client import (
     CONCURRENT_DOCUMENTS,
     BackendClient,

@@ -17,7 +17,8 @@ from blockbuster import blockbuster_ctx
 from asked_backend import POLLING, root_of
 from faulty_backend import FaultyBackend
 from specmux_aggregator.config.settings import Limits
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Cause, Credentials, Failure
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, Root
 from specmux_aggregator.upstream.credentials import FILE_MAX, TokenFile, TrustStore, Unusable
 from specmux_aggregator.upstream.identities import Identities

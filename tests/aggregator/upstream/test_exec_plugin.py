@@ -21,15 +21,8 @@ from blockbuster import blockbuster_ctx
 
 from fake_cluster import FakeCluster
 from specmux_aggregator.config.settings import Limits, Polling
-from specmux_aggregator.model.backend import (
-    Backend,
-    BackendName,
-    BackendTLS,
-    Cause,
-    Credentials,
-    ExecPlugin,
-    Failure,
-)
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, ExecPlugin
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, Root
 from specmux_aggregator.upstream.exec_plugin import OUTPUT_MAX, ExecCredentials, NoCredentials
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from specmux_aggregator.config.settings import Limits, Polling
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, Failure
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.resolver import DaemonResolver
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from faulty_backend import root_with
 from shared_data import documents, shared
-from specmux_aggregator.model.backend import Backend, BackendName, Cause, ETag, Failure
+from specmux_aggregator.http.messages import ETag
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.root import Root, parse_root
 from specmux_converters.group_versions import GroupVersion
 

@@ -19,7 +19,8 @@ from connect_proxy import ConnectProxy
 from fake_cluster import CRDS, FakeCluster
 from specmux_aggregator.config.settings import Limits
 from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Cause, Credentials, Failure
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, Root
 from specmux_aggregator.upstream.credentials import TrustStore, Unusable
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from specmux_aggregator.singleflight import SingleFlight
+from specmux_aggregator.tasks import SingleFlight
 
 
 def test_simultaneous_callers_share_one_run() -> None:

@@ -1,10 +1,15 @@
-"""One piece of work in flight per key, however many wait for it."""
+"""Tasks that several wait for, and tasks that nobody waits for.
+
+One piece of work is in flight per key, however many wait for it. A bug that ends a task nobody waits for is
+logged at once, not when the task is collected.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -40,3 +45,14 @@ class SingleFlight(Generic[K, V]):
 
 async def _started(work: Callable[[], Awaitable[V]]) -> V:
     return await work()
+
+
+def log_failure(task: asyncio.Task[Any], logger: logging.Logger, message: str) -> None:
+    """Have ``message`` logged with the error that ``task`` ends with; a good end and a cancelled one are
+    silent."""
+
+    def tell(ended: asyncio.Task[Any]) -> None:
+        if not ended.cancelled() and (error := ended.exception()) is not None:
+            logger.error(message, exc_info=error)
+
+    task.add_done_callback(tell)

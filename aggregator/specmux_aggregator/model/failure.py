@@ -1,0 +1,42 @@
+"""Why a backend could not be used, as a value that travels with what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """Why a backend could not be used; also the metric label, so the list is closed."""
+
+    REFUSED = "refused"
+    UNRESOLVED = "unresolved"
+    RESET = "reset"
+    TIMEOUT = "timeout"
+    BAD_TLS = "bad_tls"
+    CREDENTIALS = "credentials"
+    NOT_FOUND = "not_found"
+    NOT_ACCEPTABLE = "not_acceptable"
+    THROTTLED = "throttled"
+    SERVER_ERROR = "server_error"
+    REDIRECTED = "redirected"
+    UNEXPECTED_STATUS = "unexpected_status"
+    TRUNCATED = "truncated"
+    BAD_BODY = "bad_body"
+    TOO_LARGE = "too_large"
+    BAD_ROOT = "bad_root"
+    UNREADABLE = "unreadable"
+    BUILD_FAILED = "build_failed"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed attempt. ``detail`` is for people: short, printable, without secrets."""
+
+    cause: Cause
+    detail: str
+    retry_after: float | None = None
+    """Seconds the backend asked us to wait."""
+    status: int | None = None
+    """What it answered, where that is the failure."""

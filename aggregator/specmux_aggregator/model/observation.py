@@ -1,0 +1,67 @@
+"""What is known of one backend: its offers, and how the last attempt went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NewType
+
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Failure
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
+
+Hash = NewType("Hash", str)
+
+
+class Dialect(StrEnum):
+    """What a backend was last seen to speak."""
+
+    V3 = "v3"
+    V2 = "v2"
+    DIRECTORY = "directory"
+    CRDS = "crds"
+
+
+class Provenance(StrEnum):
+    """How a document came to be v3."""
+
+    NATIVE = "native"
+    CONVERTED = "converted"
+    FILE = "file"
+    CRD = "crd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """One document that a backend has, without its bytes."""
+
+    hash: Hash
+    provenance: Provenance
+    size: int | None = None
+    """Bytes of the JSON form, where known."""
+    losses: int = 0
+    """How many constructs conversion could not carry over."""
+    loss_examples: tuple[str, ...] = ()
+    """The first of them: "<pointer>: <construct>: <reason>"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What is known of one backend: its last good offers, and how the last attempt went."""
+
+    backend: Backend
+    dialect: Dialect | None = None
+    offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
+    failure: Failure | None = None
+    attempted: bool = False
+    """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
+    changed_at: float | None = None
+    """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not
+    here: a check that changes nothing publishes nothing (refresh.Check)."""
+    notes: tuple[str, ...] = ()
+    """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
+    resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
+    """What discovery is to list, where whoever made the documents knows it: names that are in no document."""

@@ -1,0 +1,52 @@
+"""All that clients can be told at one moment. Replaced as a whole: a reader that took one sees one state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Hash, Observation, Offer
+from specmux_converters.group_versions import GroupVersion
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentKey:
+    """Where a document's bytes are found. The owner is part of it: a backend can forge another's hash."""
+
+    owner: BackendName
+    group_version: GroupVersion
+    hash: Hash
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A published group-version."""
+
+    group_version: GroupVersion
+    owner: BackendName
+    offer: Offer
+    key: DocumentKey
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A group-version that several backends offer; the losers are not served."""
+
+    group_version: GroupVersion
+    winner: BackendName
+    losers: tuple[BackendName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that clients can be told at one moment."""
+
+    generation: int
+    entries: Mapping[GroupVersion, Entry]
+    root: DocumentKey
+    """The discovery root; it has an owner and a group-version of its own (snapshot.ROOT), and is served as a
+    document whose JSON form is always there."""
+    root_json: bytes
+    observations: Mapping[BackendName, Observation]
+    conflicts: tuple[Conflict, ...] = ()
