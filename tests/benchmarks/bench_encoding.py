@@ -16,6 +16,7 @@ import shutil
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -24,13 +25,16 @@ from pathlib import Path
 import cbor2
 import orjson
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from shared_data import DATA
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import Fragments
 from specmux_converters.document import Limits, parse
 from specmux_converters.media_types import MediaType
 
 HERE = Path(__file__).resolve()
-DOCUMENTS = HERE.parents[3] / "shared" / "data" / "k8s-pairs" / "1.35" / "v3"
+DOCUMENTS = DATA / "k8s-pairs" / "1.35" / "v3"
 LIMITS = Limits()
 
 

@@ -36,6 +36,10 @@ from types import MappingProxyType
 import orjson
 import trustme
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from shared_data import DATA
+
 HERE = Path(__file__).resolve()
 SPECMUX = Path(sys.executable).with_name("specmux")
 SERVER_CORE, CLIENT_CORE = "0", "1"
@@ -162,7 +166,7 @@ WAITING = 1000
 CLIENT_HELLO_BEGINS = bytes.fromhex("160301020001")
 """The head of a TLS record (RFC 8446, section 5.1) of 512 bytes, and the first of them."""
 
-DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "k8s-pairs" / "1.35" / "v3"
+DOCUMENTS = DATA / "k8s-pairs" / "1.35" / "v3"
 """The reference data beside the checkout."""
 
 

@@ -12,7 +12,7 @@ from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials
 from specmux_aggregator.model.failure import Cause
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 NESTED = {"tls": BackendTLS, "credentials": Credentials}
 INLINE = {
     *(f"tls.{name}" for name in ("ca_data", "cert_data", "key_data")),
