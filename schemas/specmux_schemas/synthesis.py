@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.references import component_of, schemas_of
 from specmux_schemas.resources import NO_KIND, GroupVersionKind, Resource, Resources, Subresource
 
 _VERBS: Final = {
@@ -64,6 +65,8 @@ class _Draft:
     is_namespaced: bool = False
     takes_watch: bool = False
     """Its list has the parameter."""
+    answers: set[GroupVersionKind] = field(default_factory=set)
+    """What a subresource answers with, as its components say."""
 
 
 def synthesise(document: Document, group_version: GroupVersion) -> Resources:
@@ -80,6 +83,7 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
         for method, operation in _objects(item):
             if method in _METHODS:
                 _add(draft, place, method, operation, _parameter_names(document, item, operation))
+                draft.answers |= _answered_kinds(document, operation) if place.subresource else set()
     return tuple(
         Resource(
             name=name,
@@ -175,10 +179,31 @@ def _verbs(draft: _Draft, has_watch_paths: bool) -> tuple[str, ...]:
 
 def _subresources(parts: Mapping[str, _Draft]) -> tuple[Subresource, ...]:
     return tuple(
-        Subresource(name=name, kind=draft.kind, verbs=tuple(sorted(draft.verbs)))
+        Subresource(name=name, kind=_subresource_kind(draft), verbs=tuple(sorted(draft.verbs)))
         for name, draft in sorted(parts.items())
         if name
     )
+
+
+def _subresource_kind(draft: _Draft) -> GroupVersionKind:
+    """Operations of custom resources name the resource's own kind even where they answer with another: what
+    ``scale`` speaks is Scale of autoscaling/v1 (apiextensions-apiserver, builder.go, RouteMetaGVK), and a
+    client's decoder refuses anything else."""
+    return next(iter(draft.answers)) if len(draft.answers) == 1 else draft.kind
+
+
+def _answered_kinds(document: Document, operation: Document) -> set[GroupVersionKind]:
+    """The kinds of the components that a success answers with; of one that many kinds share, none."""
+    schemas = schemas_of(document)
+    found: set[GroupVersionKind] = set()
+    for status, response in _objects(operation.get("responses")):
+        for _, content in _objects(response.get("content") if status.startswith("2") else None):
+            schema = content.get("schema")
+            name = component_of(schema) if isinstance(schema, dict) else None
+            match schemas.get(name) if name is not None else None:
+                case {"x-kubernetes-group-version-kind": [kind]}:
+                    found.add(_kind(kind))
+    return found - {NO_KIND}
 
 
 def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
@@ -189,13 +214,13 @@ def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
                 continue
             reference = parameter.get("$ref")
             if isinstance(reference, str):
-                parameter = _component(document, reference)
+                parameter = _parameter(document, reference)
             name = parameter.get("name")
             if isinstance(name, str):
                 yield name
 
 
-def _component(document: Document, reference: str) -> Document:
+def _parameter(document: Document, reference: str) -> Document:
     components = document.get("components")
     parameters = components.get("parameters") if isinstance(components, dict) else None
     found = parameters.get(reference.rpartition("/")[2]) if isinstance(parameters, dict) else None

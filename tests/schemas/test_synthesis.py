@@ -65,6 +65,45 @@ def test_resource_of_a_namespace() -> None:
     ]  # fmt: skip
 
 
+def test_subresource_is_of_the_kind_that_it_answers_with() -> None:
+    """Paths of a custom resource as an apiserver writes them: operations name its own kind throughout."""
+    scale = {"$ref": "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"}
+    own = {"$ref": "#/components/schemas/g.v1.Thing"}
+    shared = {"$ref": "#/components/schemas/Shared"}
+
+    def answering(schema: dict[str, Any]) -> dict[str, Any]:
+        content = {"application/json": {"schema": schema}, "application/yaml": {"schema": schema}}
+        return operation("get", responses={"200": {"content": content}, "401": {"description": "-"}})
+
+    things = found(
+        {
+            "/apis/g/v1/things/{name}": {"get": operation("get")},
+            "/apis/g/v1/things/{name}/scale": {"get": answering(scale), "patch": operation("patch")},
+            "/apis/g/v1/things/{name}/status": {"get": answering(own)},
+            "/apis/g/v1/things/{name}/shared": {"get": answering(shared)},
+            "/apis/g/v1/things/{name}/missing": {"get": answering({"$ref": "#/components/schemas/none"})},
+        },
+        components={
+            "schemas": {
+                "io.k8s.api.autoscaling.v1.Scale": {
+                    "x-kubernetes-group-version-kind": [
+                        {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+                    ]
+                },
+                "g.v1.Thing": {"x-kubernetes-group-version-kind": [KIND]},
+                "Shared": {"x-kubernetes-group-version-kind": [KIND, {**KIND, "version": "v2"}]},
+            }
+        },
+    )
+    own_kind = GroupVersionKind("g", "v1", "Thing")
+    assert {item.name: item.kind for item in things["things"].subresources} == {
+        "scale": GroupVersionKind("autoscaling", "v1", "Scale"),
+        "status": own_kind,
+        "shared": own_kind,
+        "missing": own_kind,
+    }
+
+
 def test_verbs_follow_the_methods_when_actions_are_missing() -> None:
     things = found(
         {
