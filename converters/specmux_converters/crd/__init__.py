@@ -3,5 +3,6 @@
 from specmux_converters.crd.documents import CRDBuild, build
 from specmux_converters.crd.editions import CRDMemo
 from specmux_converters.crd.problems import Problem
+from specmux_converters.crd.templates import BUNDLED, Templates, templates_of
 
-__all__ = ["CRDBuild", "CRDMemo", "Problem", "build"]
+__all__ = ["BUNDLED", "CRDBuild", "CRDMemo", "Problem", "Templates", "build", "templates_of"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,10 +18,8 @@ import orjson
 
 from specmux_converters.crd.editions import CRDMemo, Edition, make_edition
 from specmux_converters.crd.manifest import CRD, Version, read_manifest, shown_name
-from specmux_converters.crd.meta_schemas import META_SCHEMAS
 from specmux_converters.crd.problems import Problem
-from specmux_converters.crd.request_schemas import REQUEST_SCHEMAS
-from specmux_converters.crd.scale_schemas import SCALE_SCHEMAS
+from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
@@ -60,8 +58,10 @@ def build(
     owns: Callable[[GroupVersion], bool] | None = None,
     memo: CRDMemo | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    templates: Templates = BUNDLED,
 ) -> CRDBuild:
     """The documents of all group-versions that ``owns`` accepts; only their schemas are looked at.
+    ``templates``: those of the cluster that the documents are to be like.
 
     ``manifests`` are parsed under limits and not changed afterwards. Whatever is wrong with one of them, its
     status included, which is ignored, ends in ``problems``: nothing is raised for it.
@@ -76,7 +76,7 @@ def build(
     ]
     memo = CRDMemo() if memo is None else memo
     memo.keep({(crd.name, version.name) for crd in crds for version in crd.versions})
-    groups = _group(wanted, memo, limits, problems)
+    groups = _group(wanted, memo, limits, problems, templates)
     outlines = {key: group.outline() for key, group in groups.items()}
     return CRDBuild(
         outlines=MappingProxyType(outlines),
@@ -102,16 +102,22 @@ def _read(manifests: Iterable[Document], problems: list[Problem]) -> list[CRD]:
 
 
 def _group(
-    wanted: Iterable[tuple[CRD, Version]], memo: CRDMemo, limits: Limits, problems: list[Problem]
+    wanted: Iterable[tuple[CRD, Version]],
+    memo: CRDMemo,
+    limits: Limits,
+    problems: list[Problem],
+    templates: Templates,
 ) -> dict[GroupVersion, _Group]:
     groups: dict[GroupVersion, _Group] = {}
     left = limits.max_expanded_bytes
     for crd, version in wanted:
-        group = groups.get(crd.group_version(version)) or _Group(owners=dict.fromkeys(_common_parts(), ""))
+        group = groups.get(crd.group_version(version)) or _Group(
+            templates, owners=dict.fromkeys(_common_parts(templates), "")
+        )
         try:
             if left <= 0:
                 raise LimitExceeded("the documents would be too large")
-            edition = make_edition(crd, version, memo)
+            edition = make_edition(crd, version, memo, templates)
             group.add(crd, edition)
         except ConverterError as fault:
             problems.append(Problem(crd.name, fault.pointer, "version", fault.reason))
@@ -126,6 +132,7 @@ def _group(
 class _Group:
     """One group-version in the making; ``owners`` are the CRDs of its paths and components, "" of ours."""
 
+    templates: Templates
     owners: dict[str, str]
     editions: list[Edition] = field(default_factory=list)
 
@@ -140,26 +147,26 @@ class _Group:
 
     def outline(self) -> Outline:
         paths: dict[str, Part] = {}
-        schemas = dict(_common_parts())
+        schemas = dict(_common_parts(self.templates))
         for edition in self.editions:
             paths.update(edition.paths)
             schemas.update(edition.schemas)
             if edition.has_scale:
-                schemas.update(_scale_parts())
+                schemas.update(_scale_parts(self.templates))
         return Outline(_FRAME, dict(sorted(paths.items())), {"schemas": dict(sorted(schemas.items()))})
 
     def fingerprint(self) -> str:
         return sha256(b"".join(sorted(edition.digest for edition in self.editions))).hexdigest()
 
 
-@cache
-def _common_parts() -> Mapping[str, Part]:
-    return _parts({**META_SCHEMAS, **REQUEST_SCHEMAS})
+@lru_cache(maxsize=4)
+def _common_parts(templates: Templates) -> Mapping[str, Part]:
+    return _parts(templates.schemas)
 
 
-@cache
-def _scale_parts() -> Mapping[str, Part]:
-    return _parts(SCALE_SCHEMAS)
+@lru_cache(maxsize=4)
+def _scale_parts(templates: Templates) -> Mapping[str, Part]:
+    return _parts(templates.scale)
 
 
 def _parts(schemas: Mapping[str, Any]) -> Mapping[str, Part]:

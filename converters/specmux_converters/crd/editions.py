@@ -11,10 +11,11 @@ import orjson
 
 from specmux_converters.crd.manifest import CRD, Version
 from specmux_converters.crd.meta_schemas import reference
-from specmux_converters.crd.object_fields import CONVENTIONS, LIST_FIELDS
+from specmux_converters.crd.object_fields import CONVENTIONS
 from specmux_converters.crd.paths import component_name, paths_of
 from specmux_converters.crd.problems import Problem
 from specmux_converters.crd.structural import publish_schema
+from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.losses import pointer_to
@@ -70,12 +71,12 @@ class CRDMemo:
             del self._editions[name]
 
 
-def make_edition(crd: CRD, version: Version, memo: CRDMemo) -> Edition:
+def make_edition(crd: CRD, version: Version, memo: CRDMemo, templates: Templates = BUNDLED) -> Edition:
     """The memo's, where its content is the same. A schema that is not structural becomes a Problem.
 
     Raises InvalidDocument or LimitExceeded for a version that cannot be published at all.
     """
-    identity = _identity(crd, version)
+    identity = _identity(crd, version, templates)
     known = memo.get(crd, version)
     if known is not None and known.identity == identity and known.source is version.schema:
         return known
@@ -83,25 +84,28 @@ def make_edition(crd: CRD, version: Version, memo: CRDMemo) -> Edition:
     if known is not None and known.digest == digest:
         edition = replace(known, source=version.schema)
     else:
-        edition = _build(crd, version, identity, digest)
+        edition = _build(crd, version, templates, identity, digest)
     memo.put(crd, version, edition)
     return edition
 
 
-def _build(crd: CRD, version: Version, identity: tuple[object, ...], digest: bytes) -> Edition:
-    schema, problems = _schema(crd, version)
+def _build(
+    crd: CRD, version: Version, templates: Templates, identity: tuple[object, ...], digest: bytes
+) -> Edition:
+    schema, problems = _schema(crd, version, templates)
     pointer = pointer_to(*version.schema_path)
     schemas = {
         component_name(crd, version, crd.kind): _part(schema, pointer),
-        component_name(crd, version, crd.list_kind): _part(_list_schema(crd, version), pointer),
+        component_name(crd, version, crd.list_kind): _part(_list_schema(crd, version, templates), pointer),
     }
-    paths = {path: _part(item, pointer) for path, item in paths_of(crd, version).items()}
+    paths = {path: _part(item, pointer) for path, item in paths_of(crd, version, templates).items()}
     cost = sum([len(part.json) + ENTRY_COST for part in (*schemas.values(), *paths.values())])
     return Edition(identity, version.schema, digest, paths, schemas, version.has_scale, problems, cost)
 
 
-def _identity(crd: CRD, version: Version) -> tuple[object, ...]:
+def _identity(crd: CRD, version: Version, templates: Templates) -> tuple[object, ...]:
     return (
+        templates.digest.hex(),
         (crd.group, crd.kind, crd.list_kind, crd.plural, crd.is_namespaced),
         (version.name, version.has_status, version.has_scale, version.selectable_fields, version.schema_path),
     )
@@ -119,7 +123,7 @@ def _digest(identity: tuple[object, ...], version: Version) -> bytes:
     return sha256(head + schema).digest()
 
 
-def _schema(crd: CRD, version: Version) -> tuple[Document, tuple[Problem, ...]]:
+def _schema(crd: CRD, version: Version, templates: Templates) -> tuple[Document, tuple[Problem, ...]]:
     """Without a structural schema, any object: apiVersion and kind too would make kubectl refuse all fields
     beside them (builder.go, buildKubeNative)."""
     problems: tuple[Problem, ...] = ()
@@ -127,15 +131,15 @@ def _schema(crd: CRD, version: Version) -> tuple[Document, tuple[Problem, ...]]:
     try:
         if version.schema is None:
             raise InvalidDocument("none, so any object is accepted", pointer=pointer_to(*version.schema_path))
-        schema = publish_schema(version.schema, *version.schema_path)
+        schema = publish_schema(version.schema, *version.schema_path, templates=templates)
     except InvalidDocument as fault:
         problems = (Problem(crd.name, fault.pointer, "schema", fault.reason),)
     except RecursionError:
         problems = (Problem(crd.name, pointer_to(*version.schema_path), "schema", "nested too deeply"),)
-    return {**schema, **_extensions(crd, version, crd.kind)}, problems
+    return {**schema, **_extensions(crd, version, crd.kind, templates)}, problems
 
 
-def _list_schema(crd: CRD, version: Version) -> Document:
+def _list_schema(crd: CRD, version: Version, templates: Templates) -> Document:
     items = {
         "description": f"List of {crd.plural}. More info: {CONVENTIONS}",
         "type": "array",
@@ -145,16 +149,16 @@ def _list_schema(crd: CRD, version: Version) -> Document:
         "description": f"{crd.list_kind} is a list of {crd.kind}",
         "type": "object",
         "required": ["items"],
-        "properties": {**LIST_FIELDS, "items": items},
-        **_extensions(crd, version, crd.list_kind),
+        "properties": {**templates.list_fields, "items": items},
+        **_extensions(crd, version, crd.list_kind, templates),
     }
 
 
-def _extensions(crd: CRD, version: Version, kind: str) -> Document:
+def _extensions(crd: CRD, version: Version, kind: str, templates: Templates) -> Document:
     extensions: Document = {
         "x-kubernetes-group-version-kind": [{"group": crd.group, "version": version.name, "kind": kind}]
     }
-    if version.selectable_fields:
+    if version.selectable_fields or templates.has_empty_fields:
         fields = [{"fieldPath": path} for path in version.selectable_fields]
         extensions["x-kubernetes-selectable-fields"] = fields
     return extensions

@@ -145,6 +145,13 @@ def _boolean(value: Any) -> bool:
     return value
 
 
+def _external_docs(value: Any) -> dict[str, str] | None:
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")
+    read = {key: text(value[key]) for key in ("description", "url") if value.get(key) is not None}
+    return {key: said for key, said in read.items() if said is not None}
+
+
 def _absent(value: Any) -> None:
     """A keyword that makes a schema not structural, unless it is empty."""
     if not isinstance(value, str | dict) or value:
@@ -200,7 +207,7 @@ KEYWORDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "definitions": _absent,
     "additionalItems": _never,
 }
-"""What a keyword's value is in the published schema, None for nothing. ValueError says what is wrong.
+"""What a keyword's value is in the published schema, None for nothing. ValueError says what is wrong."""
 
-``example`` and ``externalDocs`` are missing: upstream's structural schema does not keep them.
-"""
+DESCRIBING: Final[Mapping[str, Callable[[Any], Any]]] = {"example": _json, "externalDocs": _external_docs}
+"""What upstream's structural schema keeps since Kubernetes 1.36, beside KEYWORDS."""

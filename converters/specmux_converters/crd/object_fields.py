@@ -1,6 +1,7 @@
 """apiVersion, kind and metadata: what every object has and no CRD has to say.
 
-The texts are Kubernetes 1.34's; see ``meta_schemas``.
+The texts of metadata stand in the builder's own code, the same in every release from 1.30 to 1.36
+(apiextensions-apiserver, pkg/controller/openapi/builder/builder.go).
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specmux_converters.crd.meta_schemas import PREFIX, reference
-from specmux_converters.crd.type_meta import TYPE_META
 
 CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 
@@ -19,13 +19,9 @@ _OBJECT_META: Final = {
     "allOf": [reference(PREFIX + "ObjectMeta")],
 }
 
-OBJECT_FIELDS: Final[Mapping[str, Any]] = {**TYPE_META, "metadata": _OBJECT_META}
-LIST_FIELDS: Final[Mapping[str, Any]] = {
-    **TYPE_META,
-    "metadata": {
-        "description": f"Standard list metadata. More info: {CONVENTIONS}#types-kinds",
-        "allOf": [reference(PREFIX + "ListMeta")],
-    },
+_LIST_META: Final = {
+    "description": f"Standard list metadata. More info: {CONVENTIONS}#types-kinds",
+    "allOf": [reference(PREFIX + "ListMeta")],
 }
 EMBEDDED_FIELDS: Final[Mapping[str, Any]] = {
     "apiVersion": {
@@ -40,3 +36,13 @@ EMBEDDED_FIELDS: Final[Mapping[str, Any]] = {
     },
     "metadata": _OBJECT_META,
 }
+
+
+def object_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``type_meta``: apiVersion and kind as the release describes them."""
+    return {**type_meta, "metadata": _OBJECT_META}
+
+
+def list_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """As ``object_fields``, of a list."""
+    return {**type_meta, "metadata": _LIST_META}

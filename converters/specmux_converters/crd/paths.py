@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from specmux_converters.crd.manifest import CRD, Version
 from specmux_converters.crd.meta_schemas import PREFIX, reference
-from specmux_converters.crd.parameters import DELETE, GET, LIST, PATCH, WRITE, query_parameters
 from specmux_converters.crd.scale_schemas import SCALE
+from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 
 _WRITTEN: Final = ("application/json", "application/yaml")
@@ -28,27 +28,28 @@ _STATUS: Final = PREFIX + "Status"
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """``action`` is what the API calls it, ``verb`` how its operationId and description begin."""
+    """``action`` is what the API calls it, ``verb`` how its operationId and description begin; ``parameters``
+    which of the templates' it takes."""
 
     method: str
     action: str
     verb: str
-    parameters: tuple[str, ...]
+    parameters: str
     statuses: tuple[str, ...] = ("200",)
 
 
-_LISTING: Final = _Request("get", "list", "list", LIST)
+_LISTING: Final = _Request("get", "list", "list", "list")
 _COLLECTION: Final = (
     _LISTING,
-    _Request("post", "post", "create", WRITE, ("200", "201", "202")),
-    _Request("delete", "deletecollection", "deletecollection", LIST),
+    _Request("post", "post", "create", "write", ("200", "201", "202")),
+    _Request("delete", "deletecollection", "deletecollection", "list"),
 )
 _SUBRESOURCE: Final = (
-    _Request("get", "get", "read", GET),
-    _Request("put", "put", "replace", WRITE, ("200", "201")),
-    _Request("patch", "patch", "patch", PATCH),
+    _Request("get", "get", "read", "get"),
+    _Request("put", "put", "replace", "write", ("200", "201")),
+    _Request("patch", "patch", "patch", "patch"),
 )
-_OBJECT: Final = (*_SUBRESOURCE, _Request("delete", "delete", "delete", DELETE, ("200", "202")))
+_OBJECT: Final = (*_SUBRESOURCE, _Request("delete", "delete", "delete", "delete", ("200", "202")))
 
 
 def component_name(crd: CRD, version: Version, kind: str) -> str:
@@ -56,9 +57,9 @@ def component_name(crd: CRD, version: Version, kind: str) -> str:
     return ".".join([*reversed(crd.group.split(".")), version.name, kind])
 
 
-def paths_of(crd: CRD, version: Version) -> dict[str, Document]:
+def paths_of(crd: CRD, version: Version, templates: Templates = BUNDLED) -> dict[str, Document]:
     """The path items of a version by their paths."""
-    resource = _Resource(crd, version)
+    resource = _Resource(crd, version, templates)
     root = f"/apis/{crd.group}/{version.name}/"
     paths: dict[str, Document] = {}
     if crd.is_namespaced:
@@ -75,7 +76,8 @@ def paths_of(crd: CRD, version: Version) -> dict[str, Document]:
 
 
 class _Resource:
-    def __init__(self, crd: CRD, version: Version) -> None:
+    def __init__(self, crd: CRD, version: Version, templates: Templates) -> None:
+        self._parameters = templates.parameters
         self._kind = crd.kind
         self._is_namespaced = crd.is_namespaced
         self._object = component_name(crd, version, crd.kind)
@@ -88,7 +90,7 @@ class _Resource:
     def all_namespaces(self) -> Document:
         """A list of every namespace's objects; all parameters of its one operation stand at the path."""
         operation = self._operation(_LISTING, "", f"list{self._kind}ForAllNamespaces")
-        parameters = [*operation.pop("parameters"), *query_parameters(("pretty",))]
+        parameters = [*operation.pop("parameters"), *self._parameters["pretty"]]
         return {"get": operation, "parameters": _sorted(parameters)}
 
     def path_item(self, requests: tuple[_Request, ...], *, has_name: bool = False, sub: str = "") -> Document:
@@ -97,7 +99,7 @@ class _Resource:
             request.method: self._operation(request, sub, request.verb + infix + self._kind + sub.title())
             for request in requests
         }
-        common = query_parameters(("pretty",))
+        common = [*self._parameters["pretty"]]
         if has_name:
             common.append(_path_parameter("name", f"name of the {self._kind}"))
         if self._is_namespaced:
@@ -112,7 +114,7 @@ class _Resource:
             "tags": [self._tag],
             "description": self._description(request.verb, sub),
             "operationId": self._operation_id(name),
-            "parameters": query_parameters(request.parameters),
+            "parameters": [*self._parameters[request.parameters]],
             "responses": self._responses(request, sub),
             "x-kubernetes-action": request.action,
             "x-kubernetes-group-version-kind": self._group_version_kind,

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from specmux_converters.crd.keywords import (
+    DESCRIBING,
     EMBEDDED_RESOURCE,
     INT_OR_STRING,
     KEYWORDS,
@@ -26,8 +27,9 @@ from specmux_converters.crd.nested import (
     forbid_structure,
     says_either,
 )
-from specmux_converters.crd.object_fields import EMBEDDED_FIELDS, OBJECT_FIELDS
+from specmux_converters.crd.object_fields import EMBEDDED_FIELDS
 from specmux_converters.crd.patterns import pattern_fault
+from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to
@@ -44,16 +46,16 @@ class _Level(Enum):
     FIELD = "for object fields"
 
 
-def publish_schema(schema: Any, *path: str | int) -> Document:
+def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED) -> Document:
     """The published form of the root schema at ``path``, apiVersion, kind and metadata added.
 
     Raises InvalidDocument where it is not structural, RecursionError where it is too deep. The result shares
     defaults and enums with ``schema``.
     """
-    walk = _Walk(list(path))
+    walk = _Walk(list(path), has_examples=templates.has_examples)
     published = walk.structural(schema, _Level.ROOT)
     check_completeness(schema, path)
-    published["properties"] = {**published.get("properties", {}), **OBJECT_FIELDS}
+    published["properties"] = {**published.get("properties", {}), **templates.object_fields}
     if EMBEDDED_RESOURCE in published:
         _embed(published)
     return published
@@ -62,8 +64,9 @@ def publish_schema(schema: Any, *path: str | int) -> Document:
 class _Walk:
     """``_path`` is where the walk stands; it stays there when the walk is broken off."""
 
-    def __init__(self, path: list[str | int]) -> None:
+    def __init__(self, path: list[str | int], *, has_examples: bool) -> None:
         self._path = path
+        self._keywords = {**KEYWORDS, **DESCRIBING} if has_examples else KEYWORDS
         self._sound_patterns: set[str] = set()
 
     def structural(self, node: Any, level: _Level) -> Document:
@@ -92,7 +95,7 @@ class _Walk:
             if value is None:
                 continue
             content = None
-            read = KEYWORDS.get(key)
+            read = self._keywords.get(key)
             if read is not None:
                 try:
                     content = read(value)

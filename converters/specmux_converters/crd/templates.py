@@ -1,0 +1,208 @@
+"""What the documents of custom resources share with all others of their cluster: the kinds of meta/v1, Scale,
+and the query parameters of requests.
+
+They are another text in every release of Kubernetes, so they are taken from a document that the cluster's own
+apiserver publishes (``templates_of``); without one, they are BUNDLED.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.crd.meta_schemas import META_SCHEMAS, PREFIX
+from specmux_converters.crd.object_fields import list_fields, object_fields
+from specmux_converters.crd.parameters import DELETE, GET, LIST, PATCH, WRITE, query_parameters
+from specmux_converters.crd.request_schemas import REQUEST_SCHEMAS
+from specmux_converters.crd.scale_schemas import SCALE, SCALE_SCHEMAS
+from specmux_converters.document import Document
+from specmux_converters.references import name_in, references
+
+Release = tuple[int, int]
+"""Major and minor."""
+
+MAX_BYTES: Final = 1024 * 1024
+"""Of all templates as JSON; Kubernetes' own take 40 KB."""
+
+_EXAMPLES_SINCE: Final[Release] = (1, 36)
+"""``example`` and ``externalDocs`` of a CRD's schema are published since then (apiextensions-apiserver,
+pkg/apiserver/schema/kubeopenapi.go)."""
+
+_EMPTY_FIELDS: Final = frozenset({(1, 32)})
+"""Releases that publish the selectable fields of a version that has none, as an empty array
+(pkg/controller/openapi/builder/builder.go, buildSelectableFields)."""
+
+_NOT_OF_CLIENTS: Final = frozenset(
+    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
+)
+"""Groups that register DeleteOptions in an apiserver and not in client-go's scheme, from which the documents
+of CRDs are made."""
+
+_SHARED: Final = tuple(
+    PREFIX + name for name in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")
+)
+"""The components that documents of CRDs refer to themselves; what these refer to is shared as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """Templates of one content are equal. They are shared by documents: read them, never write into them.
+
+    ``parameters`` are those of a request by what it does: list, get, write, patch, delete; and "pretty",
+    which every path has.
+    """
+
+    digest: bytes
+    schemas: Mapping[str, Document] = field(repr=False, compare=False)
+    scale: Mapping[str, Document] = field(repr=False, compare=False)
+    parameters: Mapping[str, tuple[Document, ...]] = field(repr=False, compare=False)
+    object_fields: Mapping[str, Any] = field(repr=False, compare=False)
+    list_fields: Mapping[str, Any] = field(repr=False, compare=False)
+    has_examples: bool = field(compare=False)
+    """Whether ``example`` and ``externalDocs`` of a schema are published."""
+    has_empty_fields: bool = field(compare=False)
+    """Whether a version without selectable fields says so."""
+
+
+def templates_of(document: Document) -> Templates | None:
+    """The templates in a built-in document that has a resource with a scale: ``apis/apps/v1``.
+
+    None where it lacks any of them, so that a document is never made of two releases.
+    """
+    schemas = _objects(_objects(document.get("components")).get("schemas"))
+    parameters = _parameters(_objects(document.get("paths")))
+    scale = _closure(schemas, (SCALE,))
+    shared = _closure(schemas, _SHARED)
+    if parameters is None or scale is None or shared is None:
+        return None
+    shared[PREFIX + "DeleteOptions"] = _of_clients(shared[PREFIX + "DeleteOptions"])
+    only_scale = {name: scale[name] for name in scale.keys() - shared.keys()}
+    release = release_in(_objects(document.get("info")).get("version"))
+    try:
+        made = _made(shared, only_scale, parameters, release)
+    except orjson.JSONEncodeError:
+        return None
+    return made
+
+
+def release_in(version: Any) -> Release | None:
+    """Major and minor of a version ("1.34", "v1.34.4-eks-1"); None for one that names none."""
+    match = re.match(r"v?(\d{1,3})\.(\d{1,3})(?!\d)", version) if isinstance(version, str) else None
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def _made(
+    shared: Mapping[str, Document],
+    scale: Mapping[str, Document],
+    parameters: Mapping[str, tuple[Document, ...]],
+    release: Release | None,
+) -> Templates | None:
+    """Raises JSONEncodeError for what is no JSON."""
+    status = _objects(_objects(shared.get(PREFIX + "Status")).get("properties"))
+    type_meta = {name: status[name] for name in ("apiVersion", "kind") if name in status}
+    has_examples = release is not None and release >= _EXAMPLES_SINCE
+    has_empty_fields = release in _EMPTY_FIELDS
+    text = orjson.dumps(
+        [shared, scale, parameters, has_examples, has_empty_fields], option=orjson.OPT_SORT_KEYS
+    )
+    if len(text) > MAX_BYTES or len(type_meta) != 2:
+        return None
+    return Templates(
+        digest=sha256(text).digest(),
+        schemas=shared,
+        scale=scale,
+        parameters=parameters,
+        object_fields=object_fields(type_meta),
+        list_fields=list_fields(type_meta),
+        has_examples=has_examples,
+        has_empty_fields=has_empty_fields,
+    )
+
+
+def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Document] | None:
+    """The components with all that they refer to; None where one is missing."""
+    found: dict[str, Document] = {}
+    wanted = list(names)
+    while wanted:
+        name = wanted.pop()
+        if name in found:
+            continue
+        schema = schemas.get(name)
+        if not isinstance(schema, dict):
+            return None
+        found[name] = schema
+        targets = (name_in(reference, "schemas") for reference in references(schema, "schema"))
+        wanted += [target for target in targets if target is not None]
+    return found
+
+
+def _of_clients(options: Document) -> Document:
+    kinds = options.get("x-kubernetes-group-version-kind")
+    kept = [
+        kind
+        for kind in (kinds if isinstance(kinds, list) else ())
+        if isinstance(kind, dict) and kind.get("group") not in _NOT_OF_CLIENTS
+    ]
+    return {**options, "x-kubernetes-group-version-kind": kept}
+
+
+def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | None:
+    """Of the first resource that can be listed, created, patched and deleted; a custom one takes the same."""
+    for path, collection in sorted(paths.items()):
+        one = _objects(paths.get(path + "/{name}"))
+        listed, created = _query(collection, "get", "list"), _query(collection, "post", "post")
+        patched, deleted = _query(one, "patch", "patch"), _query(one, "delete", "delete")
+        # A single object is read at a version, which for built-in kinds is no longer said.
+        read = tuple(item for item in listed or () if item["name"] in GET)
+        pretty = tuple(item for item in _query_of(_objects(collection)) if item["name"] == "pretty")
+        if listed and created and patched and deleted and read and pretty:
+            return {
+                "list": listed,
+                "get": read,
+                "write": created,
+                "patch": patched,
+                "delete": deleted,
+                "pretty": pretty,
+            }
+    return None
+
+
+def _query(item: Any, method: str, action: str) -> tuple[Document, ...] | None:
+    operation = _objects(_objects(item).get(method))
+    return tuple(_query_of(operation)) if operation.get("x-kubernetes-action") == action else None
+
+
+def _query_of(holder: Mapping[str, Any]) -> Iterator[Document]:
+    parameters = holder.get("parameters")
+    for parameter in parameters if isinstance(parameters, list) else ():
+        match parameter:
+            case {"in": "query", "name": str()}:
+                yield parameter
+
+
+def _objects(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _bundled() -> Templates:
+    parameters = {"list": LIST, "get": GET, "write": WRITE, "patch": PATCH, "delete": DELETE}
+    made = _made(
+        {**META_SCHEMAS, **REQUEST_SCHEMAS},
+        SCALE_SCHEMAS,
+        {
+            **{name: tuple(query_parameters(keys)) for name, keys in parameters.items()},
+            "pretty": tuple(query_parameters(("pretty",))),
+        },
+        (1, 34),
+    )
+    assert made is not None
+    return made
+
+
+BUNDLED: Final = _bundled()
+"""Kubernetes 1.34's."""
