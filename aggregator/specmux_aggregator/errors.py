@@ -3,6 +3,8 @@
 SpecmuxError
 ├── InvalidConfig        the configuration was refused; names the file, line and key
 ├── NoBackendReachable   a command that needs one found none
+│   └── SourceUnreachable  the server that a command reads documents from
+├── SourceError          a command's documents cannot be had; says what to give instead
 └── WorkerFailed         a build in the worker process crashed or ran out of time
     └── TookTooLong      the latter
 """
@@ -26,6 +28,14 @@ class InvalidConfig(SpecmuxError):
 
 class NoBackendReachable(SpecmuxError):
     """Not one of the configured backends answered."""
+
+
+class SourceUnreachable(NoBackendReachable):
+    """The server that documents were to come from gave none."""
+
+
+class SourceError(SpecmuxError):
+    """The documents that a command was to read cannot be had; the message says what to do."""
 
 
 class WorkerFailed(SpecmuxError):

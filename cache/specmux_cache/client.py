@@ -72,6 +72,8 @@ class AsyncSchemaCache:
         headers: Mapping[str, str] = MappingProxyType({}),
         tls: ssl.SSLContext | None = None,
         identity: str = "",
+        proxy: str | None = None,
+        server_name: str | None = None,
         on_event: Callable[[Event], None] | None = None,
         warn: Callable[[str], None] = logger.warning,
         clock: Callable[[], float] = time.time,
@@ -79,7 +81,8 @@ class AsyncSchemaCache:
         """``server`` may have a base path. ``headers`` go with every request and are never stored.
 
         ``identity`` names who a client certificate in ``tls`` is for: it and the headers decide whose entries
-        are used. Raises ValueError for a server that is no http(s) URL.
+        are used. ``proxy`` is an http(s) URL; ``server_name`` what the certificate has to name where that is
+        not the URL's host. Raises ValueError for a server that is no http(s) URL.
         """
         self.server = Server.parse(server)
         self.options = options or CacheOptions()
@@ -92,6 +95,8 @@ class AsyncSchemaCache:
         self._transport = Transport(
             headers=headers,
             tls=tls,
+            proxy=proxy,
+            server_name=server_name,
             connect_timeout=self.options.connect_timeout,
             timeout=self.options.timeout,
             max_body_bytes=self.options.limits.max_body_bytes,

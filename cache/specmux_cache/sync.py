@@ -37,12 +37,22 @@ class SchemaCache:
         headers: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
         identity: str = "",
+        proxy: str | None = None,
+        server_name: str | None = None,
         on_event: Callable[[Event], None] | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> None:
         hooks: dict[str, Any] = {} if warn is None else {"warn": warn}
         self._cache = AsyncSchemaCache(
-            server, options, headers=headers or {}, tls=tls, identity=identity, on_event=on_event, **hooks
+            server,
+            options,
+            headers=headers or {},
+            tls=tls,
+            identity=identity,
+            proxy=proxy,
+            server_name=server_name,
+            on_event=on_event,
+            **hooks,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

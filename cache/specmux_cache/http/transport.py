@@ -38,6 +38,8 @@ class Transport:
         *,
         headers: Mapping[str, str],
         tls: ssl.SSLContext | None,
+        proxy: str | None = None,
+        server_name: str | None = None,
         connect_timeout: float,
         timeout: float,
         max_body_bytes: int,
@@ -45,6 +47,8 @@ class Transport:
     ) -> None:
         self._headers = dict(headers)
         self._tls = tls
+        self._proxy = proxy
+        self._server_name = server_name
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=connect_timeout)
         self._max_body_bytes = max_body_bytes
         self._clock = clock
@@ -73,7 +77,11 @@ class Transport:
         requested_at = self._clock()
         try:
             async with self._session.get(
-                url, headers={**dict(fields), "Accept-Encoding": ACCEPT_ENCODING}, allow_redirects=False
+                url,
+                headers={**dict(fields), "Accept-Encoding": ACCEPT_ENCODING},
+                allow_redirects=False,
+                proxy=self._proxy,
+                server_hostname=self._server_name,
             ) as response:
                 received = fields_of(response.headers.items())
                 status, body = response.status, await self._body(response, url)

@@ -1,0 +1,25 @@
+"""Where a command's documents come from: a server, a cluster, folders, files, or the disk cache.
+
+Every command that reads documents takes the same options and opens them the same way::
+
+    @click.command()
+    @click.argument("path")
+    @source_options
+    def explain(path: str, source: SourceOptions) -> None:
+        with reported_errors(), opened(source) as documents:   # SpecmuxError: one line and an exit code
+            loaded = documents.load(["apis/apps/v1"])          # None: all of them
+            report_unread(loaded)                              # one warning for each unusable file
+            kind = loaded.documents.find(GroupVersionKind("apps", "v1", "Deployment"))
+            plurals = documents.resources()                    # with short names, by group-version
+
+A server is asked only for the documents that are loaded, through the client's cache, so the next command
+starts with what this one fetched. ``options.at(word)`` is the source that one word names (a URL, a folder, a
+file, ``-``, ``context:NAME``) with the same credentials, for commands that compare two.
+
+Importing this package is cheap: what reads, converts and connects is imported when a source is opened.
+"""
+
+from specmux_aggregator.sources.opening import opened, report_unread
+from specmux_aggregator.sources.options import SourceOptions, source_options
+
+__all__ = ["SourceOptions", "opened", "report_unread", "source_options"]

@@ -1,0 +1,114 @@
+"""Which server options mean, and what it is shown of us."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.urls import backend_url
+from specmux_aggregator.errors import InvalidConfig, SourceError
+from specmux_aggregator.kubernetes import in_cluster, kubeconfig
+from specmux_aggregator.kubernetes.access import environment_proxy
+from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.sources.options import SourceOptions
+from specmux_aggregator.upstream.credentials import Unusable
+from specmux_aggregator.upstream.identities import Identity, Shown
+
+NAME: Final = BackendName("server")
+
+NO_SOURCE: Final = "give --server URL, --kubeconfig FILE, --directory DIR or --file FILE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How a client of the cache reaches one server."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    tls: ssl.SSLContext | None
+    server_name: str | None
+    """The certificate's, where it is not the URL's."""
+    proxy: str | None
+    partition: str | None
+    """Entries are shared by this name, so that a token that is exchanged every hour keeps what was stored;
+    None: by what is shown."""
+
+
+def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) -> Access:
+    """Runs an exec plugin where the kubeconfig has one. Raises SourceError, InvalidConfig; blocks."""
+    environ = os.environ if environ is None else environ
+    if options.server is not None:
+        backend, partition = _named(options, environ), None
+    else:
+        backend, context = _cluster(options, environ)
+        partition = f"context-{context}"
+    shown = Shown((), None) if options.offline else _shown(backend)
+    headers = dict(shown.fields)
+    if len(headers) < len(shown.fields):
+        raise SourceError("the kubeconfig impersonates several groups, which is not supported here")
+    return Access(
+        url=backend.url,
+        headers=headers,
+        tls=shown.context,
+        server_name=backend.tls.server_name,
+        proxy=backend.proxy_url,
+        partition=partition,
+    )
+
+
+def _named(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
+    try:
+        url = backend_url(options.server or "")
+    except BadValue as error:
+        raise SourceError(f"--server: {error}") from error
+    return Backend(
+        name=NAME,
+        url=url,
+        tls=BackendTLS(
+            ca_file=options.ca_file,
+            cert_file=options.client_certificate,
+            key_file=options.client_key,
+            insecure_skip_verify=options.insecure_skip_tls_verify,
+        ),
+        credentials=Credentials(token_file=options.token_file),
+        proxy_url=environment_proxy(url, environ),
+    )
+
+
+def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> tuple[Backend, str]:
+    """The apiserver of a context, else of the pod that this runs in."""
+    is_asked = options.kubeconfig is not None or options.context is not None
+    if not is_asked and not _has_kubeconfig(environ):
+        if "KUBERNETES_SERVICE_HOST" not in environ:
+            raise SourceError(f"there is no kubeconfig, so no server to ask; {NO_SOURCE}")
+        access = in_cluster.read(environ=environ, name=NAME)
+    else:
+        try:
+            access = kubeconfig.read(options.kubeconfig, context=options.context, environ=environ, name=NAME)
+        except InvalidConfig as error:
+            raise SourceError(f"{error}; or {NO_SOURCE}") from error
+    return access.server, access.context
+
+
+def _has_kubeconfig(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get("KUBECONFIG")) or Path(environ.get("HOME", "/"), ".kube", "config").exists()
+
+
+def _shown(backend: Backend) -> Shown:
+    async def ask() -> Shown:
+        identity = Identity(backend)
+        try:
+            return await identity.shown()
+        finally:
+            await identity.close()
+
+    try:
+        return asyncio.run(ask())
+    except Unusable as error:
+        raise SourceError(f"{backend.url}: {error}") from error

@@ -1,0 +1,194 @@
+"""Documents in files: OpenAPI v3, Swagger 2.0 and CustomResourceDefinitions, told apart by what they hold.
+
+Of several that hold one group-version the first counts, v3 before what was converted before what was built of
+manifests; manifests are built all together, since a group's may lie in several files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
+from specmux_aggregator.errors import SourceError
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.sources.options import STDIN
+from specmux_aggregator.sources.source import Loaded, Unread
+from specmux_converters.crd import build
+from specmux_converters.document import DEFAULT_LIMITS, Document
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.recognise import Kind, recognise
+from specmux_converters.swagger2.conversion import convert
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.resources import Resources, split
+from specmux_schemas.synthesis import Names, named, names_of, synthesise
+
+_GZIP: Final = b"\x1f\x8b"
+_NO_KEY: Final = (
+    "its paths are of no group-version; name the file as its group-version, such as apis/apps/v1.json"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that may hold documents."""
+
+    path: Path
+    name: str
+    """For messages."""
+    key: GroupVersion | None = None
+    """The group-version that its name spells."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What one file holds. ``documents`` are v3 as they lie there, ``converted`` from Swagger 2.0."""
+
+    documents: Mapping[GroupVersion, Document]
+    converted: Mapping[GroupVersion, Document]
+    manifests: tuple[Document, ...] = ()
+    unread: Unread | None = None
+
+
+class FileSource:
+    """Some files, each read once and only when a document that it may hold is asked for."""
+
+    def __init__(self, files: Iterable[File], *, where: str, unread: tuple[Unread, ...] = ()) -> None:
+        self.where = where
+        self._files = tuple(files)
+        self._unlisted = unread
+        self._contents: dict[Path, _Contents] = {}
+        self._loaded: dict[frozenset[GroupVersion] | None, Loaded] = {}
+
+    @classmethod
+    def of(cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = ()) -> Self:
+        """All documents below folders, and single files. Raises SourceError where there is no file."""
+        found: list[File] = []
+        unread: list[Unread] = []
+        for folder in directories:
+            found += _below(folder, unread)
+        found += [File(path, "standard input" if path == STDIN else str(path)) for path in files]
+        where = ", ".join(str(path) for path in (*directories, *files))
+        if not found:
+            reasons = "".join(f"; {each}" for each in unread)
+            raise SourceError(
+                f"{cut(where)}: no document in it: no file ends in .json, .yaml, .yml, .cbor or .pb{reasons}"
+            )
+        return cls(found, where=where, unread=tuple(unread))
+
+    def group_versions(self) -> tuple[GroupVersion, ...]:
+        return tuple(sorted(self.load().documents.documents))
+
+    def load(self, group_versions: Collection[GroupVersion] | None = None) -> Loaded:
+        """Raises SourceError where no file can be used."""
+        wanted = None if group_versions is None else frozenset(group_versions)
+        if wanted not in self._loaded:
+            self._loaded[wanted] = self._load(wanted)
+        return self._loaded[wanted]
+
+    def resources(self) -> Mapping[GroupVersion, Resources]:
+        names: dict[str, dict[str, Names]] = {}
+        for contents in self._contents_of(None):
+            for manifest in contents.manifests:
+                group, found = manifest.get("spec"), names_of(manifest)
+                if found is not None and isinstance(group, dict):
+                    names.setdefault(str(group.get("group")), {})[found[0]] = found[1]
+        resources: dict[GroupVersion, Resources] = {}
+        for key, document in self.load().documents.documents.items():
+            group_and_version = split(key)
+            if group_and_version is not None:
+                resources[key] = named(synthesise(document, key), names.get(group_and_version[0], {}))
+        return resources
+
+    def _contents_of(self, wanted: frozenset[GroupVersion] | None) -> list[_Contents]:
+        """Of the files that may hold what is wanted: a name that spells another group-version holds it."""
+        contents = []
+        for file in self._files:
+            if wanted is None or file.key is None or file.key in wanted:
+                if file.path not in self._contents:
+                    self._contents[file.path] = _read(file)
+                contents.append(self._contents[file.path])
+        return contents
+
+    def _load(self, wanted: frozenset[GroupVersion] | None) -> Loaded:
+        contents = self._contents_of(wanted)
+        unread = [*self._unlisted, *(each.unread for each in contents if each.unread)]
+        documents: dict[GroupVersion, Document] = {}
+        for found in (*(each.documents for each in contents), *(each.converted for each in contents)):
+            for key, document in found.items():
+                if documents.setdefault(key, document) is not document and split(key) is not None:
+                    unread.append(Unread(key, "is in several files; the first counts"))
+        built = build([manifest for each in contents for manifest in each.manifests])
+        unread += [
+            Unread(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
+            for each in built.problems
+        ]
+        for key, document in built.documents.items():
+            documents.setdefault(key, document)
+        if not documents and wanted is None:
+            reasons = "".join(f"\n  {each}" for each in unread[:5])
+            raise SourceError(f"{cut(self.where)}: no document in it can be used{reasons}")
+        if wanted is not None:
+            documents = {key: document for key, document in documents.items() if key in wanted}
+        return Loaded(DocumentSet(documents), tuple(unread))
+
+
+def _below(folder: Path, unread: list[Unread]) -> Iterator[File]:
+    """Raises SourceError for a folder that is not there."""
+    if not folder.is_dir():
+        raise SourceError(f"{cut(str(folder))}: not a folder, or it may not be read")
+
+    def refuse(error: OSError) -> None:
+        unread.append(Unread(str(error.filename), error.strerror or "cannot be read"))
+
+    for parent, folders, names in os.walk(folder, onerror=refuse):
+        # What is hidden is a ConfigMap's "..data" or a repository; ".well-known" is a key of Kubernetes.
+        folders[:] = sorted(name for name in folders if not name.startswith(".") or name == ".well-known")
+        for name in sorted(names):
+            path = Path(parent, name)
+            if is_document_name(name) and path.is_file():
+                relative = path.relative_to(folder).as_posix()
+                yield File(path, str(path), group_version_of_file(relative))
+
+
+def _read(file: File) -> _Contents:
+    try:
+        found = recognise(_bytes(file.path))
+        match found.kind:
+            case Kind.OPENAPI_3:
+                keys = [file.key] if file.key else _keys(found.documents[0])
+                if not keys:
+                    return _Contents({}, {}, unread=Unread(file.name, _NO_KEY))
+                return _Contents(dict.fromkeys(keys, found.documents[0]), {})
+            case Kind.SWAGGER_2:
+                return _Contents({}, dict(convert(found.documents[0]).documents))
+            case Kind.CRDS:
+                return _Contents({}, {}, manifests=found.documents)
+    except (ConverterError, BadCoding, TooLarge) as error:
+        return _Contents({}, {}, unread=Unread(file.name, str(error)))
+    except OSError as error:
+        return _Contents({}, {}, unread=Unread(file.name, error.strerror or "cannot be read"))
+
+
+def _keys(document: Document) -> list[GroupVersion]:
+    """The group-versions whose paths a document has: one, or many where documents were merged."""
+    keys = {key for path in document.get("paths") or () if (key := group_version_of(path)) is not None}
+    return sorted(key for key in keys if split(key) is not None) or sorted(keys)
+
+
+def _bytes(path: Path) -> bytes:
+    most = DEFAULT_LIMITS.max_bytes
+    if path == STDIN:
+        data = sys.stdin.buffer.read(most + 1)
+    else:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    if len(data) > most:
+        raise TooLarge(f"more than {most} bytes")
+    return decoded(data, Coding.GZIP, max_bytes=most) if data.startswith(_GZIP) else data

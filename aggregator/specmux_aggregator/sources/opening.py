@@ -1,0 +1,40 @@
+"""From options to an open source. What it needs is imported here, when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from specmux_aggregator.sources.options import SourceOptions
+
+if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
+    from specmux_aggregator.sources.source import Loaded, Source
+
+NAMED_MAX: Final = 20
+"""Unusable files that are named; more are counted."""
+
+
+@contextmanager
+def opened(options: SourceOptions) -> Iterator[Source]:
+    """The source while it is open. Raises SpecmuxError where it cannot be used at all."""
+    if options.is_local:
+        from specmux_aggregator.sources.files import FileSource
+
+        yield FileSource.of(directories=options.directories, files=options.files)
+        return
+    from specmux_aggregator.sources.servers import opened_server
+
+    with opened_server(options) as source:
+        yield source
+
+
+def report_unread(loaded: Loaded) -> None:
+    """A warning on standard error for each thing that could not be used."""
+    for unread in loaded.unread[:NAMED_MAX]:
+        click.echo(f"Warning: {unread}", err=True)
+    more = len(loaded.unread) - NAMED_MAX
+    if more > 0:
+        click.echo(f"Warning: and {more} more that could not be used", err=True)

@@ -1,0 +1,126 @@
+"""The options that say where documents come from, the same for every command."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+STDIN: Final = Path("-")
+CONTEXT: Final = "context:"
+"""Before the name of a kubeconfig's context, where one word names a source."""
+
+_FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What was asked for. With nothing of it the kubeconfig's current context is meant, as with kubectl."""
+
+    server: str | None = None
+    """http(s)://host[:port][/path]"""
+    kubeconfig: Path | None = None
+    """Instead of $KUBECONFIG and ~/.kube/config."""
+    context: str | None = None
+    """Instead of the current one."""
+    directories: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = ()
+    """``-``: standard input."""
+    offline: bool = False
+    cache_directory: Path | None = None
+    token_file: Path | None = None
+    ca_file: Path | None = None
+    client_certificate: Path | None = None
+    client_key: Path | None = None
+    insecure_skip_tls_verify: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether no server is meant."""
+        return bool(self.directories or self.files)
+
+    def at(self, word: str) -> Self:
+        """The source that one word names, with the credentials and the cache of these options."""
+        none: dict[str, Any] = {"server": None, "context": None, "directories": (), "files": ()}
+        if word.lower().startswith(("http://", "https://")):
+            return replace(self, **{**none, "server": word})
+        if word.startswith(CONTEXT):
+            return replace(self, **{**none, "context": word.removeprefix(CONTEXT)})
+        path = Path(word)
+        named = "directories" if path != STDIN and path.is_dir() else "files"
+        return replace(self, **{**none, named: (path,)})
+
+    def with_files(self, paths: tuple[Path, ...]) -> Self:
+        """These too: a command's arguments, folders among them."""
+        folders = tuple(path for path in paths if path != STDIN and path.is_dir())
+        files = tuple(path for path in paths if path not in folders)
+        return replace(self, directories=self.directories + folders, files=self.files + files)
+
+
+def source_options(command: Command) -> Command:
+    """Adds the options; the command gets them as ``source: SourceOptions``. A usage error for two sources."""
+
+    @functools.wraps(command)
+    def with_source(*arguments: Any, **values: Any) -> Any:
+        mine = {name: values.pop(name) for name in SourceOptions.__dataclass_fields__ if name in values}
+        return command(*arguments, source=_checked(SourceOptions(**mine)), **values)
+
+    decorated: Any = with_source
+    for option in reversed(_options()):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def _options() -> list[Callable[[Any], Any]]:
+    return [
+        click.option(
+            "--server", metavar="URL", envvar="SPECMUX_SERVER", show_envvar=True,
+            help="Ask this server: http(s)://host[:port][/path].",
+        ),
+        click.option("--kubeconfig", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+            help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
+        ),
+        click.option("--context", metavar="NAME", help="The context of this name.  [default: current]"),
+        click.option(
+            "--directory", "directories", metavar="DIR", multiple=True,
+            type=click.Path(path_type=Path, exists=True, file_okay=False),
+            help="Read the documents below this folder instead: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
+        ),
+        click.option(
+            "--file", "files", metavar="FILE", multiple=True,
+            type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
+            help="Read this file instead (- for standard input). Repeatable.",
+        ),
+        click.option("--offline", is_flag=True, help="Ask no server: use what the disk cache has."),
+        click.option("--token-file", metavar="FILE", type=_FILE, help="A bearer token for --server."),
+        click.option("--ca-file", metavar="FILE", type=_FILE, help="Trust these certificates alone."),
+        click.option("--client-certificate", metavar="FILE", type=_FILE, help="Presented to --server."),
+        click.option("--client-key", metavar="FILE", type=_FILE, help="Its private key."),
+        click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check who --server is."),
+        click.option(
+            "--cache-directory", metavar="DIR", envvar="SPECMUX_CACHE_DIRECTORY",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="Where the disk cache lies.  [default: $XDG_CACHE_HOME/specmux]",
+        ),
+    ]  # fmt: skip
+
+
+def _checked(source: SourceOptions) -> SourceOptions:
+    """Raises click.UsageError for options that contradict each other."""
+    cluster = "--kubeconfig or --context" if source.kubeconfig or source.context else None
+    local = "--directory or --file" if source.is_local else None
+    server = "--server" if source.server else None
+    given = [name for name in (server, cluster, local) if name]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} name different sources; give one of them")
+    if local and source.offline:
+        raise click.UsageError("--offline is for servers; --directory and --file ask none anyway")
+    if source.client_key and not source.client_certificate:
+        raise click.UsageError("--client-key needs --client-certificate")
+    return source

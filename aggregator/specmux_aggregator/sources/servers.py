@@ -1,0 +1,184 @@
+"""The documents of one server, through the client's cache: only those that are asked for are fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import click
+
+from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
+from specmux_aggregator.discovery.parsing import BadList
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.sources.access import access_of
+from specmux_aggregator.sources.options import SourceOptions
+from specmux_aggregator.sources.source import Loaded, Unread
+from specmux_cache import CacheOptions, SchemaCache
+from specmux_cache.errors import CacheError, GroupVersionNotFound, NotCached, RequestError, UnexpectedStatus
+from specmux_converters.document import DEFAULT_LIMITS, Document, parse
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.recognise import Kind, recognise
+from specmux_converters.swagger2.conversion import convert
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.resources import Resources, split
+from specmux_schemas.synthesis import synthesise
+
+ROOT_TTL: Final = 2.0
+"""Seconds for which one command, and the next one of a script, trusts the list of documents."""
+
+GROUP_VERSIONS_MAX: Final = 10_000
+
+_DISCOVERY: Final = {
+    "Accept": ", ".join(
+        f"application/json;g={group};v={version};as=APIGroupDiscoveryList"
+        for group, version in (each.split("/") for each in API_VERSIONS)
+    )
+    + ", application/json"
+}
+
+
+@contextmanager
+def opened_server(options: SourceOptions) -> Iterator[ServerSource]:
+    """Raises SourceError, SourceUnreachable."""
+    access = access_of(options)
+    stored = CacheOptions(partition=access.partition, offline=options.offline, root_ttl=ROOT_TTL)
+    if options.cache_directory is not None:
+        stored = CacheOptions(
+            directory=options.cache_directory,
+            partition=access.partition,
+            offline=options.offline,
+            root_ttl=ROOT_TTL,
+        )
+    try:
+        cache = SchemaCache(
+            access.url,
+            stored,
+            headers=access.headers,
+            tls=access.tls,
+            proxy=access.proxy,
+            server_name=access.server_name,
+            identity=str(options.client_certificate or ""),
+            warn=_warn,
+        )
+    except ValueError as error:
+        raise SourceError(f"{access.url}: {error}") from error
+    with cache:
+        yield ServerSource(cache, where=access.url)
+
+
+class ServerSource:
+    """One server; one that publishes Swagger 2.0 alone is converted."""
+
+    def __init__(self, cache: SchemaCache, *, where: str) -> None:
+        self.where = where
+        self._cache = cache
+        self._converted: Mapping[GroupVersion, Document] | None = None
+        self._has_told = False
+
+    def group_versions(self) -> tuple[GroupVersion, ...]:
+        with _failures(self.where):
+            try:
+                return tuple(GroupVersion(key) for key in self._cache.paths().documents)
+            except UnexpectedStatus as error:
+                if error.status != 404:
+                    raise
+                return tuple(sorted(self._swagger()))
+
+    def load(self, group_versions: Collection[GroupVersion] | None = None) -> Loaded:
+        known = self.group_versions()
+        wanted = known if group_versions is None else tuple(key for key in known if key in group_versions)
+        if self._converted is not None:
+            return Loaded(DocumentSet({key: self._converted[key] for key in wanted}))
+        documents: dict[GroupVersion, Document] = {}
+        unread: list[Unread] = []
+        with _failures(self.where):
+            if len(wanted) > 1:
+                self._cache.prefetch(wanted)
+        for key in wanted:
+            try:
+                documents[key] = self._document(key)
+            except (CacheError, ConverterError) as error:
+                unread.append(Unread(key, str(error)))
+        if wanted and not documents:
+            raise SourceUnreachable(f"{self.where}: none of its documents can be had; {unread[0]}")
+        return Loaded(DocumentSet(documents), tuple(unread))
+
+    def resources(self) -> Mapping[GroupVersion, Resources]:
+        """As its discovery lists them; read off its documents where it has no aggregated discovery."""
+        found: dict[GroupVersion, Resources] = {}
+        try:
+            for path in ("/api", "/apis"):
+                answer = self._cache.resource(path, headers=_DISCOVERY)
+                if answer.status != 200:
+                    return self._synthesised()
+                lists = parse_aggregated(
+                    answer.body, limits=DEFAULT_LIMITS, max_group_versions=GROUP_VERSIONS_MAX
+                )
+                found.update(lists.resources)
+        except (BadList, CacheError):
+            return self._synthesised()
+        return found
+
+    def _synthesised(self) -> Mapping[GroupVersion, Resources]:
+        documents = self.load().documents.documents
+        return {key: synthesise(documents[key], key) for key in documents if split(key) is not None}
+
+    def _document(self, key: GroupVersion) -> Document:
+        schema = self._cache.schema(key, media="json")
+        if schema.stale and not self._has_told:
+            self._has_told = True
+            _warn(f"{self.where} did not confirm it: documents of {schema.age:.0f} s ago are used")
+        return parse(schema.body)
+
+    def _swagger(self) -> Mapping[GroupVersion, Document]:
+        """What its Swagger 2.0 document converts to. Raises SourceUnreachable where it has none either."""
+        if self._converted is None:
+            answer = self._cache.resource("/openapi/v2", headers={"Accept": "application/json"})
+            if answer.status != 200:
+                raise SourceUnreachable(
+                    f"{self.where}: no apiserver: it has neither /openapi/v3 nor /openapi/v2; "
+                    "check the URL, its path included"
+                )
+            try:
+                found = recognise(answer.body)
+                if found.kind is not Kind.SWAGGER_2:
+                    raise SourceUnreachable(f"{self.where}: its /openapi/v2 is no Swagger 2.0")
+                self._converted = convert(found.documents[0]).documents
+            except ConverterError as error:
+                raise SourceUnreachable(f"{self.where}: /openapi/v2: {error}") from error
+        return self._converted
+
+
+@contextmanager
+def _failures(where: str) -> Iterator[None]:
+    """The client's errors as ours, with what to do about them."""
+    try:
+        yield
+    except NotCached as error:
+        raise SourceError(
+            f"{where}: {error.name} is not in the cache; run the command once without --offline, "
+            'or fill the cache with "specmux cache warm"'
+        ) from error
+    except GroupVersionNotFound as error:
+        raise SourceError(str(error)) from error
+    except RequestError as error:
+        raise SourceUnreachable(f"{error}{_next_step(error)}") from error
+    except CacheError as error:
+        raise SourceError(str(error)) from error
+
+
+def _next_step(error: RequestError) -> str:
+    match error:
+        case UnexpectedStatus(status=401):
+            return "; log in again, or give a token with --token-file"
+        case UnexpectedStatus(status=403):
+            return "; the user needs the ClusterRole system:discovery, or another --context"
+        case _ if "certificate" in error.reason:
+            return "; give the server's CA with --ca-file"
+    return ""
+
+
+def _warn(text: str) -> None:
+    click.echo(f"Warning: {text}", err=True)

@@ -1,0 +1,52 @@
+"""What every source of documents gives, wherever they are from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file, a manifest or a document that could not be used."""
+
+    where: str
+    """As a user finds it: a path, the name of a CustomResourceDefinition, a group-version of a server."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Parsed documents, and what kept others from being among them."""
+
+    documents: DocumentSet
+    unread: tuple[Unread, ...] = ()
+
+
+class Source(Protocol):
+    """Blocks. Raises SpecmuxError where nothing at all can be had, with the next step in its message."""
+
+    @property
+    def where(self) -> str:
+        """What it is, for messages."""
+        ...
+
+    def group_versions(self) -> tuple[GroupVersion, ...]:
+        """Those that it has, sorted."""
+        ...
+
+    def load(self, group_versions: Collection[GroupVersion] | None = None) -> Loaded:
+        """The documents of these group-versions, all by default. One that is not there is left out."""
+        ...
+
+    def resources(self) -> Mapping[GroupVersion, Resources]:
+        """What each group-version serves: plurals, short names, kinds."""
+        ...
