@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from relayed_service import THINGS, relaying
-from running_service import Client
-from streaming_backend import OK, Seen
-from wire_client import WireClient, connected
+from fakes.streaming_backend import OK, Seen
+from running.proxying_service import THINGS, relaying
+from running.service import Client
+from running.wire_client import WireClient, connected
 
 USERS = 40
 STRAY = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nnobody"
