@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from running.helm_chart import (
-    EXAMPLES,
-    NAMESPACE,
-    VERSIONS,
-    Object,
-    container,
-    objects,
-    of_kind,
-    one,
-    require_helm,
-)
+from helm_chart import EXAMPLES, NAMESPACE, VERSIONS, Object, container, objects, of_kind, one, require_helm
 
 require_helm()
 

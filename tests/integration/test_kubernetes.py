@@ -17,9 +17,7 @@ import orjson
 import pytest
 import trustme
 
-from fakes.apiserver import FakeAPIServer, document, hash_of, serving
-from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
-from running.cluster_service import (
+from cluster_service import (
     APPS,
     METRICS,
     WIDGETS,
@@ -33,8 +31,10 @@ from running.cluster_service import (
     until_ready,
     within,
 )
-from running.process import specmux
-from running.service import backend, service
+from fake_apiserver import FakeAPIServer, document, hash_of, serving
+from fake_cluster import API_SERVICES, CRDS, FakeCluster, api_service
+from running_process import specmux
+from running_service import backend, service
 from shared_data import DATA, GOLDEN, load, read, shared
 from specmux_aggregator.config.settings import Kubernetes
 from specmux_aggregator.model.backend import Backend, BackendName, Credentials

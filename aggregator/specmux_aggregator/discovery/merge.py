@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from specmux_aggregator.aggregation.ownership import rank
 from specmux_aggregator.discovery.directory import Directory, Group, Version
-from specmux_aggregator.discovery.order import group_priority, version_priority, version_rank
+from specmux_aggregator.discovery.order import group_priority, version_priority
 from specmux_aggregator.discovery.state import Knowledge, Listing
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.snapshot import Conflict
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.order import version_rank
 from specmux_schemas.resources import split
 
 

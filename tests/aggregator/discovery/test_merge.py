@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from data.discovery_values import DOWN, knowledge
+from discovery_values import DOWN, knowledge
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from specmux_aggregator.discovery.order import group_priority, version_priority, version_rank
+from specmux_aggregator.discovery.order import group_priority, version_priority
 from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
 from specmux_converters.group_versions import GroupVersion
-
-ORDERED = [
-    "v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10",
-    "v1gamma1",
-]  # fmt: skip
-
-
-def test_versions_sort_by_maturity_then_number_then_letters() -> None:
-    shuffled = ORDERED.copy()
-    random.Random(1).shuffle(shuffled)
-    assert sorted(shuffled, key=version_rank) == ORDERED
-
-
-@pytest.mark.parametrize("name", ["v0", "v01", "v1beta", "v1beta0", "V1", "v" + "9" * 5000, ""])
-def test_version_sorts_behind_all_real_ones_when_it_is_none(name: str) -> None:
-    assert version_rank(name) > version_rank("v1alpha1")
 
 
 def backend(**fields: object) -> Backend:

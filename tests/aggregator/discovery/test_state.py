@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from data.discovery_values import DOWN, knowledge, resource, told, told_but
+from discovery_values import DOWN, knowledge, resource, told, told_but
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure

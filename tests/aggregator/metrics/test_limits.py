@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from running.serving import (
+from serving import (
     LIMIT,
     TIERS,
     FakeService,

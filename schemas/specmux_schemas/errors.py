@@ -1,0 +1,35 @@
+"""What reading documents for people and clients may refuse.
+
+SchemasError
+├── UnknownKind    no document has the kind, resource or short name
+├── UnknownField   the kind has no such field
+└── InvalidPath    the text is no TYPE and no path of fields
+"""
+
+from __future__ import annotations
+
+
+class SchemasError(Exception):
+    """Root of all errors of this package."""
+
+
+class UnknownKind(SchemasError):
+    """``name`` is what was asked for; ``similar`` are at most three names that there are, closest first."""
+
+    def __init__(self, message: str, *, name: str, similar: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.similar = similar
+
+
+class UnknownField(SchemasError):
+    """As UnknownKind, for the fields beside the one asked for."""
+
+    def __init__(self, message: str, *, name: str, similar: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.similar = similar
+
+
+class InvalidPath(SchemasError):
+    """The message says where it stops being one."""

@@ -1,0 +1,64 @@
+"""A tree as plain JSON values: what ``-o json`` prints and the service answers.
+
+Fields that say nothing are left out, so that a reader takes what is missing for none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from specmux_schemas.explain.details import Details
+from specmux_schemas.explain.field_path import written
+from specmux_schemas.explain.tree import Field
+from specmux_schemas.resources import GroupVersionKind
+
+
+def as_json(kind: GroupVersionKind, names: tuple[str, ...], field: Field) -> dict[str, Any]:
+    """The field at the end of ``names``. ``truncated`` is there, and true, where fields were cut off."""
+    made: dict[str, Any] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    made["path"] = written(names)
+    made.update(_field(field))
+    if not field.is_whole:
+        made["truncated"] = True
+    return made
+
+
+def _field(field: Field) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": field.name} if field.name else {}
+    made["type"] = field.type
+    if field.is_required:
+        made["required"] = True
+    if field.description:
+        made["description"] = field.description
+    made.update(details_json(field.details))
+    if field.fields:
+        made["fields"] = [_field(each) for each in field.fields]
+    if field.has_more:
+        made["hasMore"] = True
+    return made
+
+
+def details_json(details: Details) -> dict[str, Any]:
+    """By the names that OpenAPI and Kubernetes have, without the prefix ``x-kubernetes-``."""
+    made: dict[str, Any] = {}
+    if details.default:
+        made["default"] = orjson.loads(details.default)
+    if details.enum:
+        made["enum"] = list(details.enum)
+    if details.limits:
+        made["limits"] = dict(details.limits)
+    if details.format:
+        made["format"] = details.format
+    if details.list_type:
+        made["list"] = details.list_type
+    if details.rules:
+        made["rules"] = [{"rule": each.rule, "message": each.message} for each in details.rules]
+    if details.is_nullable:
+        made["nullable"] = True
+    if details.preserves_unknown:
+        made["preservesUnknownFields"] = True
+    if details.deprecated:
+        made["deprecated"] = details.deprecated
+    return made

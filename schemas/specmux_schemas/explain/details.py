@@ -1,0 +1,135 @@
+"""What a schema says about a value beside its type and description: defaults, enums, limits, lists, rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from specmux_schemas.explain.layers import Schema, strings
+
+_LIMITS: Final = (
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+)
+_LIMIT_NAMES: Final = frozenset(_LIMITS)
+
+_PLAIN: Final = frozenset(("type", "description", "allOf", "$ref", "properties", "required", "items"))
+"""Keywords that leave nothing to tell."""
+
+_DEPRECATED: Final = re.compile(r"^[ \t]*((?:Deprecated|DEPRECATED)\b.*)", re.MULTILINE)
+"""A sentence of its own. "deprecated indicates …" is how a field of that name is described."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of ``x-kubernetes-validations``."""
+
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """``default`` is JSON text, so that a default of null is told from none."""
+
+    default: str = ""
+    enum: tuple[Any, ...] = ()
+    limits: tuple[tuple[str, Any], ...] = ()
+    format: str = ""
+    list_type: str = ""
+    """As one reads it: "map by name, protocol", "set", "atomic"."""
+    rules: tuple[Rule, ...] = ()
+    is_nullable: bool = False
+    preserves_unknown: bool = False
+    deprecated: str = ""
+    """The line that says so, or "yes" where the keyword does."""
+
+
+NO_DETAILS: Final = Details()
+
+
+def details_of(said: Schema, element: Schema) -> Details:
+    """What ``said`` says; where a value is a list or map, enum, format and limits of its elements too."""
+    own, inner = _own(said), _own(element)
+    if inner is NO_DETAILS:
+        return own
+    return Details(
+        default=own.default,
+        enum=own.enum or inner.enum,
+        limits=own.limits + tuple((f"each {name}", value) for name, value in inner.limits),
+        format=own.format or inner.format,
+        list_type=own.list_type,
+        rules=own.rules + inner.rules,
+        is_nullable=own.is_nullable,
+        preserves_unknown=own.preserves_unknown or inner.preserves_unknown,
+        deprecated=own.deprecated,
+    )
+
+
+def _own(said: Schema) -> Details:
+    deprecated = _deprecated(said)
+    if _PLAIN.issuperset(said) and not deprecated:
+        return NO_DETAILS
+    enum = said.get("enum")
+    return Details(
+        default=orjson.dumps(said["default"]).decode() if "default" in said else "",
+        enum=tuple(enum) if isinstance(enum, list) else (),
+        limits=tuple(_limits(said)),
+        format=_text(said.get("format")),
+        list_type=_list_type(said),
+        rules=tuple(_rules(said)),
+        is_nullable=said.get("nullable") is True,
+        preserves_unknown=said.get("x-kubernetes-preserve-unknown-fields") is True,
+        deprecated=deprecated,
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _limits(said: Schema) -> Iterator[tuple[str, Any]]:
+    for name in _LIMITS if not _LIMIT_NAMES.isdisjoint(said) else ():
+        value = said.get(name)
+        if value is not None and value is not False:
+            yield name, value
+
+
+def _list_type(said: Schema) -> str:
+    kind = said.get("x-kubernetes-list-type")
+    if kind == "map":
+        keys = strings(said.get("x-kubernetes-list-map-keys"))
+        return f"map by {', '.join(keys)}" if keys else "map"
+    return _text(kind)
+
+
+def _rules(said: Schema) -> Iterator[Rule]:
+    listed = said.get("x-kubernetes-validations")
+    for entry in listed if isinstance(listed, list) else ():
+        match entry:
+            case {"rule": str(rule)}:
+                yield Rule(rule, _text(entry.get("message")))
+
+
+def _deprecated(said: Schema) -> str:
+    described = said.get("description")
+    if isinstance(described, str) and ("Deprecated" in described or "DEPRECATED" in described):
+        line = _DEPRECATED.search(described)
+        if line is not None:
+            return line[1].strip()
+    return "yes" if said.get("deprecated") is True else ""

@@ -1,0 +1,109 @@
+"""What people call a kind: its kind, plural, singular or short name, in any case, and its group behind it.
+
+Where several are called the same, discovery's order decides, and a whole name goes before a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.built_in_names import built_in_names
+from specmux_schemas.errors import InvalidPath, UnknownKind
+from specmux_schemas.explain.field_path import Step
+from specmux_schemas.explain.similar import similar_to
+from specmux_schemas.kinds import kinds_of
+from specmux_schemas.order import discovery_rank
+from specmux_schemas.resources import GroupVersionKind, Resources, api_version, split
+from specmux_schemas.synthesis import named, synthesise
+
+
+@dataclass(frozen=True, slots=True)
+class KindName:
+    """A kind of a group-version's document, with all that it is called."""
+
+    group_version: GroupVersion
+    kind: GroupVersionKind
+    names: tuple[str, ...]
+    """Plural, singular and kind; the kind alone where no resource is served."""
+    short_names: tuple[str, ...]
+
+    @property
+    def is_resource(self) -> bool:
+        return len(self.names) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a text like ``deploy.spec.replicas`` names."""
+
+    chosen: KindName
+    others: tuple[KindName, ...]
+    """Of the same name, in discovery's order."""
+    steps: tuple[Step, ...]
+    """The fields behind the name."""
+
+
+def kind_names(documents: Mapping[GroupVersion, Document]) -> tuple[KindName, ...]:
+    """Those of all documents, in the order of discovery."""
+    found: list[KindName] = []
+    for group_version in sorted(documents, key=discovery_rank):
+        found += names_in(documents[group_version], group_version)
+    return tuple(found)
+
+
+def names_in(document: Document, group_version: GroupVersion) -> Iterator[KindName]:
+    """Those of one document: resources, then kinds that nothing is served of."""
+    parts = split(group_version)
+    resources = synthesise(document, group_version)
+    if parts is not None:
+        resources = named(resources, built_in_names(parts[0]))
+    known = {each.kind for each in kinds_of(document, group_version)}
+    yield from names_of(resources, group_version, known)
+    served = {each.kind for each in resources}
+    for kind in sorted(known - served):
+        yield KindName(group_version, kind, (kind.kind,), ())
+
+
+def names_of(
+    resources: Resources, group_version: GroupVersion, known: Iterable[GroupVersionKind] | None = None
+) -> Iterator[KindName]:
+    """Those of resources, as discovery lists them; of kinds in ``known`` alone, where it is given."""
+    kinds = None if known is None else frozenset(known)
+    for each in resources:
+        if kinds is None or each.kind in kinds:
+            names = (each.name, each.singular or each.kind.kind.lower(), each.kind.kind)
+            yield KindName(group_version, each.kind, names, each.short_names)
+
+
+def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str = "") -> Asked:
+    """Which kind the first step names; a group may follow it (``deployments.apps.spec``).
+
+    ``version`` ("apps/v1") leaves that group-version's alone. Raises UnknownKind, with names like it.
+    """
+    if not steps:
+        raise InvalidPath("no kind, resource or short name is given")
+    name = steps[0].name
+    among = [each for each in kinds if not version or _api_version(each) == version]
+    wanted = name.casefold()
+    whole = [each for each in among if wanted in map(str.casefold, each.names)]
+    short = [each for each in among if wanted in map(str.casefold, each.short_names) and each not in whole]
+    found = whole + short
+    if not found:
+        known = (each for kind in among for each in (kind.names[0], kind.kind.kind))
+        where = f" in {version}" if version else ""
+        raise UnknownKind(
+            f"no kind, resource or short name {name!r}{where}", name=name, similar=similar_to(name, known)
+        )
+    for each in found:
+        group = each.kind.group.split(".") if each.kind.group else []
+        if group and [step.name for step in steps[1 : 1 + len(group)]] == group:
+            same = tuple(other for other in found if other is not each)
+            return Asked(each, same, tuple(steps[1 + len(group) :]))
+    return Asked(found[0], tuple(found[1:]), tuple(steps[1:]))
+
+
+def _api_version(name: KindName) -> str:
+    return api_version(name.kind.group, name.kind.version)

@@ -1,0 +1,107 @@
+"""What says something about one value: a schema, the component it refers to, and what ``allOf`` adds.
+
+Layers stand in the order in which they are believed: what stands beside a reference goes before its target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from specmux_converters.references import name_in
+
+Schema = Mapping[str, Any]
+Schemas = Mapping[str, Any]
+"""The components of a document by name."""
+Layers = tuple[Schema, ...]
+
+MOST_LAYERS: Final = 64
+"""Of one value; real schemas have three."""
+
+
+def layers_of(schemas: Schemas, schema: Schema) -> Layers:
+    """Every schema that describes the value, itself first; a reference that dangles or returns adds none."""
+    if "$ref" not in schema and "allOf" not in schema:
+        return (schema,)
+    found: list[Schema] = []
+    waiting: list[Schema] = [schema]
+    seen: set[str] = set()
+    while waiting and len(found) < MOST_LAYERS:
+        current = waiting.pop(0)
+        found.append(current)
+        name = component_in(current)
+        if name is not None and name not in seen:
+            seen.add(name)
+            target = schemas.get(name)
+            if isinstance(target, dict):
+                waiting.append(target)
+        parts = current.get("allOf")
+        if isinstance(parts, list):
+            waiting += [part for part in parts if isinstance(part, dict)]
+    return tuple(found)
+
+
+def component_in(schema: Schema) -> str | None:
+    """The component that the schema's own ``$ref`` is to."""
+    reference = schema.get("$ref")
+    return name_in(reference, "schemas") if isinstance(reference, str) else None
+
+
+def components_in(layers: Layers) -> Iterator[str]:
+    """The components that the layers came from."""
+    return (name for layer in layers if (name := component_in(layer)) is not None)
+
+
+def said_by(layers: Layers) -> Schema:
+    """Every keyword as the first layer has it that does. For properties there is ``properties_of``."""
+    if len(layers) == 1:
+        return layers[0]
+    said: dict[str, Any] = {}
+    for layer in reversed(layers):
+        said.update(layer)
+    return said
+
+
+def properties_of(layers: Layers) -> dict[str, Schema]:
+    """The properties of all layers by name, in the order of names."""
+    found: dict[str, Schema] = {}
+    for layer in layers:
+        properties = layer.get("properties")
+        for name, schema in properties.items() if isinstance(properties, dict) else ():
+            if isinstance(schema, dict):
+                found.setdefault(name, schema)
+    return {name: found[name] for name in sorted(found)}
+
+
+def required_of(layers: Layers) -> frozenset[str]:
+    """The names that any layer requires."""
+    listed = (layer.get("required") for layer in layers)
+    return frozenset(
+        name for names in listed if isinstance(names, list) for name in names if isinstance(name, str)
+    )
+
+
+def element_of(schemas: Schemas, layers: Layers) -> Layers | None:
+    """The layers of an array's items or a map's values; None for anything else."""
+    for keyword in ("items", "additionalProperties"):
+        for layer in layers:
+            inner = layer.get(keyword)
+            if isinstance(inner, dict) and inner:
+                return layers_of(schemas, inner)
+    return None
+
+
+def innermost(schemas: Schemas, layers: Layers) -> Layers:
+    """The layers of what has the fields: the elements of the elements, as far as there are any."""
+    for _ in range(MOST_LAYERS):
+        if any(layer.get("properties") for layer in layers):
+            return layers
+        inner = element_of(schemas, layers)
+        if inner is None:
+            return layers
+        layers = inner
+    return layers
+
+
+def strings(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, Sequence) else ()

@@ -1,0 +1,256 @@
+"""The output of ``kubectl explain -o plaintext``, byte for byte as kubectl 1.32 renders it.
+
+The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.32, with what Go's
+templates take for true: an empty map or list is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+from specmux_converters.document import Document
+from specmux_schemas.errors import UnknownField, UnknownKind
+from specmux_schemas.explain.word_wrap import wrapped
+from specmux_schemas.resources import GroupVersionKind
+
+Schema = Mapping[str, Any]
+
+Note = tuple[str, Sequence[str]]
+"""A label and the lines under it."""
+Notes = Callable[[Schema], Sequence[Note]]
+"""What is to be said of a field beside what kubectl says."""
+
+_NONE: Final[Schema] = {}
+_METHODS: Final = ("get", "post", "put", "patch", "delete")
+_SHORT_ENUM: Final = 4
+"""Values of an enum that a line of a list shows."""
+
+
+def no_notes(schema: Schema) -> Sequence[Note]:
+    """kubectl's output as it is."""
+    return ()
+
+
+def plaintext(
+    document: Document, resource: tuple[str, str, str], path: Sequence[str], *, recursive: bool = False
+) -> str:
+    """What kubectl prints for a field of a resource: ``resource`` is group, version and plural.
+
+    Raises UnknownKind where the document has no such resource, UnknownField where it has no such field.
+    """
+    return of_kind(document, _kind_of(document, *resource), path, recursive=recursive)
+
+
+def of_kind(
+    document: Document,
+    kind: GroupVersionKind,
+    path: Sequence[str],
+    *,
+    recursive: bool = False,
+    notes: Notes = no_notes,
+) -> str:
+    """The same for any kind of the document, with ``notes`` put after what kubectl says of a field."""
+    text = _body(_Printer(document, recursive, notes), kind, path)
+    group = f"GROUP:      {kind.group}\n" if kind.group else ""
+    return f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n"
+
+
+def type_of(document: Document, schema: Schema) -> str:
+    """A type as kubectl writes it: ``string``, ``[]Container``, ``map[string]Quantity``, ``Object``."""
+    items, values = _mapping(schema, "items"), _mapping(schema, "additionalProperties")
+    if items:
+        return f"[]{type_of(document, items)}"
+    if values:
+        return f"map[string]{type_of(document, values)}"
+    match schema.get("allOf"):
+        case [dict(only)] if only and not schema.get("properties"):
+            return type_of(document, only)
+    reference = schema.get("$ref")
+    if not reference:
+        name = schema.get("type")
+        return "Object" if name == "object" else str(name or "Object")
+    target = _target(document, reference)
+    name = target.get("type")
+    if name and name != "object":
+        return str(name)
+    return str(reference).rpartition("/")[2].rpartition(".")[2] or "Object"
+
+
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    """What stays the same while one output is written."""
+
+    document: Document
+    recursive: bool
+    notes: Notes
+
+    def output(self, schema: Schema, path: Sequence[str], seen: frozenset[str]) -> str:
+        """The field at the end of ``path``, or "" where there is none."""
+        reference = str(schema.get("$ref") or "")
+        found = _target(self.document, reference) or schema
+        if not path:
+            described = "".join(self.descriptions(found)) or "<empty>"
+            fields = "".join(self.field_list(found, 1, frozenset()))
+            head = f"DESCRIPTION:\n{_indented(wrapped(described, 76), 4)}\n"
+            return f"{head}FIELDS:\n{fields}" if fields else head
+        if reference and reference in seen:
+            return ""
+        field = _mapping(_mapping(found, "properties"), path[0])
+        if field:
+            rest = self.output(field, path[1:], frozenset())
+            if len(path) > 1:
+                return rest
+            kind = type_of(self.document, field)
+            notes = "".join(map(_long_note, self.notes(field)))
+            return f"FIELD: {path[0]} <{kind}>\n{_long_enum(field)}\n{notes}\n{rest}"
+        inner = _mapping(found, "items") or _mapping(found, "additionalProperties")
+        if inner:
+            return self.output(inner, path, seen | {reference})
+        parts = (self.output(part, path, seen | {reference}) for part in _alternatives(found))
+        return next(filter(None, parts), "")
+
+    def descriptions(self, schema: Schema) -> Iterator[str]:
+        """That of a schema, and those of what it is made of."""
+        found = _target(self.document, schema.get("$ref")) or schema
+        if found.get("description"):
+            yield f"{found['description']}\n"
+        for part in _inner(found):
+            yield from self.descriptions(part)
+
+    def field_list(self, schema: Schema, level: int, seen: frozenset[str]) -> Iterator[str]:
+        reference = str(schema.get("$ref") or "")
+        if reference and reference in seen:
+            return
+        found = _target(self.document, reference) or schema
+        seen |= {reference}
+        properties = _mapping(found, "properties")
+        for name in sorted(properties, key=str.encode):
+            field = properties[name]
+            yield self.field(name, field, level, is_required=name in (found.get("required") or ()))
+            if self.recursive:
+                yield from self.field_list(field, level + 1, seen)
+        for part in _inner(found):
+            yield from self.field_list(part, level, seen)
+
+    def field(self, name: str, schema: Schema, level: int, *, is_required: bool) -> str:
+        pad = "  " * level
+        required = " -required-" if is_required else ""
+        line = f"{pad}{name}\t<{type_of(self.document, schema)}>{required}{_short_enum(schema, pad)}\n"
+        line += "".join(_short_note(note, pad) for note in self.notes(schema))
+        if self.recursive:
+            return line
+        described = wrapped(schema.get("description") or "<no description>", 78 - len(pad))
+        return f"{line}{_indented(described, len(pad) + 2)}\n\n"
+
+
+def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:
+    """The kind that the resource's operations name: the last path that has one decides."""
+    root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
+    paths = _mapping(document, "paths")
+    kind: Schema = _NONE
+    for middle in ("", "namespaces/{namespace}/"):
+        for end in ("", "/{name}"):
+            item = _mapping(paths, f"{root}{middle}{plural}{end}")
+            operations = (found for method in _METHODS if (found := _mapping(item, method)))
+            for operation in operations:
+                kind = _mapping(operation, "x-kubernetes-group-version-kind")
+                if kind:
+                    break
+    match kind:
+        case {"group": str(own_group), "version": str(own_version), "kind": str(name)}:
+            return GroupVersionKind(own_group, own_version, name)
+    raise UnknownKind(f"{plural} is no resource of {root.strip('/')}", name=plural)
+
+
+def _body(printer: _Printer, kind: GroupVersionKind, path: Sequence[str]) -> str:
+    schemas = _mapping(_mapping(printer.document, "components"), "schemas")
+    wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    for name in sorted(schemas, key=str.encode):
+        schema = schemas[name]
+        listed = schema.get("x-kubernetes-group-version-kind") if isinstance(schema, dict) else None
+        if isinstance(listed, list) and wanted in listed:
+            text = printer.output(schema, path, frozenset())
+            if text:
+                return text
+            raise UnknownField(f'field "{path[-1]}" does not exist', name=path[-1])
+    raise UnknownKind(f"no schema of the document is of the kind {kind.kind}", name=kind.kind)
+
+
+def _mapping(value: Schema, key: str) -> Schema:
+    found = value.get(key)
+    return found if isinstance(found, dict) else _NONE
+
+
+def _alternatives(schema: Schema) -> Iterable[Schema]:
+    parts = schema.get("allOf")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else ()
+
+
+def _inner(schema: Schema) -> Iterator[Schema]:
+    """What else the fields of a schema may come from, in kubectl's order."""
+    yield from _alternatives(schema)
+    yield from filter(None, (_mapping(schema, "items"), _mapping(schema, "additionalProperties")))
+
+
+def _target(document: Document, reference: Any) -> Schema:
+    """What a reference within the document leads to. As kubectl reads it: ``~1`` stays as it is."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return _NONE
+    found: Schema = document
+    for token in unquote(reference[1:]).split("/"):
+        if token:
+            found = _mapping(found, token)
+    return found
+
+
+def _indented(text: str, amount: int) -> str:
+    pad = " " * amount
+    return pad + text.replace("\n", f"\n{pad}")
+
+
+def _long_enum(schema: Schema) -> str:
+    values = schema.get("enum")
+    return "ENUM:" + "".join(f"\n    {value_text(item)}" for item in values) if values else ""
+
+
+def _short_enum(schema: Schema, pad: str) -> str:
+    values = schema.get("enum")
+    if not values:
+        return ""
+    more = ", ...." if len(values) > _SHORT_ENUM else ""
+    return f"\n{pad}enum: {', '.join(map(value_text, values[:_SHORT_ENUM]))}{more}"
+
+
+def _long_note(note: Note) -> str:
+    label, lines = note
+    return f"{label}:" + "".join(f"\n    {line}" for line in lines) + "\n"
+
+
+def _short_note(note: Note, pad: str) -> str:
+    label, lines = note
+    return f"{pad}{label.lower()}: {'; '.join(lines)}\n"
+
+
+def value_text(value: Any) -> str:
+    """A value as Go's templates print it: every number is a float there."""
+    match value:
+        case None:
+            return "<no value>"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return _number(float(value))
+    return str(value) or '""'
+
+
+def _number(number: float) -> str:
+    """As Go's ``%v`` does: the shortest digits, with an exponent below -4 and from 21 on."""
+    if number == int(number) and abs(number) < 1e21:
+        return str(int(number))
+    text = repr(number)
+    if "e" not in text and abs(number) < 1e-4:
+        text = f"{number:e}"
+    return text

@@ -1,0 +1,23 @@
+"""Names like one that does not exist: what somebody who mistyped may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import Final
+
+MOST: Final = 3
+_COMPARED: Final = 5000
+"""Names that are compared at most: a request may not cost more."""
+_LEAST: Final = 0.5
+
+
+def similar_to(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """At most three of the names, closest first; case does not count."""
+    matcher = SequenceMatcher(b=name.casefold()[:100], autojunk=False)
+    rated = []
+    for _, other in zip(range(_COMPARED), dict.fromkeys(names), strict=False):
+        matcher.set_seq1(other.casefold()[:100])
+        if matcher.real_quick_ratio() >= _LEAST and matcher.quick_ratio() >= _LEAST:
+            rated.append((-matcher.ratio(), other))
+    return tuple(other for rating, other in sorted(rated)[:MOST] if -rating >= _LEAST)

@@ -1,0 +1,161 @@
+"""A manifest to fill in: required fields and every ``spec``, each with its default, else its first allowed
+value, else nothing, and in comments what is required and what may stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.document import Document
+from specmux_converters.yaml.writer import to_yaml
+from specmux_schemas.explain.layers import (
+    Layers,
+    Schema,
+    components_in,
+    element_of,
+    layers_of,
+    properties_of,
+    required_of,
+    said_by,
+)
+from specmux_schemas.references import schemas_of
+from specmux_schemas.resources import GroupVersionKind, api_version
+
+MOST_LEVELS: Final = 32
+MOST_LINES: Final = 5000
+_SHOWN_VALUES: Final = 12
+"""Of an enum, in a comment."""
+
+_ZEROS: Final = {"boolean": "false", "object": "{}", "array": "[]", "string": '""'}
+_FORMATS: Final = {"date-time": '"1970-01-01T00:00:00Z"', "date": '"1970-01-01"', "duration": '"0s"'}
+"""Formats that the empty string does not have."""
+
+
+def skeleton(document: Document, kind: GroupVersionKind, schema: Schema) -> str:
+    """YAML. ``schema`` is the kind's own."""
+    lines = list(_Writer(document, kind).object(layers_of(schemas_of(document), schema), 0, frozenset()))
+    return "\n".join(lines[:MOST_LINES]) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    document: Document
+    kind: GroupVersionKind
+
+    def object(self, layers: Layers, level: int, above: frozenset[str]) -> Iterator[str]:
+        """The lines of an object's fields; none where it needs no field."""
+        required = required_of(layers)
+        alternatives = _alternatives(layers)
+        wanted = {*required, "spec", *(alternatives[:1])}
+        if level == 0:
+            wanted |= {"apiVersion", "kind", "metadata"}
+        properties = properties_of(layers)
+        for name in sorted(wanted & properties.keys(), key=lambda name: (_HEAD.get(name, 3), name)):
+            notes = ["required"] if name in required else []
+            if name in alternatives:
+                notes.append(f"one of {', '.join(alternatives)}")
+            yield from self.field(name, properties[name], level, notes, above)
+
+    def field(
+        self, name: str, schema: Schema, level: int, notes: list[str], above: frozenset[str]
+    ) -> Iterator[str]:
+        pad = "  " * level
+        layers = layers_of(schemas_of(self.document), schema)
+        said = said_by(layers)
+        element = said_by(element_of(schemas_of(self.document), layers) or ({},))
+        values = said.get("enum") or element.get("enum")
+        if isinstance(values, list) and values:
+            more = ", …" if len(values) > _SHOWN_VALUES else ""
+            notes = [*notes, f"one of {', '.join(map(_scalar, values[:_SHOWN_VALUES]))}{more}"]
+        comment = f"  # {'; '.join(notes)}".replace("\n", " ") if notes else ""
+        head = f"{pad}{_scalar(name)}:"
+        if level == 0 and name in ("apiVersion", "kind", "metadata"):
+            yield from self.head(name, comment, layers)
+            return
+        inner = list(self.value_lines(layers, said, level, above))
+        if inner:
+            yield f"{head}{comment}"
+            yield from inner
+        else:
+            yield f"{head} {self.value(said, element)}{comment}"
+
+    def head(self, name: str, comment: str, layers: Layers) -> Iterator[str]:
+        """What every object begins with. The metadata of a list has no name."""
+        if name == "metadata":
+            properties = properties_of(layers)
+            has_name = "name" in properties or not properties
+            yield from (f"metadata:{comment}", '  name: ""') if has_name else (f"metadata: {{}}{comment}",)
+            return
+        value = self.kind.kind if name == "kind" else api_version(self.kind.group, self.kind.version)
+        yield f"{name}: {_scalar(value)}{comment}"
+
+    def value_lines(self, layers: Layers, said: Schema, level: int, above: frozenset[str]) -> Iterator[str]:
+        """What stands below a field's name; nothing where its value stands beside it."""
+        within = frozenset(components_in(layers))
+        if said.get("default") not in (None, {}, []) or level >= MOST_LEVELS or within & above:
+            return
+        if properties_of(layers):
+            yield from self.object(layers, level + 1, above | within)
+            return
+        if said.get("type") == "array" and isinstance(said.get("items"), dict):
+            element = layers_of(schemas_of(self.document), said["items"])
+            lines = list(self.object(element, level + 1, above | within))
+            if lines:
+                pad = "  " * level
+                yield f"{pad}- {lines[0].lstrip()}"
+                yield from (lines[1:])
+
+    def value(self, said: Schema, element: Schema) -> str:
+        """What stands beside a field's name."""
+        if "default" in said:
+            return _scalar(said["default"])
+        if said.get("enum"):
+            return _scalar(said["enum"][0])
+        if said.get("type") == "array" and said.get("minItems"):
+            return f"[{self.value(element, {})}]"
+        return _zero(said)
+
+
+_HEAD: Final = {"apiVersion": 0, "kind": 1, "metadata": 2}
+
+
+def _zero(said: Schema) -> str:
+    kind = said.get("type")
+    if said.get("x-kubernetes-int-or-string") or kind in ("integer", "number"):
+        least = said.get("minimum")
+        return _scalar(least) if isinstance(least, int | float) and least > 0 else "0"
+    if kind is None and said.get("properties") is None:
+        # Of any type: quantities and what is either a number or a text take a number.
+        return "0" if said.get("oneOf") or said.get("anyOf") else "{}"
+    if kind == "string":
+        return _FORMATS.get(str(said.get("format")), '""')
+    return _ZEROS.get(str(kind), "{}")
+
+
+def _alternatives(layers: Layers) -> list[str]:
+    """The fields of which one must be there: what the members of ``oneOf`` or ``anyOf`` require."""
+    for keyword in ("oneOf", "anyOf"):
+        for layer in layers:
+            members = layer.get(keyword)
+            if isinstance(members, list):
+                names = [
+                    each["required"][0]
+                    for each in members
+                    if isinstance(each, dict) and isinstance(each.get("required"), list) and each["required"]
+                ]
+                if len(names) == len(members) and names:
+                    return [name for name in dict.fromkeys(names) if isinstance(name, str)]
+    return []
+
+
+def _scalar(value: Any) -> str:
+    """A value on one line; a string as every reader of YAML takes for one."""
+    if isinstance(value, str):
+        # A line of a mapping, so that libyaml neither folds it nor ends the document.
+        text = to_yaml({"a": value}).decode()[3:].rstrip("\n")
+        return text if "\n" not in text else orjson.dumps(value).decode()
+    return orjson.dumps(value).decode()

@@ -1,0 +1,71 @@
+"""What ``specmux explain`` prints: kubectl's text, with what it leaves out added in lines of their own.
+
+Added are DEFAULT, ENUM (of elements too), LIMITS, FORMAT, LIST, RULES, NULLABLE, PRESERVES UNKNOWN,
+DEPRECATED and ALSO IN. Without these lines it is kubectl's text to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from specmux_converters.document import Document
+from specmux_schemas.explain.details import Details, details_of
+from specmux_schemas.explain.layers import Schema, innermost, layers_of, said_by
+from specmux_schemas.explain.plaintext import Note, of_kind, value_text
+from specmux_schemas.references import schemas_of
+from specmux_schemas.resources import GroupVersionKind
+
+
+def text(
+    document: Document,
+    kind: GroupVersionKind,
+    path: Sequence[str],
+    *,
+    recursive: bool = False,
+    also_in: Sequence[str] = (),
+) -> str:
+    """Raises as ``plaintext``. ``also_in``: the group-versions whose kind of that name has the field too."""
+    written = of_kind(document, kind, path, recursive=recursive, notes=_Noting(document))
+    if not also_in:
+        return written
+    return f"{written[:-1]}ALSO IN:\n    {', '.join(also_in)}\n\n"
+
+
+def notes_on(details: Details, *, enum: bool = True) -> Iterator[Note]:
+    """What is to be told, in one order wherever it is."""
+    if details.deprecated:
+        yield "DEPRECATED", [details.deprecated]
+    # Every object within another has {} in Kubernetes' own documents: that tells nobody anything.
+    if details.default and details.default != "{}":
+        yield "DEFAULT", [details.default]
+    if enum and details.enum:
+        yield "ENUM", [value_text(value) for value in details.enum]
+    if details.limits:
+        yield "LIMITS", [f"{name} {value_text(value)}" for name, value in details.limits]
+    if details.format:
+        yield "FORMAT", [details.format]
+    if details.list_type:
+        yield "LIST", [details.list_type]
+    if details.rules:
+        yield (
+            "RULES",
+            [f"{each.rule}  ({each.message})" if each.message else each.rule for each in details.rules],
+        )
+    if details.is_nullable:
+        yield "NULLABLE", ["true"]
+    if details.preserves_unknown:
+        yield "PRESERVES UNKNOWN", ["true"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Noting:
+    document: Document
+
+    def __call__(self, schema: Schema) -> list[Note]:
+        schemas = schemas_of(self.document)
+        layers = layers_of(schemas, schema)
+        inner = innermost(schemas, layers)
+        details = details_of(said_by(layers), {} if inner is layers else said_by(inner))
+        # kubectl prints an enum that stands in the field's own schema.
+        return list(notes_on(details, enum=not schema.get("enum")))

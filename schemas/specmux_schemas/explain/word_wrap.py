@@ -1,0 +1,46 @@
+"""Wrapping text at a width as kubectl does (github.com/mitchellh/go-wordwrap), to the same characters.
+
+Breaks are made at white space only, a no-break space belongs to its word, and a word longer than the width
+stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_TOKEN: Final = re.compile(
+    "(\n)|([\t\v\f\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)|"
+    "([^\n\t\v\f\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)"
+)
+"""A line break, white space as Go's ``unicode.IsSpace`` has it, a word."""
+
+
+def wrapped(text: str, width: int) -> str:
+    """``text`` with line breaks put in; those that it has stay."""
+    written: list[str] = []
+    column = 0
+    space = word = ""
+    for match in _TOKEN.finditer(text):
+        newline, blank, letters = match.groups()
+        if letters is not None:
+            word = letters
+            # What counts is the first prefix of the word that goes past the width.
+            if width > 1 and column + len(space) + min(len(word), width - 1) > width:
+                written.append("\n")
+                column, space = 0, ""
+            continue
+        if word:
+            written += (space, word)
+            column += len(space) + len(word)
+            space = word = ""
+        if newline is None:
+            space = blank
+            continue
+        if space and column + len(space) <= width:
+            written.append(space)
+        written.append("\n")
+        column, space = 0, ""
+    if word or column + len(space) <= width:
+        written += (space, word)
+    return "".join(written)

@@ -1,0 +1,49 @@
+"""What /metrics says once everything that has a metric has happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from fake_apiserver import FakeAPIServer, document, serving, swagger
+from fake_cluster import FakeCluster
+from running_service import backend, service
+from specmux_aggregator.config.settings import Kubernetes
+from specmux_converters.group_versions import GroupVersion
+
+
+def families() -> Iterator[Metric]:
+    """Of a running service with backends of every kind, one of them dead."""
+    yield from text_string_to_metric_families(asyncio.run(_scraped()))
+
+
+async def _scraped() -> str:
+    one = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
+    two = FakeAPIServer(None, swagger("apis/old/v1"))
+    three = FakeAPIServer(None, None)
+    owned = frozenset({GroupVersion("apis/dead/v1")})
+    dead = backend("d", "http://127.0.0.1:1", group_versions=owned)
+    async with (
+        serving(one),
+        serving(two),
+        serving(three),
+        FakeCluster() as cluster,
+        service(
+            backend("a", one.url),
+            backend("b", two.url),
+            backend("c", three.url),
+            dead,
+            cluster=backend("kubernetes", cluster.url),
+            kubernetes=Kubernetes(in_cluster=True),
+        ) as client,
+    ):
+        await client.ready()
+        client.app.note_config(error="broken")
+        for url in (await client.paths()).values():
+            await client.get(url)
+        await client.get("/openapi/v3/apis/apps/v1?hash=STALE")
+        await client.get("/openapi/v2")
+        return (await client.get("/metrics"))[2].decode()

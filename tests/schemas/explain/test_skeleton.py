@@ -1,0 +1,100 @@
+"""Skeletons: YAML with what is required, and no field that is not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from explained_documents import KIND, bed, release_kinds, schema_of
+from shared_data import shared
+from specmux_schemas.explain.layers import element_of, layers_of, properties_of, said_by
+from specmux_schemas.explain.skeleton import skeleton
+from specmux_schemas.references import schemas_of
+
+
+def written(**spec: Any) -> str:
+    required = [name for name, schema in spec.items() if schema.pop("_", False)]
+    document = bed(**spec)
+    schema_of(document)["properties"]["spec"]["required"] = required
+    return skeleton(document, KIND, schema_of(document))
+
+
+HEAD = 'apiVersion: garden.example.org/v1\nkind: Bed\nmetadata:\n  name: ""\n'
+
+
+def test_what_nothing_requires_is_left_out() -> None:
+    assert written(a={"type": "string"}) == f"{HEAD}spec: {{}}\n"
+
+
+@pytest.mark.parametrize(
+    ("schema", "line"),
+    [
+        ({"type": "string"}, '""  # required'),
+        ({"type": "integer"}, "0  # required"),
+        ({"type": "integer", "minimum": 3}, "3  # required"),
+        ({"type": "boolean"}, "false  # required"),
+        ({"type": "boolean", "default": True}, "true  # required"),
+        ({"type": "array", "items": {"type": "string"}}, "[]  # required"),
+        ({"type": "array", "minItems": 1, "items": {"type": "string"}}, '[""]  # required'),
+        ({"type": "object"}, "{}  # required"),
+        ({"type": "string", "enum": ["on", "off"]}, '"on"  # required; one of "on", "off"'),
+        ({"type": "string", "enum": ["b", "a"], "default": "a"}, "a  # required; one of b, a"),
+        ({"type": "string", "format": "date-time"}, '"1970-01-01T00:00:00Z"  # required'),
+        ({"x-kubernetes-int-or-string": True}, "0  # required"),
+    ],
+)
+def test_value_of_a_required_field(schema: dict[str, Any], line: str) -> None:
+    assert written(a={**schema, "_": True}) == f"{HEAD}spec:\n  a: {line}\n"
+
+
+def test_fields_of_elements_are_indented() -> None:
+    soil = {"$ref": "#/components/schemas/Soil"}
+    assert written(layers={"type": "array", "items": soil, "_": True}) == (
+        f"{HEAD}spec:\n  layers:  # required\n  - acidity: 3  # required\n"
+    )
+
+
+def test_one_of_several_fields_is_written_and_all_are_named() -> None:
+    document = bed(a={"type": "string"}, b={"type": "string"})
+    schema_of(document)["properties"]["spec"]["oneOf"] = [{"required": ["b"]}, {"required": ["a"]}]
+    text = skeleton(document, KIND, schema_of(document))
+    assert text == f'{HEAD}spec:\n  b: ""  # one of b, a\n'
+
+
+def unknown_fields(schemas: Any, schema: Any, value: Any, path: str = "") -> list[str]:
+    layers = layers_of(schemas, schema)
+    element = element_of(schemas, layers)
+    if isinstance(value, list):
+        inner = element[0] if element else {}
+        return [each for item in value for each in unknown_fields(schemas, inner, item, f"{path}[]")]
+    if not isinstance(value, dict):
+        return []
+    properties = properties_of(layers)
+    if not properties:
+        return []
+    found = [f"{path}.{name}" for name in value if name not in properties]
+    for name in value.keys() & properties.keys():
+        found += unknown_fields(schemas, properties[name], value[name], f"{path}.{name}")
+    return found
+
+
+def missing_fields(schemas: Any, schema: Any, value: Any) -> list[str]:
+    said = said_by(layers_of(schemas, schema))
+    names = said.get("required") or [] if isinstance(value, dict) else []
+    return [name for name in names if name not in value]
+
+
+@shared
+def test_every_kind_of_the_release_has_one_without_unknown_fields() -> None:
+    checked = 0
+    for found in release_kinds():
+        text = skeleton(found.document, found.kind, found.schema)
+        value = yaml.safe_load(text)
+        schemas = schemas_of(found.document)
+        assert unknown_fields(schemas, found.schema, value) == [], found.kind
+        assert missing_fields(schemas, found.schema, value) == [], found.kind
+        assert value.get("kind") == found.kind.kind or "kind" not in properties_of((found.schema,))
+        checked += 1
+    assert checked > 230
