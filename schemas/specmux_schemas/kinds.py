@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from specmux_converters.document import Document
@@ -46,7 +47,19 @@ class DocumentSet:
         return len(self._kinds)
 
     def find(self, kind: GroupVersionKind) -> KindSchema | None:
-        return self._kinds.get(kind)
+        """In the document of its group-version, else in any: Scale of autoscaling/v1 is in apps/v1."""
+        return self._kinds.get(kind) or self._borrowed.get(kind)
+
+    @cached_property
+    def _borrowed(self) -> dict[GroupVersionKind, KindSchema]:
+        """Kinds of other group-versions than the document's own."""
+        found: dict[GroupVersionKind, KindSchema] = {}
+        for group_version in sorted(self.documents):
+            document = self.documents[group_version]
+            for component, schema in schemas_of(document).items():
+                for kind in group_version_kinds(schema) if isinstance(schema, dict) else ():
+                    found.setdefault(kind, KindSchema(kind, group_version, component, schema, document))
+        return found
 
 
 def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSchema]:

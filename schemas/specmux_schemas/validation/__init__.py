@@ -1,0 +1,17 @@
+"""What an apiserver would say to an object, before it is sent: KEP-2885, schemas, metadata."""
+
+from specmux_schemas.validation.errors import InvalidDirective, UnsupportedMediaType, ValidationError
+from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
+from specmux_schemas.validation.validator import Validator
+
+__all__ = [
+    "Check",
+    "Directive",
+    "InvalidDirective",
+    "Report",
+    "Severity",
+    "UnsupportedMediaType",
+    "ValidationError",
+    "Validator",
+    "Violation",
+]

@@ -1,0 +1,40 @@
+"""Errors of validation.
+
+ValidationError
+├── Undecodable      a body that an apiserver would not decode, in its words
+├── InvalidDirective  a value of ``fieldValidation`` that is none
+└── UnsupportedMediaType  a body in a form that is not read
+"""
+
+from __future__ import annotations
+
+from specmux_schemas.validation.report import Path
+
+
+class ValidationError(Exception):
+    """Of this package."""
+
+
+class Undecodable(ValidationError):
+    """``text`` is what an apiserver says. ``path`` or ``offset`` (in bytes) tell where, where it is known."""
+
+    def __init__(
+        self, text: str, *, path: Path = (), offset: int | None = None, line: int | None = None
+    ) -> None:
+        super().__init__(text)
+        self.text = text
+        self.path = path
+        self.offset = offset
+        self.line = line
+
+
+class InvalidDirective(ValidationError):
+    """Of a request: ``text`` is the field error that an apiserver answers with."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class UnsupportedMediaType(ValidationError):
+    """Says which are read."""

@@ -1,0 +1,163 @@
+"""Text as Go prints it: quoted strings, numbers, JSON, Go syntax. Messages of apiservers consist of these."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+import orjson
+
+INT64_MAX: Final = 2**63 - 1
+
+_EXPONENT_FROM: Final = 6
+"""strconv, ftoa.go: of the shortest form."""
+
+_SHORT: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+_PLAIN: Final = re.compile(r"[ !#-\[\]-~]*")
+_HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class Number(float):
+    """A number that keeps the text it was written as: ``1.0``, ``1e3``, or an integer beyond 64 bits."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Number:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def quoted(text: str) -> str:
+    """strconv.Quote; what Go's ``%q`` prints."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
+    return '"' + "".join(_SHORT.get(character) or _escaped(character) for character in text) + '"'
+
+
+def number_text(value: Any) -> str:
+    """A number as JSON text: as it was written, else as Go's encoding/json writes it."""
+    if isinstance(value, Number):
+        return value.text
+    return float_text(value) if isinstance(value, float) else str(value)
+
+
+def float_text(value: float) -> str:
+    """A finite float as Go's encoding/json writes it: plain digits from 1e-6 up to 1e21."""
+    if value.is_integer() and abs(value) < 1e21:
+        return "-0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))
+    text = repr(float(value))
+    mantissa, has_exponent, exponent = text.partition("e")
+    if 1e-6 <= abs(value) < 1e21:
+        return _without_exponent(mantissa, int(exponent)) if has_exponent else text
+    if not has_exponent:
+        return text
+    mantissa = mantissa.removesuffix(".0")
+    return (
+        f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
+        if exponent[0] in "+-"
+        else f"{mantissa}e+{exponent}"
+    )
+
+
+def general_text(value: float) -> str:
+    """A float as Go's ``%v`` prints it: an exponent of at least two digits below 1e-4 and from 1e6."""
+    if math.isinf(value) or math.isnan(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    digits, _, power = f"{float(value)!r}".partition("e")
+    sign = "-" if digits.startswith("-") else ""
+    whole, _, fraction = digits.lstrip("-").partition(".")
+    fraction = "" if fraction == "0" else fraction
+    written = (whole + fraction).lstrip("0")
+    point = len(whole) + int(power or 0) - (len(whole + fraction) - len(written))
+    written = written.rstrip("0") or "0"
+    if point - 1 < -4 or point - 1 >= _EXPONENT_FROM:
+        tail = f".{written[1:]}" if written[1:] else ""
+        return f"{sign}{written[0]}{tail}e{'-' if point < 1 else '+'}{abs(point - 1):02d}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{written}"
+    if point >= len(written):
+        return sign + written + "0" * (point - len(written))
+    return f"{sign}{written[:point]}.{written[point:]}"
+
+
+def json_text(value: Any) -> str:
+    """A value as Go's json.Marshal writes it: keys sorted, ``<``, ``>`` and ``&`` escaped, no white space."""
+    match value:
+        case dict():
+            return "{" + ",".join(f"{json_text(key)}:{json_text(value[key])}" for key in sorted(value)) + "}"
+        case list():
+            return "[" + ",".join(map(json_text, value)) + "]"
+        case str():
+            return _json_string(value)
+        case bool() | None:
+            return {True: "true", False: "false", None: "null"}[value]
+        case float() if not isinstance(value, Number):
+            return float_text(value)
+        case Number():
+            return float_text(float(value))
+        case _:
+            return str(value)
+
+
+def go_syntax(value: Any) -> str:
+    """A decoded YAML value as ``%#v`` prints it."""
+    match value:
+        case dict():
+            inside = ", ".join(f"{go_syntax(key)}:{go_syntax(item)}" for key, item in value.items())
+            return f"map[interface {{}}]interface {{}}{{{inside}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(map(go_syntax, value))}}}"
+        case str():
+            return quoted(value)
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "<nil>"
+        case float():
+            return general_text(value)
+        case _:
+            return str(value)
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable() or character == " ":
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_string(text: str) -> str:
+    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    written = orjson.dumps(text).decode()
+    for character, escape in _HTML.items():
+        if character in written:
+            written = written.replace(character, escape)
+    return written
+
+
+def _without_exponent(mantissa: str, exponent: int) -> str:
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    fraction = "" if fraction == "0" else fraction
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{whole}{fraction}"
+    return sign + whole + fraction.ljust(exponent, "0")

@@ -1,0 +1,32 @@
+"""The forms in which a body can come."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from specmux_schemas.validation.errors import UnsupportedMediaType
+
+
+class BodyFormat(StrEnum):
+    JSON = "json"
+    YAML = "yaml"
+    CBOR = "cbor"
+
+
+_FORMATS: Final = {
+    "application/json": BodyFormat.JSON,
+    "application/yaml": BodyFormat.YAML,
+    "application/x-yaml": BodyFormat.YAML,
+    "text/yaml": BodyFormat.YAML,
+    "application/cbor": BodyFormat.CBOR,
+}
+
+
+def body_format(media_type: str) -> BodyFormat:
+    """Parameters do not matter. Raises UnsupportedMediaType."""
+    name = media_type.partition(";")[0].strip().lower()
+    found = _FORMATS.get(name)
+    if found is None:
+        raise UnsupportedMediaType(f"{name or 'no media type'}: none of {', '.join(_FORMATS)}")
+    return found

@@ -1,0 +1,154 @@
+"""What goes over the wire: Warning fields and the Status of a refused request, as an apiserver writes them.
+
+Sources: apiserver pkg/endpoints/{filters/warning.go, handlers/rest.go}, apimachinery pkg/util/net/http.go,
+pkg/api/errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.validation.errors import InvalidDirective
+from specmux_schemas.validation.go_text import quoted
+from specmux_schemas.validation.report import Directive, Report, Severity
+
+MOST_RUNES: Final = 4096
+"""Of all warnings of one answer; beyond it each is cut."""
+CUT_RUNES: Final = 256
+
+_CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
+_YAML_PREFIXES: Final = (
+    "error converting YAML to JSON: yaml: unmarshal errors:\n",
+    "yaml: unmarshal errors:\n",
+)
+_DIRECTIVES: Final = ("", "Ignore", "Strict", "Warn")
+
+
+def parse_directive(text: str, options_kind: str = "CreateOptions") -> Directive:
+    """Of the query parameter ``fieldValidation``; none means Warn. Raises InvalidDirective."""
+    if text == "":
+        return Directive.WARN
+    try:
+        return Directive(text)
+    except ValueError as error:
+        supported = ", ".join(quoted(each) for each in _DIRECTIVES)
+        field_error = f"fieldValidation: Unsupported value: {quoted(text)}: supported values: {supported}"
+        raise InvalidDirective(f'{options_kind}.meta.k8s.io "" is invalid: {field_error}') from error
+
+
+def strict_message(strict_errors: Iterable[str]) -> str:
+    """All of them in one, as an error says them."""
+    return "strict decoding error: " + ", ".join(strict_errors)
+
+
+def warning_texts(strict_errors: Iterable[str]) -> list[str]:
+    """One for each violation: the lines of YAML's one error are told apart (handlers/rest.go)."""
+    texts: list[str] = []
+    for error in strict_errors:
+        for prefix in _YAML_PREFIXES:
+            if error.startswith(prefix):
+                texts += (line.strip() for line in error.removeprefix(prefix).split("\n") if line.strip())
+                break
+        else:
+            texts.append(error)
+    return texts
+
+
+def warning_fields(texts: Iterable[str]) -> list[str]:
+    """Values of the Warning fields of an answer: each text once, cut where they are too many together."""
+    texts = [text for text in dict.fromkeys(texts) if text]
+    fields, written = [], 0
+    for index, text in enumerate(texts):
+        field = _field(text)
+        if field is None:
+            continue
+        if written + len(text) > MOST_RUNES:
+            return _cut_fields(texts[: index + 1], texts[index + 1 :])
+        fields.append(field)
+        written += len(text)
+    return fields
+
+
+def _cut_fields(replayed: list[str], following: list[str]) -> list[str]:
+    fields, written = [], 0
+    for index, text in enumerate((*replayed, *following)):
+        if index >= len(replayed) and written >= MOST_RUNES:
+            break
+        field = _field(text[:CUT_RUNES])
+        if field is not None:
+            fields.append(field)
+            written += len(text[:CUT_RUNES])
+    return fields
+
+
+def _field(text: str) -> str | None:
+    """None for a text with control characters: an apiserver leaves it out."""
+    if _CONTROL.search(text):
+        return None
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+def status_of(report: Report) -> dict[str, Any] | None:
+    """The Status with which an apiserver refuses to create the object; None for one that it takes.
+
+    Decoding comes first, with 400; what is wrong with the object is told by 422.
+    """
+    kind = report.kind or GroupVersionKind("", "", "")
+    reason = report.fatal
+    if reason is None and report.strict_errors and report.directive is Directive.STRICT:
+        reason = strict_message(report.strict_errors)
+    if reason is not None:
+        shown = (
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+            if kind.kind
+            else ""
+        )
+        return _status(400, "BadRequest", shown + reason)
+    errors = [each for each in report.violations if each.severity is Severity.ERROR]
+    if not errors:
+        return None
+    return _invalid(kind, report.name, [each.message for each in errors])
+
+
+def _invalid(kind: GroupVersionKind, name: str, messages: list[str]) -> dict[str, Any]:
+    shown = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    listed = messages[0] if len(messages) == 1 else f"[{', '.join(dict.fromkeys(messages))}]"
+    causes = []
+    for message in messages:
+        field, _, text = message.partition(": ")
+        causes.append({"reason": _reason(text), "message": text, "field": field})
+    status = _status(422, "Invalid", f"{shown} {quoted(name)} is invalid: {listed}")
+    status["details"] = {"name": name, "group": kind.group, "kind": kind.kind, "causes": causes}
+    return status
+
+
+_REASONS: Final = {
+    "Required value": "FieldValueRequired",
+    "Duplicate value": "FieldValueDuplicate",
+    "Unsupported value": "FieldValueNotSupported",
+    "Forbidden": "FieldValueForbidden",
+    "Too long": "FieldValueTooLong",
+    "Too many": "FieldValueTooMany",
+    "Not found": "FieldValueNotFound",
+    "Internal error": "InternalError",
+}
+
+
+def _reason(text: str) -> str:
+    return _REASONS.get(text.partition(":")[0], "FieldValueInvalid")
+
+
+def _status(code: int, reason: str, message: str) -> dict[str, Any]:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    }

@@ -1,0 +1,125 @@
+"""What a check found: violations, in order, and the words an apiserver would use for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from specmux_schemas.resources import GroupVersionKind
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indices from the root of the object."""
+
+MOST_VALUE: Final = 200
+"""Characters of a value that a violation keeps."""
+
+
+class Directive(StrEnum):
+    """What becomes of unknown and duplicate fields (KEP-2885); other violations are errors always."""
+
+    STRICT = "Strict"
+    WARN = "Warn"
+    IGNORE = "Ignore"
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+    """What could not be checked."""
+
+
+class Check(StrEnum):
+    """Which check found a violation."""
+
+    DECODING = "decoding"
+    """The body cannot be read as its kind: nothing else is checked."""
+    UNKNOWN_FIELD = "unknown-field"
+    DUPLICATE_FIELD = "duplicate-field"
+    SCHEMA = "schema"
+    METADATA = "metadata"
+    LIST = "list-type"
+    RULE = "rule"
+    """``x-kubernetes-validations``."""
+    UNION = "union"
+    NOT_CHECKED = "not-checked"
+    """A rule or a pattern that could not be evaluated here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    severity: Severity
+    check: Check
+    path: Path
+    message: str
+    """In the apiserver's words where it has some, the field included."""
+    line: int | None = None
+    """From 1, in the text that was given; None where there is no text, or no place."""
+    column: int | None = None
+    value: str | None = None
+    """The value as JSON, cut; None where the message says it or there is none."""
+    hint: str | None = None
+    """A name that may have been meant."""
+
+    def as_document(self) -> dict[str, Any]:
+        """For JSON output; fields without a value are left out."""
+        fields = {
+            "severity": self.severity.value,
+            "check": self.check.value,
+            "path": path_text(self.path),
+            "message": self.message,
+            "line": self.line,
+            "column": self.column,
+            "value": self.value,
+            "hint": self.hint,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Of one object. Equal objects have equal reports, but for lines and columns."""
+
+    kind: GroupVersionKind | None
+    """None where the body does not say."""
+    directive: Directive
+    violations: tuple[Violation, ...] = ()
+    fatal: str | None = None
+    """Why the body cannot be decoded, as an apiserver says it."""
+    strict_errors: tuple[str, ...] = ()
+    """The texts of strict decoding as an apiserver groups them: all duplicates of a YAML text are one."""
+    name: str = ""
+    namespace: str = ""
+    is_known: bool = True
+    """False where no schema describes the kind."""
+
+    @property
+    def is_valid(self) -> bool:
+        return not any(violation.severity is Severity.ERROR for violation in self.violations)
+
+    def with_violations(self, *more: Violation) -> Report:
+        return replace(self, violations=(*self.violations, *more))
+
+    def as_document(self) -> dict[str, Any]:
+        """For JSON output."""
+        return {
+            "group": self.kind.group if self.kind else "",
+            "version": self.kind.version if self.kind else "",
+            "kind": self.kind.kind if self.kind else "",
+            "name": self.name,
+            "namespace": self.namespace,
+            "valid": self.is_valid,
+            "violations": [violation.as_document() for violation in self.violations],
+        }
+
+
+def path_text(path: Path) -> str:
+    """As strict decoding writes a path: keys joined with dots, indices in brackets, nothing escaped."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    text = "".join(parts)
+    return text.removeprefix(".")
+
+
+def cut_value(text: str) -> str:
+    return text if len(text) <= MOST_VALUE else f"{text[:MOST_VALUE]}…"

@@ -1,0 +1,69 @@
+"""The structure of a custom resource's schema: what pruning, defaulting and metadata need of it.
+
+As apiextensions' structural schemas have it: what stands in allOf, anyOf, oneOf and not is no structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
+from specmux_schemas.references import resolved
+
+MOST_DEPTH: Final = 100
+"""Of a schema: references may lead round in circles. What is deeper takes anything."""
+
+META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
+
+
+class _Absent:
+    """Of a default: None is one."""
+
+
+NO_DEFAULT: Final = _Absent()
+
+
+@dataclass(slots=True, eq=False)
+class Structural:
+    properties: dict[str, Structural] = field(default_factory=dict)
+    has_additional: bool = False
+    additional: Structural | None = None
+    """None where additionalProperties is only true or false, or absent."""
+    items: Structural | None = None
+    preserves: bool = False
+    is_embedded: bool = False
+    is_nullable: bool = False
+    default: Any = NO_DEFAULT
+    has_embedded: bool = False
+    """Itself, or something below it."""
+    has_defaults: bool = False
+    """Below it, or its own."""
+
+
+def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Structural:
+    """Of a schema as it is published; ``schemas`` are the components that it refers to."""
+    if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
+        return Structural()
+    schema = resolved(schemas, schema)
+    properties = schema.get("properties")
+    values = schema.get("additionalProperties")
+    items = schema.get("items")
+    node = Structural(
+        properties={
+            name: structural(inner, schemas, depth + 1)
+            for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+        },
+        has_additional=values is not None,
+        additional=structural(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
+        items=structural(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
+        preserves=schema.get(PRESERVE_UNKNOWN_FIELDS) is True,
+        is_embedded=schema.get(EMBEDDED_RESOURCE) is True,
+        is_nullable=schema.get("nullable") is True,
+        default=schema.get("default", NO_DEFAULT),
+    )
+    inner = [*node.properties.values(), *(each for each in (node.additional, node.items) if each is not None)]
+    node.has_embedded = node.is_embedded or any(each.has_embedded for each in inner)
+    node.has_defaults = node.default is not NO_DEFAULT or any(each.has_defaults for each in inner)
+    return node

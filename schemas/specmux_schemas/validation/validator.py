@@ -1,0 +1,153 @@
+"""Checks objects against the kinds of one document set, each compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.validation.decoding import (
+    Body,
+    Decoded,
+    decode_custom,
+    decode_typed,
+    read,
+    type_meta_of,
+    unregistered,
+)
+from specmux_schemas.validation.decoding_state import StrictError
+from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.kinds import CustomKind, Kinds, TypedKind
+from specmux_schemas.validation.located import located
+from specmux_schemas.validation.media_types import BodyFormat, body_format
+from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
+from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
+
+_SEVERITIES = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
+
+
+class Validator:
+    """Of one document set. It keeps what it compiled and nothing of what it checked; one thread at a time."""
+
+    def __init__(self, documents: DocumentSet, *, preserving: Iterable[GroupVersionKind] = ()) -> None:
+        """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``."""
+        self._kinds = Kinds(documents, frozenset(preserving))
+
+    def validate(
+        self,
+        body: bytes,
+        media_type: str = "application/json",
+        directive: Directive = Directive.STRICT,
+        old: Any = None,
+        *,
+        kind: GroupVersionKind | None = None,
+    ) -> Report:
+        """The report on one object: of YAML, on the first document.
+
+        ``old`` is the object as it is stored, for transition rules. ``kind`` is what an endpoint takes, where
+        it is known; else the body's own counts. Raises UnsupportedMediaType.
+        """
+        form = body_format(media_type)
+        found: TypeMeta | None = None
+        source: Body | None = None
+        try:
+            source = read(body, form)
+            found, wanted = self._wanted(source, kind)
+            if wanted is None:
+                return _unknown_kind(source, found, directive)
+            decoded = self._decode(source, found, wanted)
+        except Undecodable as error:
+            return _fatal(error, source, form, body, found, directive)
+        return self._report(source, found, wanted, decoded, directive, old)
+
+    def _wanted(
+        self, source: Body, kind: GroupVersionKind | None
+    ) -> tuple[TypeMeta, TypedKind | CustomKind | None]:
+        """What the body says it is, and what it is decoded as."""
+        wanted = self._kinds.find(kind) if kind is not None else None
+        if isinstance(wanted, CustomKind):
+            # Unstructured: the kind is asked for after decoding, and no version is.
+            found = read_type_meta(source.value)
+            return (found, wanted) if found.kind else (type_meta_of(source), wanted)
+        found = type_meta_of(source)
+        return found, self._kinds.find(found.as_kind())
+
+    def _decode(self, source: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> Decoded:
+        if isinstance(wanted, TypedKind):
+            return decode_typed(source, wanted)
+        if (found.group, found.kind) != (wanted.kind.group, wanted.kind.kind):
+            return decode_custom(source, found, wanted, None)
+        same = wanted if found.version == wanted.kind.version else self._kinds.find(found.as_kind())
+        return decode_custom(source, found, wanted, same.structural if isinstance(same, CustomKind) else None)
+
+    def _report(
+        self,
+        source: Body,
+        found: TypeMeta,
+        wanted: TypedKind | CustomKind,
+        decoded: Decoded,
+        directive: Directive,
+        old: Any,
+    ) -> Report:
+        violations = _strict(decoded.strict, directive) + decoded.schema
+        name, namespace = names_of(source.value)
+        return Report(
+            kind=found.as_kind(),
+            directive=directive,
+            violations=located(violations, source),
+            strict_errors=tuple(decoded.strict_errors) if directive is not Directive.IGNORE else (),
+            name=name,
+            namespace=namespace,
+        )
+
+
+def _strict(errors: list[StrictError], directive: Directive) -> list[Violation]:
+    severity = _SEVERITIES.get(directive)
+    return [] if severity is None else [error.violation(severity) for error in errors]
+
+
+def names_of(value: Any) -> tuple[str, str]:
+    """Name and namespace of an object, "" for what it does not say."""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    if not isinstance(metadata, dict):
+        return "", ""
+    names = (metadata.get("name") or metadata.get("generateName"), metadata.get("namespace"))
+    name, namespace = (each if isinstance(each, str) else "" for each in names)
+    return name, namespace
+
+
+def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> Report:
+    text = unregistered(found)
+    name, namespace = names_of(source.value)
+    violation = Violation(Severity.ERROR, Check.DECODING, ("kind",), text)
+    return Report(
+        kind=found.as_kind(),
+        directive=directive,
+        violations=located([violation], source),
+        fatal=text,
+        name=name,
+        namespace=namespace,
+        is_known=False,
+    )
+
+
+def _fatal(
+    error: Undecodable,
+    source: Body | None,
+    form: BodyFormat,
+    body: bytes,
+    found: TypeMeta | None,
+    directive: Directive,
+) -> Report:
+    violation = Violation(Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line)
+    source = source or Body(body, form, None)
+    name, namespace = names_of(source.value)
+    return Report(
+        kind=found.as_kind() if found is not None else None,
+        directive=directive,
+        violations=located([violation], source, offset=error.offset),
+        fatal=error.text,
+        name=name,
+        namespace=namespace,
+    )
