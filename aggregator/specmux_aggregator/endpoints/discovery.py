@@ -7,10 +7,18 @@ from typing import Final
 from specmux_aggregator.discovery.accept import Form, form_for
 from specmux_aggregator.discovery.directory import Version
 from specmux_aggregator.discovery.index import Board, Subject, discovery_path, forms_of
-from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import Prepared, prepare
-from specmux_aggregator.http.representations import ALLOW, FORMATS, VARY, cache_control, names, status_reply
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.representations import (
+    FORMATS,
+    Representation,
+    delivered,
+    method_not_allowed,
+    not_acceptable,
+    settled,
+    status_reply,
+)
 
 ROUTE: Final = "discovery"
 
@@ -24,7 +32,7 @@ def decide(board: Board, request: Request, *, is_private: bool = False) -> Prepa
     if path is None:
         return None
     if request.method not in ("GET", "HEAD"):
-        return _refused(405, "only GET and HEAD are allowed here", request, ALLOW)
+        return method_not_allowed(request, route=ROUTE)
     if not board.is_complete:
         return _refused(503, "a backend has not been asked yet what it has", request, RETRY_AFTER)
     if board.is_blind:
@@ -39,8 +47,7 @@ def decide(board: Board, request: Request, *, is_private: bool = False) -> Prepa
     offered = forms_of(path)
     form = form_for(request.accept, offered)
     if form is None:
-        types = ", ".join(item.content_type for item in offered)
-        return _refused(406, f"only the following media types are accepted: {types}", request, VARY)
+        return not_acceptable((item.content_type for item in offered), request, route=ROUTE)
     return _represented(board, path, subject, form, request, is_private=is_private)
 
 
@@ -48,19 +55,17 @@ def _represented(
     board: Board, path: str, subject: Subject, form: Form, request: Request, *, is_private: bool
 ) -> Prepared:
     coding = coding_for(request.accept_encoding)
-    etag = board.sheet(path, subject, form).etag(form, coding)
-    if request.if_match is not None and not names(request.if_match, etag, weak=False):
-        return _refused(412, "If-Match names another representation", request)
-    format_ = FORMATS[form.media_type]
-    validating = [cache_control(is_immutable=False, is_private=is_private), ("ETag", etag), VARY]
-    if request.if_none_match is not None and names(request.if_none_match, etag, weak=True):
-        # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
-        return prepare(304, validating, route=ROUTE, format=format_)
-    fields = [("Content-Type", form.content_type), *validating]
-    if coding is not Coding.IDENTITY:
-        fields.append(("Content-Encoding", coding.value))
-    body = board.coded(path, subject, form, coding)
-    return prepare(200, fields, body, is_head=request.method == "HEAD", route=ROUTE, format=format_)
+    representation = Representation(
+        content_type=form.content_type,
+        etag=board.sheet(path, subject, form).etag(form, coding),
+        route=ROUTE,
+        format=FORMATS[form.media_type],
+        coding=coding,
+        is_private=is_private,
+        is_head=request.method == "HEAD",
+    )
+    answer = settled(representation, request)
+    return answer or delivered(representation, board.coded(path, subject, form, coding))
 
 
 def _refused(code: int, message: str, request: Request, *fields: tuple[str, str]) -> Prepared:

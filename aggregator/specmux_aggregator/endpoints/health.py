@@ -17,7 +17,7 @@ from specmux_aggregator.endpoints.service import Page
 from specmux_aggregator.endpoints.status import is_ready, status_json, waiting_for
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
-from specmux_aggregator.http.representations import ALLOW, NO_STORE, status_reply
+from specmux_aggregator.http.representations import NO_STORE, method_not_allowed
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
 from specmux_aggregator.model.backend import BackendName
@@ -136,8 +136,6 @@ class Pages:
 
 def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> Prepared:
     if request.method not in ("GET", "HEAD"):
-        return status_reply(
-            405, "only GET and HEAD are allowed here", route=route, request=request, fields=[ALLOW]
-        )
+        return method_not_allowed(request, route=route)
     fields = [("Content-Type", content_type), NO_STORE]
     return prepare(code, fields, body, is_head=request.method == "HEAD", route=route, format="text")

@@ -1,12 +1,13 @@
 """The answer to a request, given a Snapshot: the HTTP contract in one place. Pure.
 
 ``decide`` ends in one of three: an answer that is ready (``Prepared``), a document whose bytes have to be
-found first (``Deliver``, finished by ``deliver``), or a hash that nobody here knows, for which the owner
+found first (``Deliver``, finished by ``delivered``), or a hash that nobody here knows, for which the owner
 should be asked once before the client is sent elsewhere (``Revalidate``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,13 +16,12 @@ from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.http.representations import (
-    ALLOW,
     FORMATS,
     NO_STORE,
-    VARY,
-    cache_control,
-    names,
+    Representation,
+    method_not_allowed,
     not_acceptable,
+    settled,
     status_reply,
 )
 from specmux_aggregator.model.backend import BackendName
@@ -46,13 +46,7 @@ class Deliver:
 
     key: DocumentKey
     media_type: MediaType
-    coding: Coding
-    is_immutable: bool
-    is_head: bool
-    route: str
-    is_private: bool = False
-    losses: int = 0
-    """Constructs that conversion lost; told to clients, who may want to know."""
+    representation: Representation
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +63,16 @@ def decide(
     snapshot: Snapshot,
     request: Request,
     *,
-    offered: tuple[MediaType, ...] = MEDIA_TYPES,
+    offered: Callable[[DocumentKey], tuple[MediaType, ...]] = lambda _: MEDIA_TYPES,
+    vouched_until: Callable[[BackendName], float | None] = lambda _: None,
     is_private: bool = False,
-    vouched_until: float | None = None,
 ) -> Decision | None:
     """What to answer; None for a path that is not ours.
 
-    ``offered``: media types that the document has a form in (a document may have none in Protobuf).
-    ``is_private``: not everybody may have the answer, so no shared cache may keep it.
-    ``vouched_until``: monotonic seconds until which the published hash may be taken as the backend's own;
+    ``offered``: media types that a document has a form in (it may have none in Protobuf).
+    ``vouched_until``: monotonic seconds until which a published hash may be taken as the backend's own;
     None: not at all, and a hash that differs ends in ``Revalidate``.
+    ``is_private``: not everybody may have the answer, so no shared cache may keep it.
     """
     path = request.path
     if path == ROOT_PATH:
@@ -86,7 +80,7 @@ def decide(
     if not path.startswith(DOCUMENT_PREFIX):
         return None
     if request.method not in ("GET", "HEAD"):
-        return _method_not_allowed(ROUTE_DOCUMENT)
+        return method_not_allowed(request, route=ROUTE_DOCUMENT)
     group_version = GroupVersion(path[len(DOCUMENT_PREFIX) :])
     entry = snapshot.entries.get(group_version)
     if entry is None:
@@ -95,31 +89,21 @@ def decide(
         asked = asked_hash(request.query)
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
+    is_stale = snapshot.observations[entry.owner].failure is not None
     if asked is not None and asked.hash != entry.offer.hash:
-        if vouched_until is None:
+        until = vouched_until(entry.owner)
+        if until is None:
             return Revalidate(entry.owner)
-        return _redirect(request, asked, entry.key, vouched_until)
-    decision = _represent(
+        return _redirect(request, asked, entry.key, until, is_stale=is_stale)
+    return _represent(
         request,
         entry.key,
-        offered,
+        offered(entry.key),
         is_immutable=asked is not None,
         is_private=is_private,
+        is_stale=is_stale,
         route=ROUTE_DOCUMENT,
-    )
-    return replace(decision, losses=entry.offer.losses) if isinstance(decision, Deliver) else decision
-
-
-def deliver(wanted: Deliver, body: bytes) -> Prepared:
-    """The 200 that carries ``body``."""
-    return prepare(
-        200,
-        _representation_fields(wanted),
-        body,
-        is_head=wanted.is_head,
-        is_immutable=_expires(wanted),
-        route=wanted.route,
-        format=FORMATS[wanted.media_type],
+        losses=entry.offer.losses,
     )
 
 
@@ -142,7 +126,7 @@ def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
 
 def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> Decision:
     if request.method not in ("GET", "HEAD"):
-        return _method_not_allowed(ROUTE_ROOT)
+        return method_not_allowed(request, route=ROUTE_ROOT)
     # The reference ignores Accept here, and clients that accept only their own resource format get the root
     # from it all the same: JSON for whoever takes neither form.
     if media_type_for(request.accept, ROOT_MEDIA_TYPES) is None:
@@ -165,49 +149,32 @@ def _represent(
     is_immutable: bool,
     is_private: bool,
     route: str,
+    is_stale: bool = False,
+    losses: int = 0,
 ) -> Decision:
     media_type = media_type_for(request.accept, offered)
     if media_type is None:
         return not_acceptable(offered, request, route=route)
-    wanted = Deliver(
-        key,
-        media_type,
-        coding_for(request.accept_encoding),
-        is_immutable,
-        request.method == "HEAD",
-        route,
-        is_private,
+    coding = coding_for(request.accept_encoding)
+    representation = Representation(
+        content_type=media_type,
+        etag=etag_of(key, media_type, coding),
+        route=route,
+        format=FORMATS[media_type],
+        coding=coding,
+        is_immutable=is_immutable,
+        is_private=is_private,
+        is_head=request.method == "HEAD",
+        is_stale=is_stale,
+        # Constructs that conversion lost: told to clients, who may want to know.
+        fields=(("Specmux-Losses", str(losses)),) if losses else (),
     )
-    etag = etag_of(key, media_type, wanted.coding)
-    if request.if_match is not None and not names(request.if_match, etag, weak=False):
-        return status_reply(412, "If-Match names another representation", route=route, request=request)
-    if request.if_none_match is not None and names(request.if_none_match, etag, weak=True):
-        # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
-        fields = [field for field in _representation_fields(wanted) if not field[0].startswith("Content-")]
-        return prepare(304, fields, is_immutable=_expires(wanted), route=route, format=FORMATS[media_type])
-    return wanted
+    return settled(representation, request) or Deliver(key, media_type, representation)
 
 
-def _representation_fields(wanted: Deliver) -> list[tuple[str, str]]:
-    fields = [
-        ("Content-Type", str(wanted.media_type)),
-        cache_control(is_immutable=wanted.is_immutable, is_private=wanted.is_private),
-        ("ETag", etag_of(wanted.key, wanted.media_type, wanted.coding)),
-        VARY,
-    ]
-    if wanted.coding is not Coding.IDENTITY:
-        fields.append(("Content-Encoding", wanted.coding.value))
-    if wanted.losses:
-        fields.append(("Specmux-Losses", str(wanted.losses)))
-    return fields
-
-
-def _expires(wanted: Deliver) -> bool:
-    """Whether Expires may say what max-age says: a cache of HTTP/1.0 knows it, and not ``private``."""
-    return wanted.is_immutable and not wanted.is_private
-
-
-def _redirect(request: Request, asked: AskedHash, key: DocumentKey, vouched_until: float) -> Prepared:
+def _redirect(
+    request: Request, asked: AskedHash, key: DocumentKey, vouched_until: float, *, is_stale: bool
+) -> Prepared:
     # Relative, so that it holds behind any path prefix (k/k#117463); not stored, so that a backend that goes
     # back to an earlier document cannot leave two redirects pointing at each other in a cache.
     location = "?" + with_hash(request.query, asked, key.hash)
@@ -216,6 +183,7 @@ def _redirect(request: Request, asked: AskedHash, key: DocumentKey, vouched_unti
         [("Location", location), NO_STORE],
         is_head=request.method == "HEAD",
         route=ROUTE_DOCUMENT,
+        is_stale=is_stale,
         good_until=vouched_until,
     )
 
@@ -239,9 +207,3 @@ def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) 
 def _unready(message: str, request: Request, *, retry_after: float) -> Prepared:
     fields = [("Retry-After", str(max(1, round(retry_after))))]
     return status_reply(503, message, route=ROUTE_DOCUMENT, request=request, fields=fields)
-
-
-def _method_not_allowed(route: str) -> Prepared:
-    return status_reply(
-        405, "only GET and HEAD are allowed here", route=route, request=Request("GET", ""), fields=[ALLOW]
-    )

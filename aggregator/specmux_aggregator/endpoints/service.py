@@ -1,5 +1,5 @@
-"""Requests in, answers out: decisions from ``replies``, bytes from ``documents``, freshness from the
-refreshers.
+"""Requests in, answers out: decisions from ``openapi`` and ``discovery``, bytes from ``documents``, freshness
+from the refreshers; everything else from the endpoint that has the path.
 
 ``immediate`` answers what needs no waiting, which is nearly everything; ``respond`` does the rest.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
@@ -20,18 +20,16 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
 from specmux_aggregator.endpoints.openapi import (
     DOCUMENT_PREFIX,
-    ROUTE_DOCUMENT,
     Decision,
     Deliver,
     Revalidate,
     decide,
-    deliver,
     unavailable,
 )
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES
 from specmux_aggregator.http.prepared import Prepared
-from specmux_aggregator.http.representations import status_reply
+from specmux_aggregator.http.representations import delivered, status_reply
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
@@ -48,6 +46,19 @@ REVALIDATE_TIMEOUT: Final = 5.0
 Page = Callable[[Request], Awaitable[Prepared]]
 
 
+class Endpoint(Protocol):
+    """What answers everything below one path. Asked only about paths it was registered for."""
+
+    def immediate(self, request: Request) -> Prepared | None:
+        """The answer if it is at hand; None if it has to be waited for. What it depends on besides the
+        Snapshot is bounded by its ``good_until``, since servers remember answers within a generation."""
+        ...
+
+    async def respond(self, request: Request) -> Prepared:
+        """The answer, always, within the endpoint's own deadline. Raises nothing but CancelledError."""
+        ...
+
+
 class Service:
     """Answers requests from the current Snapshot. Implements the server's ``Service`` protocol."""
 
@@ -59,15 +70,20 @@ class Service:
         *,
         refresher_of: Callable[[BackendName], Refresher | None],
         pages: Mapping[str, Page],
+        endpoints: Mapping[str, Endpoint] = MappingProxyType({}),
         discovery: DiscoveryWatch | None = None,
         is_private: bool = False,
     ) -> None:
-        """``is_private``: no shared cache may keep an answer."""
+        """``pages``: by path. ``endpoints``: by the path that all of theirs begin with, "/" at its end; the
+        path without that is the endpoint's too. ``is_private``: no shared cache may keep an answer."""
         self._publisher = publisher
         self._representations = representations
         self._documents = documents
         self._refresher_of = refresher_of
         self._pages = pages
+        self._endpoints = tuple(
+            (prefix.removesuffix("/"), endpoint) for prefix, endpoint in endpoints.items()
+        )
         self._discovery = discovery
         self._is_private = is_private
         self._evictions = 0
@@ -88,14 +104,16 @@ class Service:
         """The answer, if it takes no waiting."""
         if request.path in self._pages:
             return None
-        snapshot = self._publisher.current
-        decision = self._decide(snapshot, request)
+        endpoint = self._endpoint_of(request.path)
+        if endpoint is not None:
+            return endpoint.immediate(request)
+        decision = self._decide(self._publisher.current, request)
         match decision:
             case Prepared():
-                return _marked(decision, request, snapshot)
-            case Deliver():
-                body = self._representations.get(decision.key, decision.media_type, decision.coding)
-                return None if body is None else _marked(deliver(decision, body), request, snapshot)
+                return decision
+            case Deliver(key, media_type, representation):
+                body = self._representations.get(key, media_type, representation.coding)
+                return None if body is None else delivered(representation, body)
             case Revalidate():
                 return None
 
@@ -104,24 +122,26 @@ class Service:
         page = self._pages.get(request.path)
         if page is not None:
             return await page(request)
+        endpoint = self._endpoint_of(request.path)
+        if endpoint is not None:
+            return await endpoint.respond(request)
         failure = Failure(Cause.INTERNAL, "")
         for _ in range(ATTEMPTS):
-            snapshot = self._publisher.current
-            decision = self._decide(snapshot, request)
+            decision = self._decide(self._publisher.current, request)
             if isinstance(decision, Revalidate):
                 await self._revalidate(decision.owner)
-                snapshot = self._publisher.current
-                decision = self._decide(snapshot, request, is_revalidated=True)
+                decision = self._decide(self._publisher.current, request, is_revalidated=True)
             match decision:
                 case Prepared():
-                    return _marked(decision, request, snapshot)
+                    return decision
                 case Revalidate():
                     continue
             started = time.monotonic()
-            obtained = await self._documents.obtain(decision.key, decision.media_type, decision.coding)
+            representation = decision.representation
+            obtained = await self._documents.obtain(decision.key, decision.media_type, representation.coding)
             match obtained:
                 case bytes():
-                    return _marked(deliver(decision, obtained), request, snapshot)
+                    return delivered(representation, obtained)
                 case Refused():
                     continue
                 case Moved():
@@ -136,20 +156,22 @@ class Service:
                 break
         return unavailable(failure, request, retry_after=self._retry_after(request, failure))
 
+    def _endpoint_of(self, path: str) -> Endpoint | None:
+        if path.startswith(DOCUMENT_PREFIX):
+            return None
+        for prefix, endpoint in self._endpoints:
+            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
+                return endpoint
+        return None
+
     def _decide(self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False) -> Decision:
-        entry = None
-        if request.path.startswith(DOCUMENT_PREFIX):
-            entry = snapshot.entries.get(GroupVersion(request.path[len(DOCUMENT_PREFIX) :]))
-        if entry is None:
-            decision = decide(snapshot, request, is_private=self._is_private)
-        else:
-            decision = decide(
-                snapshot,
-                request,
-                offered=self._offered(entry.key),
-                is_private=self._is_private,
-                vouched_until=self._vouched_until(entry.owner, is_revalidated=is_revalidated),
-            )
+        decision = decide(
+            snapshot,
+            request,
+            offered=self._offered,
+            vouched_until=self._vouched_after_check if is_revalidated else self._vouched_until,
+            is_private=self._is_private,
+        )
         if decision is None and self._discovery is not None:
             decision = discover(self._discovery.board, request, is_private=self._is_private)
         if decision is None:
@@ -163,11 +185,14 @@ class Service:
             return MEDIA_TYPES
         return tuple(item for item in MEDIA_TYPES if self._representations.refused(key, item) is None)
 
-    def _vouched_until(self, owner: BackendName, *, is_revalidated: bool) -> float | None:
+    def _vouched_until(self, owner: BackendName) -> float | None:
         refresher = self._refresher_of(owner)
-        until = refresher.vouched_until if refresher is not None else None
-        # After a check, what is known is the answer, however long the check took or however it ended.
-        return time.monotonic() if until is None and is_revalidated else until
+        return refresher.vouched_until if refresher is not None else None
+
+    def _vouched_after_check(self, owner: BackendName) -> float:
+        """After a check, what is known is the answer, however long the check took or however it ended."""
+        until = self._vouched_until(owner)
+        return time.monotonic() if until is None else until
 
     async def _revalidate(self, owner: BackendName, *, newer_than: float | None = None) -> None:
         refresher = self._refresher_of(owner)
@@ -185,13 +210,3 @@ class Service:
         entry = snapshot.entries.get(GroupVersion(request.path.removeprefix(DOCUMENT_PREFIX)))
         refresher = self._refresher_of(entry.owner) if entry is not None else None
         return refresher.check.next_delay if refresher is not None else 1.0
-
-
-def _marked(prepared: Prepared, request: Request, snapshot: Snapshot) -> Prepared:
-    """The answer, marked where it speaks for a backend that is failing."""
-    if prepared.route != ROUTE_DOCUMENT or prepared.status >= 400:
-        return prepared
-    entry = snapshot.entries.get(GroupVersion(request.path[len(DOCUMENT_PREFIX) :]))
-    if entry is None or snapshot.observations[entry.owner].failure is None:
-        return prepared
-    return replace(prepared, is_stale=True)

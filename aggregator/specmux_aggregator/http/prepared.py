@@ -56,6 +56,7 @@ def prepare(
     is_immutable: bool = False,
     route: str = "other",
     format: str = "none",
+    is_stale: bool = False,
     good_until: float | None = None,
 ) -> Prepared:
     """One answer, ready but for its time lines.
@@ -80,6 +81,7 @@ def prepare(
         is_immutable=is_immutable,
         route=route,
         format=format,
+        is_stale=is_stale,
         good_until=good_until,
     )
 

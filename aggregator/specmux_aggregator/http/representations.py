@@ -1,25 +1,25 @@
-"""Fields and refusals that every representation shares (RFC 9110, RFC 9111). Pure."""
+"""One conditional GET for everything that is served: what validates a representation, who may keep it, and
+the answers that need no bytes (RFC 9110 13, RFC 9111). Pure.
+
+An endpoint makes a ``Representation``, asks ``settled`` for the answer without bytes, and only then finds the
+bytes for ``delivered``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-from specmux_aggregator.http.messages import ETag, Request
-from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_converters.media_types import CBOR, JSON, PROTOBUF, MediaType
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.prepared import Prepared, prepare, refusal
+from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 
 FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", CBOR: "cbor"}
 
-
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
-
-
 NO_STORE: Final = ("Cache-Control", "no-store")
-
-
 ALLOW: Final = ("Allow", "GET, HEAD")
-
 
 REASONS: Final = {
     400: "BadRequest",
@@ -31,15 +31,80 @@ REASONS: Final = {
 }
 
 
-def not_acceptable(offered: Iterable[MediaType], request: Request, *, route: str) -> Prepared:
-    """406 that lists what there is."""
-    return status_reply(
-        406,
-        "only the following media types are accepted: " + ", ".join(offered),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Representation:
+    """What a client is told of one representation, whoever has its bytes."""
+
+    content_type: str
+    etag: ETag
+    """Strong: equal tags promise equal bytes, content coding included."""
+    route: str
+    """Metric label."""
+    format: str
+    """Metric label."""
+    coding: Coding = Coding.IDENTITY
+    is_immutable: bool = False
+    """The URL names exactly this content, for ever."""
+    is_private: bool = False
+    """Not everybody may have it, so no shared cache may keep it."""
+    is_head: bool = False
+    is_stale: bool = False
+    """It speaks for a backend that is failing; counted, not told."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """More header fields of the 200 and the 304."""
+
+    @property
+    def expires(self) -> bool:
+        """Whether Expires may say what max-age says: a cache of HTTP/1.0 knows it, and not ``private``."""
+        return self.is_immutable and not self.is_private
+
+
+def settled(representation: Representation, request: Request) -> Prepared | None:
+    """The answer that needs no bytes, 412 or 304, in the order of RFC 9110 13.2.2; None: ``delivered`` is."""
+    etag, route = representation.etag, representation.route
+    if request.if_match is not None and not names(request.if_match, etag, weak=False):
+        return status_reply(412, "If-Match names another representation", route=route, request=request)
+    if request.if_none_match is None or not names(request.if_none_match, etag, weak=True):
+        return None
+    # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
+    return prepare(
+        304,
+        [*_validating(representation), *representation.fields],
+        is_immutable=representation.expires,
         route=route,
-        request=request,
-        fields=[VARY],
+        format=representation.format,
+        is_stale=representation.is_stale,
     )
+
+
+def delivered(representation: Representation, body: bytes) -> Prepared:
+    """The 200 that carries ``body``, which is in the representation's content coding."""
+    fields = [("Content-Type", representation.content_type), *_validating(representation)]
+    if representation.coding is not Coding.IDENTITY:
+        fields.append(("Content-Encoding", representation.coding.value))
+    fields.extend(representation.fields)
+    return prepare(
+        200,
+        fields,
+        body,
+        is_head=representation.is_head,
+        is_immutable=representation.expires,
+        route=representation.route,
+        format=representation.format,
+        is_stale=representation.is_stale,
+    )
+
+
+def not_acceptable(offered: Iterable[str], request: Request, *, route: str) -> Prepared:
+    """406 that lists what there is."""
+    message = "only the following media types are accepted: " + ", ".join(offered)
+    return status_reply(406, message, route=route, request=request, fields=[VARY])
+
+
+def method_not_allowed(request: Request, *, route: str) -> Prepared:
+    """405 of what can only be read."""
+    message = "only GET and HEAD are allowed here"
+    return status_reply(405, message, route=route, request=request, fields=[ALLOW])
 
 
 def status_reply(
@@ -66,3 +131,8 @@ def names(field: str, etag: ETag, *, weak: bool) -> bool:
         if tag == "*" or tag == etag or (weak and tag.startswith("W/") and tag[2:] == etag):
             return True
     return False
+
+
+def _validating(representation: Representation) -> list[tuple[str, str]]:
+    control = cache_control(is_immutable=representation.is_immutable, is_private=representation.is_private)
+    return [control, ("ETag", representation.etag), VARY]

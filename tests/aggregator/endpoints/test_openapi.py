@@ -6,9 +6,10 @@ import orjson
 import pytest
 
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide, deliver, unavailable
+from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide, unavailable
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.representations import delivered
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
@@ -28,7 +29,7 @@ def snapshot() -> Snapshot:
 
 
 def answer(path: str = PATH, query: str = "", method: str = "GET", **fields: str) -> Decision:
-    decision = decide(snapshot(), Request(method, path, query, **fields), vouched_until=1.0)  # type: ignore[arg-type]
+    decision = decide(snapshot(), Request(method, path, query, **fields), vouched_until=lambda _: 1.0)  # type: ignore[arg-type]
     assert decision is not None
     return decision
 
@@ -40,7 +41,7 @@ def fields_of(prepared: Prepared) -> dict[str, str]:
 
 def served(decision: Decision, body: bytes = b"{}") -> dict[str, str]:
     assert isinstance(decision, Deliver)
-    return fields_of(deliver(decision, body))
+    return fields_of(delivered(decision.representation, body))
 
 
 def refused(decision: Decision, code: int, reason: str) -> dict[str, str]:
@@ -55,7 +56,7 @@ def refused(decision: Decision, code: int, reason: str) -> dict[str, str]:
 def test_right_hash_is_immutable() -> None:
     decision = answer(query="hash=CURRENT")
     assert isinstance(decision, Deliver)
-    assert decision.is_immutable
+    assert decision.representation.is_immutable
     fields = served(decision)
     assert fields["Cache-Control"] == "public, max-age=31536000, immutable"
     assert fields["Vary"] == "Accept, Accept-Encoding"
@@ -66,7 +67,7 @@ def test_right_hash_is_immutable() -> None:
 def test_no_hash_is_revalidated() -> None:
     decision = answer()
     assert isinstance(decision, Deliver)
-    assert not decision.is_immutable
+    assert not decision.representation.is_immutable
     assert served(decision)["Cache-Control"] == "no-cache"
 
 
@@ -88,7 +89,7 @@ def test_stale_hash_redirects_relatively_and_keeps_the_query(query: str, locatio
 
 
 def test_unknown_hash_asks_the_owner_first_when_nobody_vouches() -> None:
-    decision = decide(snapshot(), Request("GET", PATH, "hash=OLD"), vouched_until=None)
+    decision = decide(snapshot(), Request("GET", PATH, "hash=OLD"), vouched_until=lambda _: None)
     assert decision == Revalidate(BACKEND.name)
 
 
@@ -126,8 +127,8 @@ def test_with_authentication_only_the_client_may_keep_an_answer(etag: str | None
         ("/openapi/v3", "", "private, no-cache"),
     ):
         request = Request("GET", path, query, if_none_match=etag)
-        decision = decide(snapshot(), request, is_private=True, vouched_until=1.0)
-        prepared = deliver(decision, b"{}") if isinstance(decision, Deliver) else decision
+        decision = decide(snapshot(), request, is_private=True, vouched_until=lambda _: 1.0)
+        prepared = delivered(decision.representation, b"{}") if isinstance(decision, Deliver) else decision
         assert isinstance(prepared, Prepared)
         assert fields_of(prepared)["Cache-Control"] == expected
         assert not prepared.is_immutable, "Expires would let a cache of HTTP/1.0 keep it"
@@ -162,7 +163,7 @@ def test_coding_is_named_where_there_is_one() -> None:
 def test_head_has_the_length_of_get_and_no_body() -> None:
     decision = answer(method="HEAD")
     assert isinstance(decision, Deliver)
-    prepared = deliver(decision, b"x" * 10)
+    prepared = delivered(decision.representation, b"x" * 10)
     assert (prepared.body, fields_of(prepared)["Content-Length"]) == (b"", "10")
 
 
@@ -197,10 +198,12 @@ def test_no_acceptable_media_type_is_406_that_lists_what_there_is() -> None:
 
 def test_form_that_does_not_exist_is_406_alone() -> None:
     request = Request("GET", PATH, accept=PROTOBUF)
-    decision = decide(snapshot(), request, offered=(JSON, CBOR))
+    decision = decide(snapshot(), request, offered=lambda _: (JSON, CBOR))
     assert decision is not None
     refused(decision, 406, "NotAcceptable")
-    both = decide(snapshot(), Request("GET", PATH, accept=f"{PROTOBUF}, {JSON};q=0.1"), offered=(JSON, CBOR))
+    both = decide(
+        snapshot(), Request("GET", PATH, accept=f"{PROTOBUF}, {JSON};q=0.1"), offered=lambda _: (JSON, CBOR)
+    )
     assert isinstance(both, Deliver)
     assert both.media_type == JSON
 
@@ -239,7 +242,7 @@ def test_root_is_revalidated_and_has_a_strong_etag() -> None:
 def test_root_is_json_for_whoever_takes_neither_form(accept: str | None, expected: str) -> None:
     decision = decide(snapshot(), Request("GET", "/openapi/v3", accept=accept))
     assert isinstance(decision, Deliver)
-    assert (decision.media_type, decision.coding) == (expected, Coding.IDENTITY)
+    assert (decision.media_type, decision.representation.coding) == (expected, Coding.IDENTITY)
 
 
 def test_other_paths_are_not_ours() -> None:

@@ -1,0 +1,65 @@
+"""Endpoints that are registered by path, beside documents and discovery."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from specmux_aggregator.aggregation.publisher import Publisher
+from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.endpoints.service import Service
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared, prepare
+
+
+class Echo:
+    """Answers at hand below ``/echo/now`` and after waiting elsewhere."""
+
+    def immediate(self, request: Request) -> Prepared | None:
+        return prepare(200, [], b"now") if request.path.endswith("/now") else None
+
+    async def respond(self, request: Request) -> Prepared:
+        return prepare(200, [], b"later")
+
+
+def service() -> Service:
+    representations = Representations(max_bytes=1000, on_evict=lambda: None)
+    publisher = Publisher(representations, timed=lambda *_: None)
+    documents: Any = None  # no document is asked for
+    return Service(
+        publisher,
+        representations,
+        documents,
+        refresher_of=lambda _: None,
+        pages={},
+        endpoints={"/openapi/explain/": Echo(), "/openapi/v3/": Echo()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "now", "later"),
+    [
+        ("/openapi/explain/now", b"now", b"later"),
+        ("/openapi/explain", None, b"later"),
+        ("/openapi/explain/a/b", None, b"later"),
+    ],
+)
+def test_endpoint_answers_all_below_its_path(path: str, now: bytes | None, later: bytes) -> None:
+    at_hand = service().immediate(Request("GET", path))
+    assert (at_hand and at_hand.body) == now
+    assert asyncio.run(service().respond(Request("GET", path))).body == later
+
+
+@pytest.mark.parametrize("path", ["/openapi/explained", "/openapi", "/openapi/explai", "/"])
+def test_endpoint_has_no_other_path(path: str) -> None:
+    answer = service().immediate(Request("GET", path))
+    assert answer is not None
+    assert answer.status == 404
+
+
+def test_documents_are_nobody_elses() -> None:
+    answer = service().immediate(Request("GET", "/openapi/v3/apis/apps/v1"))
+    assert answer is not None
+    assert answer.status == 404
