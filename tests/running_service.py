@@ -27,10 +27,19 @@ QUICK = Polling(
     total_timeout=2.0,
     backoff_min=0.05,
     backoff_max=0.1,
+    removal_grace=0.1,
     revalidate_interval=0.2,
     v3_probe_interval=0.3,
 )
-QUICK_WATCH = Timing(standing=0.1, backoff_min=0.02, backoff_max=0.1, silent_max=0.5, ask_again=0.2)
+QUICK_WATCH = Timing(
+    standing=0.1,
+    backoff_min=0.02,
+    backoff_max=0.1,
+    silent_max=0.5,
+    ask_again=0.2,
+    settled=0.1,
+    refused_for=0.3,
+)
 DEADLINE = 20.0
 """Seconds after which a test gives up waiting for what should take milliseconds."""
 

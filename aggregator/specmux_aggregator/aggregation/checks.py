@@ -1,13 +1,23 @@
-"""What follows from a check of a backend: what is known now, and when to look again. Pure."""
+"""What follows from a check of a backend: what is known now, and when to look again. Pure.
+
+An apiserver that starts publishes less than it has, for seconds. So what is missing from a root is not gone:
+it has to be missing for ``grace`` seconds, and never is while its cluster says that it exists.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.observation import Dialect, Observation
 from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_converters.group_versions import GroupVersion
+
+OVER_HTTP: Final = frozenset({Dialect.V3, Dialect.V2})
+"""Dialects of servers, which start; a directory holds what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,28 +32,54 @@ class Check:
     next_delay: float = 0.0
 
 
-def after(last: Observation, sighting: Sighting, *, now: float) -> Observation:
-    """What is known after a check; ``last`` itself when clients and operators would see no difference."""
+def after(
+    last: Observation, sighting: Sighting, *, now: float, monotonic: float = 0.0, grace: float = 0.0
+) -> Observation:
+    """What is known after a check; ``last`` itself when clients and operators would see no difference.
+
+    ``now``: wall clock; ``monotonic``: of the same moment. ``grace``: seconds for which a group-version has
+    to be missing until it is gone.
+    """
     match sighting:
         case Failure():
             if last.attempted and last.failure is not None and last.failure.cause is sighting.cause:
                 return last
-            return replace(last, failure=sighting, attempted=True, changed_at=now)
+            # Whoever fails may be starting: what is missing after that has to be missing anew.
+            return replace(last, failure=sighting, attempted=True, missing={}, changed_at=now)
         case Unchanged():
-            if last.attempted and last.failure is None:
+            missing = _still_missing(last, last.missing, monotonic, grace)
+            if last.attempted and last.failure is None and missing == last.missing:
                 return last
-            return replace(last, failure=None, attempted=True, changed_at=now)
+            gone = last.missing.keys() - missing.keys()
+            offers = {key: offer for key, offer in last.offers.items() if key not in gone}
+            return replace(last, offers=offers, missing=missing, failure=None, attempted=True, changed_at=now)
         case Seen(dialect, offers, _, notes, _, resources):
+            lacking = last.offers.keys() - offers.keys() if dialect in OVER_HTTP else ()
+            since = {key: last.missing.get(key, monotonic) for key in lacking}
+            missing = _still_missing(last, since, monotonic, grace)
             seen = replace(
                 last,
                 dialect=dialect,
-                offers=offers,
+                offers={**{key: last.offers[key] for key in missing}, **offers} if missing else offers,
+                missing=missing,
                 failure=None,
                 attempted=True,
                 notes=notes,
                 resources=resources,
             )
             return last if seen == last else replace(seen, changed_at=now)
+
+
+def _still_missing(
+    last: Observation, since: Mapping[GroupVersion, float], monotonic: float, grace: float
+) -> dict[GroupVersion, float]:
+    """Those that are not gone yet. What it may not publish any more is gone at once."""
+    backend = last.backend
+    return {
+        key: moment
+        for key, moment in since.items()
+        if backend.owns(key) and (monotonic - moment < grace or backend.is_known_to_have(key))
+    }
 
 
 def delay(polling: Polling, sighting: Sighting, *, failures: int, random_unit: float) -> float:

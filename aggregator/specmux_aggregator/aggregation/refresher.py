@@ -118,7 +118,13 @@ class Refresher:
             logger.exception("backend %s: check failed with a bug", self.observation.backend.name)
             sighting = Failure(Cause.INTERNAL, type(error).__name__)
         try:
-            observation = after(self.observation, sighting, now=time.time())
+            observation = after(
+                self.observation,
+                sighting,
+                now=time.time(),
+                monotonic=time.monotonic(),
+                grace=self._polling.removal_grace,
+            )
             failures = self.check.failures + 1 if isinstance(sighting, Failure) else 0
             self.check = Check(
                 started=started,
@@ -166,6 +172,15 @@ def _log_change(last: Observation, now: Observation) -> None:
         return
     if last.failure is not None or not last.attempted or last.dialect is not now.dialect:
         logger.info("backend %s: up, speaks %s, %d group-versions", name, now.dialect, len(now.offers))
+    elif now.missing.keys() - last.missing.keys():
+        missing = sorted(now.missing)
+        logger.warning(
+            "backend %s: %d of %d group-versions are missing from its root, kept until that lasts: %s",
+            name,
+            len(missing),
+            len(now.offers),
+            ", ".join(missing[:5]),
+        )
     elif last.offers != now.offers:
         changed = {key for key in {*last.offers, *now.offers} if last.offers.get(key) != now.offers.get(key)}
         logger.info("backend %s: %d of %d group-versions changed", name, len(changed), len(now.offers))

@@ -169,6 +169,9 @@ class Polling:
     backoff_max: float = _setting(
         60.0, "seconds before a failed backend is tried again, at most", at_least=TICK
     )
+    removal_grace: float = _setting(
+        15.0, "seconds for which a group-version must be missing from a root until it is gone", at_least=0
+    )
     revalidate_interval: float = _setting(
         1.0,
         "seconds for which a check vouches for a hash nobody knows; one check per backend in that time",

@@ -125,7 +125,8 @@ class Follower:
         last = self.knowledge
         if isinstance(outcome, Told) and outcome.form is not Form.SYNTHESISED:
             self._missed = 0
-        self.knowledge = after(last, outcome, now=time.monotonic())
+        grace = 0.0 if self._asked is None else self._polling.removal_grace
+        self.knowledge = after(last, outcome, now=time.monotonic(), grace=grace)
         if not isinstance(outcome, Failure):
             self.told_at = time.time()
         if self.knowledge is not last:

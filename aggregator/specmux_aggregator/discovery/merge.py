@@ -46,7 +46,8 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
         losers = tuple(
             other.name for other, _ in offered.by if other.name != backend.name and not other.is_fallback
         )
-        if losers:
+        # Where the apiserver stands in, nobody contends with it.
+        if losers and not backend.is_fallback:
             conflicts.append(Conflict(group_version, backend.name, losers))
     groups = _groups(chosen)
     core = [group for group in groups if not group.name]
@@ -54,9 +55,21 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
         core=core[0] if core else None,
         groups=tuple(group for group in groups if group.name),
         conflicts=tuple(sorted(conflicts, key=lambda conflict: conflict.group_version)),
-        version=next((item.version for item in ordered if item.version is not None), None),
+        version=_server_version(ordered),
         changes_at=min(ends, default=None),
     )
+
+
+def _server_version(ordered: Iterable[Knowledge]) -> bytes | None:
+    """What /version tells: the apiserver's of the cluster, else that of a configured backend.
+
+    Never an extension apiserver's, which has a version of its own: Helm and kubectl take it for the
+    cluster's.
+    """
+    told = [item for item in ordered if item.version is not None]
+    apiservers = [item for item in told if item.backend.is_fallback]
+    configured = [item for item in told if item.backend.found is None]
+    return next((item.version for item in (*apiservers, *configured)), None)
 
 
 def _offers(known: Iterable[Knowledge]) -> dict[GroupVersion, _Offered]:

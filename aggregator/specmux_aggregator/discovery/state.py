@@ -7,12 +7,14 @@ A list that cannot be confirmed is kept. It counts as current for a grace, since
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Final
 
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
@@ -95,9 +97,13 @@ class Knowledge:
     notes: tuple[str, ...] = ()
 
 
-def after(last: Knowledge, outcome: Outcome, *, now: float) -> Knowledge:
+UNLISTED: Final = Failure(Cause.NOT_FOUND, "no longer listed")
+"""Why a list is kept that its backend does not show: it may just be starting."""
+
+
+def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) -> Knowledge:
     """What is known after an attempt; ``last`` itself when nobody would see a difference. ``now``:
-    monotonic."""
+    monotonic. ``grace``: seconds for which a group-version must not be listed until it is gone."""
     match outcome:
         case Failure():
             if last.attempted and last.failure is not None and last.failure.cause is outcome.cause:
@@ -114,13 +120,32 @@ def after(last: Knowledge, outcome: Outcome, *, now: float) -> Knowledge:
                     backend=last.backend,
                     form=form,
                     listings={
-                        key: _listing(last.listings.get(key), told, now) for key, told in listings.items()
+                        **_unlisted(last, listings.keys(), now, grace if form is last.form else 0.0),
+                        **{
+                            key: _listing(last.listings.get(key), told, now) for key, told in listings.items()
+                        },
                     },
                     version=version,
                     attempted=True,
                     notes=notes,
                 ),
             )
+
+
+def _unlisted(
+    last: Knowledge, listed: AbstractSet[GroupVersion], now: float, grace: float
+) -> dict[GroupVersion, Listing]:
+    """What was listed before and is not gone yet."""
+    kept: dict[GroupVersion, Listing] = {}
+    for key, listing in last.listings.items():
+        if key in listed or not listing.is_known or not last.backend.owns(key):
+            continue
+        lapse = listing.lapse
+        # Before that it may have been away: from now on it has to be missing.
+        since = lapse.since if lapse is not None and lapse.failure == UNLISTED else now
+        if now - since < grace or last.backend.is_known_to_have(key):
+            kept[key] = replace(listing, lapse=Lapse(since, UNLISTED))
+    return kept
 
 
 def _listing(last: Listing | None, told: Resources | Unconfirmed, now: float) -> Listing:

@@ -46,14 +46,19 @@ def cluster_backends(
 ) -> tuple[Backend, ...]:
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions.
 
-    ``withdrawn``: what definitions no longer want served. The apiserver itself must not stand in for that: it
-    learns of it late, and of a version that is turned off not before its restart.
+    ``withdrawn``: what definitions no longer want served, or no APIService names any more. The apiserver
+    itself must not stand in for that: it learns of it late, and of a version that is turned off not before
+    its restart. What it serves by an APIService it has, whatever its root says while it starts.
     """
     known = tuple(services)
     elsewhere = shadowed(known)
     priorities = _priorities(known)
     fallback = Found(
-        cluster=apiserver.url, is_fallback=True, excluded=withdrawn - elsewhere, priorities=priorities
+        cluster=apiserver.url,
+        is_fallback=True,
+        excluded=withdrawn - elsewhere,
+        existing=elsewhere,
+        priorities=priorities,
     )
     backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
     if has_custom_resources:

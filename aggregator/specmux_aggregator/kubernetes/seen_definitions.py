@@ -25,6 +25,7 @@ class SeenDefinitions:
         self._failure: Failure | None = None
         self.withdrawn: frozenset[GroupVersion] = frozenset()
         """The group-versions that one named and none wants served now."""
+        self.served: frozenset[GroupVersion] = frozenset()
 
     def take(self, objects: Mapping[str, Object]) -> None:
         """These are all there are now."""
@@ -62,3 +63,4 @@ class SeenDefinitions:
         served = {key for item in self._items if item.is_established for key in item.served}
         self._named |= served.union(*(item.withdrawn for item in self._items))
         self.withdrawn = frozenset(self._named - served)
+        self.served = frozenset(served)

@@ -6,8 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 
 from specmux_aggregator.kubernetes.api_services import APIService, noted, read_api_services, recall
+from specmux_aggregator.kubernetes.cluster_backends import shadowed
 from specmux_aggregator.kubernetes.watch import Phase, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
+from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,10 @@ class SeenServices:
         self.items: tuple[APIService, ...] | None = None
         """None: not known yet."""
         self.problems: tuple[str, ...] = ()
+        self._named: frozenset[GroupVersion] = frozenset()
+        """Every group-version that one ever named."""
+        self.withdrawn: frozenset[GroupVersion] = frozenset()
+        """Those that none names any more."""
 
     def recall(self, before: bytes) -> None:
         """Begin with what was noted by an earlier run."""
@@ -38,9 +44,13 @@ class SeenServices:
         if state is None or state.phase.is_refusal:
             # Read again once they are shown again, changed or not.
             self.items, self.problems, self._read = (), (), None
+            self.withdrawn = frozenset()
         elif self._taken is not None and self._taken is not self._read:
             self._read = self._taken
             self.items, problems = read_api_services(self._taken.values())
+            named = shadowed(self.items)
+            self._named |= named
+            self.withdrawn = self._named - named
             note = noted(self._taken.values())
             if note != self._noted:
                 self._noted = note

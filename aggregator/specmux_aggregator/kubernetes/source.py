@@ -21,6 +21,7 @@ from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.upstream.identities import Identities
+from specmux_converters.group_versions import GroupVersion
 
 API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -87,6 +88,8 @@ class ClusterSource:
         """Follow the cluster for ever. ``recalled``: what was noted by an earlier run."""
         if recalled is not None and self._settings.api_services:
             self._services.recall(recalled)
+            for _, watch in self._watches():
+                watch.expect()
         self._look()
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -170,10 +173,16 @@ class ClusterSource:
                 has_apiserver=self._settings.apiserver,
                 # Not before it is known which group-versions are not theirs.
                 has_custom_resources=is_custom and self._services.items is not None,
-                withdrawn=self._definitions.withdrawn if is_custom else frozenset(),
+                withdrawn=self._withdrawn(is_custom=is_custom),
             )
         )
         self.pending = tuple(name for name, state in states.items() if state.phase is Phase.PENDING)
+
+    def _withdrawn(self, *, is_custom: bool) -> frozenset[GroupVersion]:
+        """What was served once, and is not meant to be any more."""
+        if not is_custom:
+            return self._services.withdrawn
+        return self._definitions.withdrawn | (self._services.withdrawn - self._definitions.served)
 
 
 def _shown(state: WatchState) -> dict[str, Any]:

@@ -2,7 +2,11 @@
 
 A list makes the start. Each event moves the version, as bookmarks do, and a watch resumes from the last one;
 only where that is not possible (410, or events that cannot be read) is everything listed again, and what has
-gone meanwhile goes with that. What was once known stays known while the apiserver cannot be asked.
+gone meanwhile goes with that, once a second list agrees. What was once known stays known while the apiserver
+cannot be asked.
+
+An apiserver that starts refuses everybody for a while (403 before its roles are loaded) and may have no
+resource yet (404). So a refusal of what was shown before is a failure like any other, until it has lasted.
 
 A watch proves itself by standing for a while. Those that do not, however they end, come slower and slower.
 """
@@ -20,7 +24,17 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.kubernetes.watch_events import GONE, Held, Keep, Object, after, differs, listed, whole
+from specmux_aggregator.kubernetes.watch_events import (
+    GONE,
+    Held,
+    Keep,
+    Object,
+    after,
+    confirmed,
+    differs,
+    listed,
+    whole,
+)
 from specmux_aggregator.model.failure import Cause, Failure
 
 logger = logging.getLogger(__name__)
@@ -50,7 +64,11 @@ class Timing:
     silent_max: float = 60.0
     """The longest that watches may end at once and say nothing; then it is listed again."""
     ask_again: float = 60.0
-    """Until a resource is asked for again that is forbidden, or that the apiserver does not have."""
+    """Until a resource is asked for again that is forbidden, or that the apiserver does not have, at most."""
+    refused_for: float = 300.0
+    """How long nothing but refusals must have come of a resource that was shown before, until they count."""
+    settled: float = 2.0
+    """Between a list that lacks what was known and the one that has to agree."""
 
 
 class Phase(StrEnum):
@@ -88,8 +106,8 @@ class Watch:
     """Follows one resource until it is cancelled.
 
     ``on_change`` gets all objects by name, "namespace/name" where they have one: after the first list, even
-    of nothing, and whenever they have changed. ``on_failure`` is called when ``state.failure``
-    is another one. ``keep`` makes of an object what is held of it.
+    of nothing, and whenever they have changed. ``on_failure`` is called when ``state.failure`` or
+    ``state.phase`` is another one. ``keep`` makes of an object what is held of it.
     """
 
     def __init__(
@@ -113,22 +131,34 @@ class Watch:
         self._held: Held | None = None
         self._must_list = True
         self._failure: Failure | None = None
+        self._told: tuple[Failure, bool] | None = None
+        """The failure that ``on_failure`` was called for, and whether it was a refusal that is meant."""
         self._attempts = 0
         """Watches and lists in a row that came to nothing."""
         self._refusals = 0
         """Answers in a row that were no watch."""
         self._is_listed_again = False
         """A version that had grown old was answered with a list, and nothing has come of that yet."""
+        self._refused_since: float | None = None
+        """Monotonic seconds of the first of the refusals (403, 404) that came one after the other."""
+        self._was_shown = False
+        """The resource was shown to us before, so that a refusal need not be meant."""
+        self._lacked: frozenset[str] = frozenset()
+        """What was known and the last list did not have."""
         self._heard_at: float | None = None
         self._lists = 0
         self._watches = 0
+
+    def expect(self) -> None:
+        """An earlier run was shown the resource: what refuses it now need not mean it."""
+        self._was_shown = True
 
     @property
     def state(self) -> WatchState:
         """How it is now."""
         held = self._held
         return WatchState(
-            phase=_phase(self._failure, held),
+            phase=_phase(self._failure, held, is_refused=self._is_refused),
             failure=self._failure,
             objects=0 if held is None else len(held.objects),
             version=None if held is None else held.version,
@@ -141,23 +171,25 @@ class Watch:
         """List, watch, wait; for ever."""
         while True:
             if self._must_list:
-                failure = await self._list()
-                pause = 0.0 if failure is None else self._failed(failure, stood=False)
+                pause = await self._list()
             else:
                 pause = await self._watch()
             await asyncio.sleep(pause)
 
-    async def _list(self) -> Failure | None:
+    async def _list(self) -> float:
+        """Seconds to wait before whatever comes next."""
         pages = await self._pages()
         held = pages if isinstance(pages, Failure) else listed(pages, self._held, keep=self._keep)
         if isinstance(held, Failure):
-            return held
+            return self._failed(held, stood=False)
         self._lists += 1
+        self._was_shown = True
         if self._held is None:
             logger.info("watch of %s: %d objects", self._path, len(held.objects))
-        self._must_list = False
+        held, self._lacked = confirmed(held, self._held, self._lacked)
+        self._must_list = bool(self._lacked)
         self._hold(held)
-        return None
+        return self._timing.settled if self._must_list else 0.0
 
     async def _pages(self) -> list[Mapping[str, Any]] | Failure:
         pages: list[Mapping[str, Any]] = []
@@ -239,6 +271,10 @@ class Watch:
     def _failed(self, failure: Failure, *, stood: bool) -> float:
         """Seconds to wait after a failure."""
         self._refusals = self._refusals + 1 if failure.status is not None else 0
+        if failure.status not in (403, 404):
+            self._refused_since = None
+        elif self._refused_since is None:
+            self._refused_since = time.monotonic()
         cannot_resume = failure.status in (400, 403, 404, GONE) or failure.cause in (
             Cause.BAD_BODY,
             Cause.TOO_LARGE,
@@ -258,35 +294,40 @@ class Watch:
             logger.warning(
                 "watch of %s: %s: %s; %d objects kept", self._path, failure.cause, failure.detail, kept
             )
-        if failure != self._failure:
-            self._failure = failure
+        told = (failure, self._is_refused)
+        if told != self._told:
+            self._failure, self._told = failure, told
             self._on_failure()
-        if failure.status in (403, 404):
-            return self._timing.ask_again * (0.9 + 0.2 * self._random_unit())
-        return max(self._backoff(), failure.retry_after or 0.0)
+        longest = self._timing.ask_again if self._is_refused else self._timing.backoff_max
+        return max(self._backoff(longest), failure.retry_after or 0.0)
 
-    def _backoff(self) -> float:
+    @property
+    def _is_refused(self) -> bool:
+        """The cluster will not show the resource, and means it."""
+        if self._refused_since is None:
+            return False
+        return not self._was_shown or time.monotonic() - self._refused_since >= self._timing.refused_for
+
+    def _backoff(self, longest: float | None = None) -> float:
         self._attempts += 1
-        wait = min(self._timing.backoff_max, self._timing.backoff_min * 2.0 ** min(self._attempts - 1, 20))
+        longest = self._timing.backoff_max if longest is None else longest
+        wait = min(longest, self._timing.backoff_min * 2.0 ** min(self._attempts - 1, 20))
         return wait * (0.5 + 0.5 * self._random_unit())
 
     def _proven(self) -> None:
         """A watch works: it has stood, said something, or come to a proper end."""
         self._refusals = 0
+        self._refused_since = None
         self._is_listed_again = False
         if self._failure is not None:
-            self._failure = None
+            self._failure = self._told = None
             self._on_failure()
             logger.info("watch of %s: up again", self._path)
 
 
-def _phase(failure: Failure | None, held: Held | None) -> Phase:
+def _phase(failure: Failure | None, held: Held | None, *, is_refused: bool) -> Phase:
     if failure is None:
         return Phase.PENDING if held is None else Phase.SYNCED
-    match failure.status:
-        case 403:
-            return Phase.FORBIDDEN
-        case 404:
-            return Phase.ABSENT
-        case _:
-            return Phase.FAILING
+    if not is_refused:
+        return Phase.FAILING
+    return Phase.FORBIDDEN if failure.status == 403 else Phase.ABSENT

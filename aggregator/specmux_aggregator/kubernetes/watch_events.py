@@ -61,6 +61,19 @@ def listed(pages: Sequence[Mapping[str, Any]], before: Held | None, *, keep: Kee
     return Held(objects, version)
 
 
+def confirmed(now: Held, before: Held | None, lacked: frozenset[str]) -> tuple[Held, frozenset[str]]:
+    """What counts of a list, and what it lacks that has to be lacking in the next list too before it is gone.
+
+    ``lacked``: what the list before this one lacked. Whoever answers for a moment with less than there is
+    takes nothing away.
+    """
+    if before is None:
+        return now, frozenset()
+    doubtful = frozenset(before.objects.keys() - now.objects.keys() - lacked)
+    kept = {name: before.objects[name] for name in doubtful}
+    return Held({**now.objects, **kept}, now.version), doubtful
+
+
 def after(
     held: Held, events: Iterable[Mapping[str, Any]], *, keep: Keep = whole
 ) -> tuple[Held, Failure | None]:

@@ -92,6 +92,8 @@ class Found:
     everybody's documents."""
     excluded: frozenset[GroupVersion] = frozenset()
     """What it must not publish."""
+    existing: frozenset[GroupVersion] = frozenset()
+    """What its cluster says that there is: not gone when it is missing from a root."""
     priorities: Mapping[GroupVersion, tuple[int, int]] = field(
         default_factory=lambda: MappingProxyType({}), hash=False
     )
@@ -142,6 +144,9 @@ class Backend:
         if self.found is not None and group_version in self.found.excluded:
             return False
         return self.group_versions is None or group_version in self.group_versions
+
+    def is_known_to_have(self, group_version: GroupVersion) -> bool:
+        return self.found is not None and group_version in self.found.existing
 
     def priorities_of(self, group_version: GroupVersion) -> tuple[int | None, int | None]:
         """``group_priority`` and ``version_priority`` as they are for this group-version."""

@@ -60,8 +60,10 @@ class Observation:
     """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
     changed_at: float | None = None
     """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not
-    here: a check that changes nothing publishes nothing (refresh.Check)."""
+    here: a check that changes nothing publishes nothing (aggregation.checks.Check)."""
     notes: tuple[str, ...] = ()
     """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
+    missing: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Of ``offers`` those that its last root did not have, since when (monotonic seconds): not gone yet."""
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
     """What discovery is to list, where whoever made the documents knows it: names that are in no document."""

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from specmux_aggregator.aggregation.checks import after, delay
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.backend import Backend, BackendName, Found
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
 from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
@@ -74,6 +75,50 @@ def test_check_that_changes_nothing_is_the_same_observation() -> None:
 def test_backend_that_answers_again_is_up(sighting: Sighting) -> None:
     down = after(after(FIRST, seen(), now=1), DOWN, now=2)
     assert after(down, sighting, now=3).failure is None
+
+
+BATCH = GroupVersion("apis/batch/v1")
+BOTH = Seen(Dialect.V3, {**seen().offers, BATCH: Offer(hash=Hash("B"), provenance=Provenance.NATIVE)})
+FULL = after(FIRST, BOTH, now=0, monotonic=0, grace=15)
+
+
+def step(last: Observation, sighting: Sighting, at: float, grace: float = 15) -> Observation:
+    return after(last, sighting, now=at, monotonic=at, grace=grace)
+
+
+def test_group_version_that_is_missing_from_a_root_is_gone_when_that_has_lasted() -> None:
+    less = step(FULL, seen(), 10)
+    assert (less.offers, dict(less.missing)) == (FULL.offers, {BATCH: 10})
+    assert step(less, seen(), 20) is less
+    assert step(less, Unchanged(), 20) is less
+    for sighting in (seen(), Unchanged()):
+        gone = step(less, sighting, 25)
+        assert (set(gone.offers), dict(gone.missing)) == ({APPS}, {})
+
+
+def test_group_version_that_is_back_in_time_was_never_away() -> None:
+    back = step(step(FULL, seen("A2"), 10), BOTH, 24)
+    assert (back.offers, dict(back.missing)) == (FULL.offers, {})
+    assert set(step(back, seen(), 26).offers) == {APPS, BATCH}
+
+
+def test_what_is_missing_counts_anew_after_a_failure() -> None:
+    """A server that starts, dies and starts: each start publishes less for a while."""
+    again = step(step(step(FULL, seen(), 10), DOWN, 20), seen(), 40)
+    assert (set(again.offers), dict(again.missing)) == ({APPS, BATCH}, {BATCH: 40})
+
+
+def test_what_the_cluster_says_exists_is_never_gone_and_what_it_took_back_is_at_once() -> None:
+    known = replace(FULL, backend=replace(BACKEND, found=Found(existing=frozenset({BATCH}))))
+    assert set(step(step(known, seen(), 10), seen(), 1000).offers) == {APPS, BATCH}
+    withdrawn = replace(FULL, backend=replace(BACKEND, found=Found(excluded=frozenset({BATCH}))))
+    assert set(step(withdrawn, seen(), 10).offers) == {APPS}
+
+
+def test_directory_and_a_grace_of_nothing_take_away_at_once() -> None:
+    assert set(step(FULL, seen(), 10, grace=0).offers) == {APPS}
+    files = replace(seen(), dialect=Dialect.DIRECTORY)
+    assert set(step(FULL, files, 10).offers) == {APPS}
 
 
 @pytest.mark.parametrize(

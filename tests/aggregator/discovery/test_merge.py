@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from discovery_values import DOWN, knowledge
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.merge import merge
@@ -11,6 +15,7 @@ from specmux_aggregator.model.snapshot import Conflict
 from specmux_converters.group_versions import GroupVersion
 
 GRACE = 300.0
+KEY = GroupVersion("apis/w/v1")
 
 
 def merged(*known: Knowledge, now: float = 0.0) -> Directory:
@@ -115,3 +120,35 @@ def test_version_page_is_that_of_the_first_backend_which_has_one() -> None:
 def test_result_is_the_same_in_whatever_order_backends_answered() -> None:
     known = [knowledge(name, "apis/g/v1", f"apis/{name}/v1") for name in "abc"]
     assert merged(*known) == merged(*reversed(known))
+
+
+def of_cluster(name: str, *keys: str, version: bytes | None, is_fallback: bool = False) -> Knowledge:
+    known = knowledge(name, *keys)
+    backend = replace(known.backend, found=Found(is_fallback=is_fallback))
+    return replace(known, backend=backend, version=version)
+
+
+@pytest.mark.parametrize(
+    ("apiserver", "configured", "told"),
+    [(b"apiserver", b"configured", b"apiserver"), (None, b"configured", b"configured"), (None, None, None)],
+)
+def test_version_is_never_an_extension_apiservers(
+    apiserver: bytes | None, configured: bytes | None, told: bytes | None
+) -> None:
+    directory = merged(
+        of_cluster("v1.wardle", "apis/wardle/v1", version=b"wardle"),
+        of_cluster("kubernetes", "api/v1", version=apiserver, is_fallback=True),
+        replace(knowledge("mine", "apis/mine/v1"), version=configured),
+    )
+    assert directory.version == told
+
+
+def test_apiserver_that_stands_in_is_no_party_to_a_conflict() -> None:
+    silent = after(
+        Knowledge(backend=Backend(name=BackendName("v1.w"), group_versions=frozenset({KEY}), found=Found())),
+        DOWN,
+        now=0.0,
+    )
+    directory = merged(silent, of_cluster("kubernetes", KEY, version=None, is_fallback=True))
+    assert shown(directory) == [f"{KEY} kubernetes"]
+    assert directory.conflicts == ()

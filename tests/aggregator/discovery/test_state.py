@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from discovery_values import DOWN, knowledge, resource, told, told_but
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after
-from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.backend import Backend, BackendName, Found
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
 
@@ -53,6 +55,34 @@ def test_group_version_is_gone_when_the_backend_no_longer_tells_it() -> None:
     assert dict(after(knowledge("a", KEY, "apis/g/v2"), told(KEY), now=1.0).listings) == {
         KEY: knowledge("a", KEY).listings[KEY]
     }
+
+
+def test_group_version_that_is_not_listed_is_gone_when_that_has_lasted() -> None:
+    other = GroupVersion("apis/g/v2")
+    known = knowledge("a", KEY, other)
+    less = after(known, told(KEY), now=10.0, grace=15.0)
+    assert set(less.listings) == {KEY, other}
+    assert less.listings[other].freshness(20.0, GRACE) is Freshness.CURRENT
+    assert after(less, told(KEY), now=20.0, grace=15.0) is less
+    assert set(after(less, told(KEY), now=25.0, grace=15.0).listings) == {KEY}
+    assert after(less, told(KEY, other), now=24.0, grace=15.0).listings == known.listings
+
+
+def test_what_is_not_listed_counts_from_when_its_backend_answered_again() -> None:
+    other = GroupVersion("apis/g/v2")
+    down = after(knowledge("a", KEY, other), DOWN, now=10.0, grace=15.0)
+    less = after(down, told(KEY), now=100.0, grace=15.0)
+    assert set(less.listings) == {KEY, other}
+    assert set(after(less, told(KEY), now=115.0, grace=15.0).listings) == {KEY}
+
+
+def test_what_the_cluster_says_exists_stays_listed() -> None:
+    other = GroupVersion("apis/g/v2")
+    found = Found(existing=frozenset({other}))
+    known = knowledge("a", KEY, other)
+    known = replace(known, backend=replace(known.backend, found=found))
+    less = after(known, told(KEY), now=10.0, grace=15.0)
+    assert set(after(less, told(KEY), now=1000.0, grace=15.0).listings) == {KEY, other}
 
 
 def test_configured_group_versions_exist_and_are_stale_at_once_when_the_backend_never_answered() -> None:

@@ -25,7 +25,7 @@ from specmux_aggregator.model.failure import Cause
 
 POLLING = Polling(connect_timeout=2.0, idle_timeout=2.0, total_timeout=5.0)
 QUICK = Timing(
-    standing=0.15, backoff_min=0.02, backoff_max=0.1, ask_again=0.2, grace=0.3
+    standing=0.15, backoff_min=0.02, backoff_max=0.1, ask_again=0.2, grace=0.3, refused_for=0.2, settled=0.05
 )  # seconds, of milliseconds' length
 LIMIT = 10.0
 
@@ -229,9 +229,10 @@ def test_compaction_without_bookmarks_means_a_new_list_that_reports_what_is_gone
             put(cluster, "c")
             cluster.compact()
             await followed.until_names("b", "c")
-            assert [sorted(objects) for objects in followed.said] == [["a", "b"], ["b", "c"]]
-            assert followed.lists() == 2
-            assert followed.said[0]["b"] is followed.said[1]["b"], "what has not changed is the same object"
+            # What is missing in one list is gone when a second one agrees.
+            assert [sorted(objects) for objects in followed.said] == [["a", "b"], ["a", "b", "c"], ["b", "c"]]
+            assert followed.lists() == 3
+            assert followed.said[0]["b"] is followed.said[2]["b"], "what has not changed is the same object"
 
     run(scenario)
 
@@ -534,13 +535,14 @@ def test_refused_resource_is_said_once_and_asked_for_again(
     run(scenario)
 
 
-def test_refused_resource_is_asked_for_each_minute() -> None:
+def test_refused_resource_is_asked_for_more_and_more_seldom_up_to_each_minute() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         cluster.forbidden.add(CRDS)
-        timing = replace(QUICK, ask_again=0.5)
+        timing = replace(QUICK, backoff_min=0.1, ask_again=0.5)
         async with following(cluster, timing=timing) as followed:
-            await asyncio.sleep(1.2)
-            assert followed.lists() in (2, 3)
+            await asyncio.sleep(2.0)
+            # After 0.1, 0.2, 0.4, 0.5, 0.5 ... seconds, each shortened at random by up to a half.
+            assert 5 <= followed.lists() <= 10
 
     run(scenario)
 
@@ -555,13 +557,34 @@ def test_resource_that_may_only_be_listed_is_listed_again_and_again(caplog: pyte
             put(cluster, "b")
             await followed.until_names("a", "b")
             await followed.until(lambda: followed.lists() == 4)
-            assert followed.watch.state.phase is Phase.FORBIDDEN
+            await followed.until(lambda: followed.watch.state.phase is Phase.FORBIDDEN)
         assert len(caplog.records) == 1
 
     run(scenario)
 
 
-def test_right_that_is_taken_away_leaves_what_is_known() -> None:
+@pytest.mark.parametrize("refusals", ["forbidden", "absent"])
+def test_refusal_of_what_was_shown_is_a_failure_until_it_has_lasted(refusals: str) -> None:
+    """As an apiserver starts: 403 to everybody until its roles are loaded."""
+
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a")
+        async with following(cluster, timing=replace(QUICK, refused_for=1.0)) as followed:
+            await cluster.until_watched(CRDS)
+            getattr(cluster, refusals).add(CRDS)
+            cluster.cut_watches()
+            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            await asyncio.sleep(0.4)
+            assert followed.watch.state.phase is Phase.FAILING
+            assert followed.lists() >= 4, "it is asked again soon"
+            getattr(cluster, refusals).clear()
+            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            assert followed.names == ["a"]
+
+    run(scenario)
+
+
+def test_right_that_is_taken_away_for_good_leaves_what_is_known() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         put(cluster, "a")
         async with following(cluster) as followed:
@@ -571,6 +594,45 @@ def test_right_that_is_taken_away_leaves_what_is_known() -> None:
             await followed.until(lambda: followed.watch.state.phase is Phase.FORBIDDEN)
             assert followed.names == ["a"]
             assert followed.watch.state.objects == 1
+
+    run(scenario)
+
+
+def test_first_refusal_does_not_count_of_what_an_earlier_run_was_shown() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.forbidden.add(CRDS)
+        async with following(cluster, timing=replace(QUICK, refused_for=60.0)) as followed:
+            followed.watch.expect()
+            await followed.until(lambda: followed.lists() >= 3)
+            assert followed.watch.state.phase is Phase.FAILING
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("answers", [[[]], [["b"]], [["b"], ["a"], ["b"]]])
+def test_list_that_lacks_something_once_takes_nothing_away(answers: list[list[str]]) -> None:
+    """Lists of somebody who knows less for a moment; no two of them in a row lack the same."""
+
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, "a", "b")
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            left = list(answers)
+
+            async def partial(request: web.Request) -> web.Response | None:
+                if "watch" in request.query or not left:
+                    return None
+                held = [item for name, item in cluster.objects(CRDS).items() if name in left[0]]
+                left.pop(0)
+                return web.json_response({"metadata": {"resourceVersion": "1"}, "items": held})
+
+            cluster.answers[CRDS] = partial
+            await cluster.send_raw(CRDS, b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n')
+            await followed.until(lambda: not left)
+            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            assert all(sorted(objects) == ["a", "b"] for objects in followed.said), followed.said
+            cluster.delete(CRDS, "a")
+            await followed.until_names("b")
 
     run(scenario)
 
