@@ -1,0 +1,74 @@
+"""Algorithm B: unions as structured-merge-diff had them from 2019 to 2023 (typed/union.go before its commit
+35d4e8c), by which a server cleared and deduced on update and on apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from specmux_schemas.unions.model import Object, Union, without
+
+
+class UnionConflict(Exception):
+    """What was written contradicts itself; ``text`` is what the server said."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def normalize_update(unions: Sequence[Union], old: Object | None, new: Object) -> Object:
+    """What an update of ``old`` to ``new`` stores. Raises UnionConflict, the first that there is."""
+    out = new
+    for union in unions:
+        out = _update(union, old, new, out)
+    return out
+
+
+def normalize_apply(unions: Sequence[Union], applied: Object | None, merged: Object) -> Object:
+    """What applying stores; ``merged`` is its merge with the stored object. Raises UnionConflict."""
+    out = merged
+    for union in unions:
+        out = _apply(union, applied, out)
+    return out
+
+
+def _update(union: Union, old: Object | None, new: Object, out: Object) -> Object:
+    before, present = union.set_fields(old), union.set_fields(new)
+    added = present - before
+    said = union.said(new)
+    if said and said != union.said(old):
+        if len(added) > 1:
+            raise UnionConflict(f"multiple new fields added: {_listed(added)}")
+        for field in added:
+            if union.value_of(field) != said:
+                raise UnionConflict(f"discriminator ({said}) and field changed ({field}) don't match")
+        selected = union.member(said)
+        return without(out, union.fields - ({selected.field} if selected else set()))
+    if len(present) > 1:
+        raise UnionConflict(f"multiple fields set without discriminator change: {_listed(present)}")
+    return _deduced(union, present, out)
+
+
+def _apply(union: Union, applied: Object | None, out: Object) -> Object:
+    present = union.set_fields(applied)
+    if len(present) > 1:
+        raise UnionConflict(f"more than one field of union applied: {_listed(present)}")
+    for field in present:
+        said = union.said(applied)
+        if said and said != union.value_of(field):
+            raise UnionConflict(f"applied discriminator ({said}) doesn't match applied field ({field})")
+    if not present:
+        return out
+    return without(_deduced(union, present, out), union.fields - present)
+
+
+def _deduced(union: Union, present: frozenset[str], out: Object) -> Object:
+    """With the discriminator of the one field that is set."""
+    if not union.deduces or union.discriminator is None or len(present) != 1:
+        return out
+    (field,) = present
+    return {**out, union.discriminator: union.value_of(field)}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
