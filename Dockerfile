@@ -8,6 +8,7 @@ RUN python -m pip install --no-cache-dir "build>=1.2"
 COPY pyproject.toml README.md LICENSE ./
 COPY converters converters
 COPY cache cache
+COPY schemas schemas
 COPY aggregator aggregator
 RUN python -m build --wheel --outdir /wheel .
 

@@ -1,8 +1,20 @@
-"""A Loss is one thing that a conversion could not carry over. Nothing is dropped in silence."""
+"""A Loss is one thing that a conversion could not carry over, or says in another way. Nothing is dropped in
+silence."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import NamedTuple
+from urllib.parse import unquote
+
+
+class Grade(StrEnum):
+    """How much a reader of the result has to know of it."""
+
+    NOTE = "note"
+    """Nothing is missing: it said nothing to whoever reads the result, or stands there in another way."""
+    LOSS = "loss"
+    """The result does not say something that the input did."""
 
 
 class Loss(NamedTuple):
@@ -14,6 +26,7 @@ class Loss(NamedTuple):
     pointer: str
     construct: str
     reason: str
+    grade: Grade = Grade.LOSS
 
 
 class Steps(dict[str | int, str]):
@@ -33,6 +46,12 @@ def pointer_to(*tokens: str | int) -> str:
 def unescape(token: str) -> str:
     """A token as the key that it stands for."""
     return token.replace("~1", "/").replace("~0", "~") if "~" in token else token
+
+
+def tokens_of(ref: str) -> list[str]:
+    """The path of a local reference: a JSON pointer (RFC 6901) in a URI fragment."""
+    tokens = ref.removeprefix("#").split("/")[1:]
+    return tokens if "%" not in ref and "~" not in ref else [unescape(unquote(token)) for token in tokens]
 
 
 def _step(token: str | int) -> str:

@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import aiohttp
 import orjson
 
-from fake_apiserver import FakeAPIServer, document, hash_of, serving
-from running_process import write_documents
-from running_service import backend, directory, service
+from fakes.apiserver import FakeAPIServer, document, hash_of, serving
+from running.process import write_documents
+from running.service import backend, directory, service
 from shared_data import DATA, documents, read
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.http.messages import Coding, Request

@@ -31,8 +31,8 @@ import orjson
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
-from fake_cluster import CRDS, FakeCluster  # noqa: E402
-from running_process import Process, specmux  # noqa: E402
+from fakes.cluster import CRDS, FakeCluster  # noqa: E402
+from running.process import Process, specmux  # noqa: E402
 from shared_data import DATA, read  # noqa: E402
 from specmux_converters.errors import ConverterError  # noqa: E402
 from specmux_converters.recognise import Kind, recognise  # noqa: E402

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orjson
 
-from running_process import Process, specmux, write_documents
+from running.process import Process, specmux, write_documents
 
 COUNT, ROUNDS, SIZE = 400, 5, 50_000
 HERE = Path(__file__).resolve().parent

@@ -26,8 +26,8 @@ from aiohttp import web
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
-from fake_discovery import V2  # noqa: E402
-from running_service import directory, service  # noqa: E402
+from fakes.discovery import V2  # noqa: E402
+from running.service import directory, service  # noqa: E402
 from shared_data import DATA, documents, load  # noqa: E402
 from specmux_aggregator.demo.backends import serving, v3_application  # noqa: E402
 

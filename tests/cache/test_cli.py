@@ -9,9 +9,9 @@ import pytest
 import trustme
 from click.testing import CliRunner
 
-from bare_authority import BareAuthority
-from openapi_server import Reference, Reply, document
-from openapi_thread import serving_in_thread
+from fakes.bare_authority import BareAuthority
+from fakes.openapi_server import Reference, Reply, document
+from fakes.openapi_thread import serving_in_thread
 from specmux_cache.cli import cache
 
 CORE = document("core")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import cbor2
 import pytest
 
-from openapi_server import PROTOBUF, Reference, Reply, Request, Server, document, hash_of, serving
+from fakes.openapi_server import PROTOBUF, Reference, Reply, Request, Server, document, hash_of, serving
 from shared_data import documents, read, shared
 from specmux_cache import AsyncSchemaCache, CacheOptions, Event, GroupVersionNotFound
 from specmux_cache.errors import (

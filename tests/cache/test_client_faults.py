@@ -18,8 +18,8 @@ import trustme
 import zstandard
 from blockbuster import BlockingError, blockbuster_ctx
 
-from open_files import needs_proc, open_in
-from openapi_server import Reference, Reply, Request, document, hash_of, serving
+from fakes.openapi_server import Reference, Reply, Request, document, hash_of, serving
+from running.open_files import needs_proc, open_in
 from specmux_cache import AsyncSchemaCache, CacheOptions, StoreLimits
 from specmux_cache.entries import open_store
 from specmux_cache.errors import BadAnswer, RedirectRefused, RequestError, ServerUnreachable

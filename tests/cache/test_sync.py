@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from openapi_server import Reference, document
-from openapi_thread import serving_in_thread
+from fakes.openapi_server import Reference, document
+from fakes.openapi_thread import serving_in_thread
 from specmux_cache import AsyncSchemaCache, CacheOptions, GroupVersionNotFound, SchemaCache
 
 CORE = document("core", paths={})

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from bent_bytes import bent
-from serving import TIERS, Running, eventually, request, running
+from data.bent_bytes import bent
+from running.serving import TIERS, Running, eventually, request, running
 
 METHODS = [
     "",

@@ -10,7 +10,17 @@ from functools import partial
 
 import pytest
 
-from serving import BIG, TIERS, Running, eventually, read_answer, read_exactly, request, running, timeless
+from running.serving import (
+    BIG,
+    TIERS,
+    Running,
+    eventually,
+    read_answer,
+    read_exactly,
+    request,
+    running,
+    timeless,
+)
 
 END = request("/end", close=True)
 AUDIT = "Audit-Id: 0"

@@ -10,12 +10,15 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shared_data import DATA, documents, load, read, shared
+from shared_data import DATA, documents, files, load, read, shared
 from specmux_converters import Conversion, convert, parse
+from specmux_converters.losses import Grade
+from specmux_converters.swagger2.source import Profile
 
 RELEASES = ("1.29", "1.30", "1.32", "1.35")
 
@@ -156,3 +159,14 @@ def test_comparison_notices_a_lost_field(path: str) -> None:
     _lose(path)(damaged)
     assert list(differences(ours, ours, "other", Counter())) == []
     assert list(differences(damaged, ours, "other", Counter()))
+
+
+@pytest.mark.parametrize("path", files(DATA, "k8s-*/**/*swagger*.json*"))
+@pytest.mark.parametrize("profile", ["kubernetes", "oas"])
+def test_nothing_of_a_release_is_lost(
+    path: Path, profile: Profile, tally: Callable[[str, int], None]
+) -> None:
+    """What is reported of it are notes: ``--strict`` converts every release."""
+    losses = convert(parse(read(path)), profile=profile).losses
+    assert [loss for loss in losses if loss.grade is Grade.LOSS] == []
+    tally("oracle: documents of releases without a loss", 1)

@@ -17,7 +17,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from helm_chart import CHART, NAMESPACE, Object, helm, of_kind, one, require_helm
+from running.helm_chart import CHART, NAMESPACE, Object, helm, of_kind, one, require_helm
 
 require_helm()
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from helm_chart import CHART, EXAMPLES, configuration, container, objects, of_kind, one, require_helm
+from running.helm_chart import CHART, EXAMPLES, configuration, container, objects, of_kind, one, require_helm
 from specmux_aggregator.cli import main
 from specmux_aggregator.kubernetes import in_cluster
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helm_chart import CHART, NAMESPACE, helm, require_helm
+from running.helm_chart import CHART, NAMESPACE, helm, require_helm
 
 require_helm()
 

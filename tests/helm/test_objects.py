@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import shared_data
-from helm_chart import (
+from running.helm_chart import (
     CHART,
     EXAMPLES,
     VERSIONS,

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from helm_chart import EXAMPLES, NAMESPACE, VERSIONS, Object, container, objects, of_kind, one, require_helm
+from running.helm_chart import (
+    EXAMPLES,
+    NAMESPACE,
+    VERSIONS,
+    Object,
+    container,
+    objects,
+    of_kind,
+    one,
+    require_helm,
+)
 
 require_helm()
 

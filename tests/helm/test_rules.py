@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helm_chart import CHART
+from running.helm_chart import CHART
 
 PROMTOOL = shutil.which("promtool")
 RULES = CHART / "files" / "rules.yaml"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from chart_pod import answer, below, secret_data
-from helm_chart import configuration, container, one, require_helm
-from running_process import specmux
+from running.chart_pod import answer, below, secret_data
+from running.helm_chart import configuration, container, one, require_helm
+from running.process import specmux
 
 require_helm()
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from helm_chart import CHART, ROOT, lint, needs_helm
+from running.helm_chart import CHART, ROOT, lint, needs_helm
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-
 from cluster_service import (
     APPS,
     METRICS,
@@ -26,9 +25,10 @@ from cluster_service import (
     with_discovery,
     within,
 )
-from fake_apiserver import FakeAPIServer, document, serving
-from fake_cluster import API_SERVICES, CRDS, FakeCluster
-from running_service import QUICK, Client
+
+from fakes.apiserver import FakeAPIServer, document, serving
+from fakes.cluster import API_SERVICES, CRDS, FakeCluster
+from running.service import QUICK, Client
 from specmux_aggregator.kubernetes.watch import Timing
 
 BATCH, GADGETS = "apis/batch/v1", "apis/gadgets.example.com/v1"

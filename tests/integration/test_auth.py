@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fake_apiserver import document, swagger
-from fake_cluster import FakeCluster
-from running_process import specmux
-from running_service import DEADLINE, Client, backend, service
+from fakes.apiserver import document, swagger
+from fakes.cluster import FakeCluster
+from running.process import specmux
+from running.service import DEADLINE, Client, backend, service
 from specmux_aggregator.app import App
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.config.settings import Auth, Kubernetes, Listen, Proxy, Settings

@@ -18,9 +18,9 @@ import orjson
 import pytest
 import trustme
 
-import faulty_backend as faulty
-from faulty_backend import FAULTS, SLOW_FAULTS, Fault, FaultyBackend, document, document_hash
-from running_service import QUICK, Client, backend, service
+from fakes import faulty_backend as faulty
+from fakes.faulty_backend import FAULTS, SLOW_FAULTS, Fault, FaultyBackend, document, document_hash
+from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import Limits
 from specmux_aggregator.model.backend import BackendTLS, Kind
 from specmux_aggregator.model.failure import Cause

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from openapi_server import Reference, Server, document
-from running_service import DEADLINE, directory, service
+from fakes.openapi_server import Reference, Server, document
+from running.service import DEADLINE, directory, service
 from specmux_aggregator.config.settings import Listen
 from specmux_cache import AsyncSchemaCache, CacheOptions, GroupVersionNotFound, Schema
 from specmux_cache.errors import ServerUnreachable

@@ -16,7 +16,9 @@ import orjson
 import pytest
 from aiohttp import web
 
-from cluster_service import (
+from fakes.apiserver import FakeAPIServer, document, serving
+from fakes.cluster import API_SERVICES, CRDS, FakeCluster
+from running.cluster_service import (
     APPS,
     METRICS,
     WIDGETS,
@@ -31,9 +33,7 @@ from cluster_service import (
     with_discovery,
     within,
 )
-from fake_apiserver import FakeAPIServer, document, serving
-from fake_cluster import API_SERVICES, CRDS, FakeCluster
-from running_service import Client, backend, service
+from running.service import Client, backend, service
 from specmux_aggregator.config.settings import Discovery
 from specmux_aggregator.discovery.accept import AGGREGATED
 from specmux_aggregator.model.backend import Backend, BackendName, Credentials, Kind

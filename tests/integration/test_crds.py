@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import yaml
 
-from running_service import backend, service
+from running.service import backend, service
 from shared_data import DATA, GOLDEN, load, shared
 from specmux_aggregator.model.backend import Kind
 

@@ -12,9 +12,9 @@ import orjson
 import pytest
 from aiohttp import web
 
-from fake_apiserver import FakeAPIServer, document, serving, swagger
-from fake_discovery import V2, resource
-from running_service import QUICK, Client, backend, directory, service
+from fakes.apiserver import FakeAPIServer, document, serving, swagger
+from fakes.discovery import V2, resource
+from running.service import QUICK, Client, backend, directory, service
 from specmux_aggregator.config.settings import Discovery
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_converters.group_versions import GroupVersion

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fake_apiserver import FakeAPIServer, document, hash_of, serving
-from running_service import backend, service
+from fakes.apiserver import FakeAPIServer, document, hash_of, serving
+from running.service import backend, service
 from shared_data import GOLDEN, load, shared
 from specmux_converters.media_types import PROTOBUF
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from image_root import ENVIRONMENT, REPOSITORY, ImageRoot, Instruction, environment, gathered, instructions
-from openapi_server import Reference, document
-from openapi_thread import serving_in_thread
-from running_process import Process, specmux, write_documents
+from fakes.openapi_server import Reference, document
+from fakes.openapi_thread import serving_in_thread
+from running.image import ENVIRONMENT, REPOSITORY, ImageRoot, Instruction, environment, gathered, instructions
+from running.process import Process, specmux, write_documents
 
 CBOR = "application/cbor"
 SHELLS = re.compile(r"(ba|da|a|z|k|c|tc|fi)?sh|busybox|toybox")

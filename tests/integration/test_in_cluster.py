@@ -13,13 +13,23 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chart_pod import RunningPod
-from chart_world import OURS, PER_GROUP, PROMETHEUS, Chart, World, by_hand, default_chart, rendered, world
-from cluster_service import APPS, METRICS, WIDGETS, accept_definition, definition
-from fake_cluster import ACCESS_REVIEWS, API_SERVICES, CRDS, TOKEN_REVIEWS, FakeCluster
-from helm_chart import needs_helm
-from image_root import ImageRoot, gathered
-from role_based_access import Access, Right, asked_right
+from fakes.cluster import ACCESS_REVIEWS, API_SERVICES, CRDS, TOKEN_REVIEWS, FakeCluster
+from fakes.role_based_access import Access, Right, asked_right
+from running.chart_pod import RunningPod
+from running.chart_world import (
+    OURS,
+    PER_GROUP,
+    PROMETHEUS,
+    Chart,
+    World,
+    by_hand,
+    default_chart,
+    rendered,
+    world,
+)
+from running.cluster_service import APPS, METRICS, WIDGETS, accept_definition, definition
+from running.helm_chart import needs_helm
+from running.image import ImageRoot, gathered
 
 
 @needs_helm

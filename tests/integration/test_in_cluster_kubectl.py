@@ -11,14 +11,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from chart_pod import NAME, RunningPod
-from chart_world import OURS, PER_GROUP, World, rendered, world
-from cluster_service import WIDGETS
-from custom_objects import CustomObjects
-from fake_discovery import resource
-from helm_chart import needs_helm
-from kubectl_program import KUBECTLS, Kubectl
-from role_based_access import Right
+from fakes.custom_objects import CustomObjects
+from fakes.discovery import resource
+from fakes.role_based_access import Right
+from running.chart_pod import NAME, RunningPod
+from running.chart_world import OURS, PER_GROUP, World, rendered, world
+from running.cluster_service import WIDGETS
+from running.helm_chart import needs_helm
+from running.kubectl import KUBECTLS, Kubectl
 
 pytestmark = [needs_helm, pytest.mark.skipif(not KUBECTLS, reason="no kubectl on this machine")]
 

@@ -16,11 +16,11 @@ import orjson
 import pytest
 from aiohttp import web
 
-from fake_apiserver import FakeAPIServer, serving
-from fake_discovery import resource
-from kubectl_program import KUBECTLS, Kubectl
-from prefix_proxy import Passed, PrefixProxy, proxying
-from running_service import Client, backend, directory, service
+from fakes.apiserver import FakeAPIServer, serving
+from fakes.discovery import resource
+from fakes.prefix_proxy import Passed, PrefixProxy, proxying
+from running.kubectl import KUBECTLS, Kubectl
+from running.service import Client, backend, directory, service
 from shared_data import DATA, read, shared
 from specmux_aggregator.demo.backends import serving as serving_application
 from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, Resource, openapi_v3, swagger_2

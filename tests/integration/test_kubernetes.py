@@ -17,7 +17,9 @@ import orjson
 import pytest
 import trustme
 
-from cluster_service import (
+from fakes.apiserver import FakeAPIServer, document, hash_of, serving
+from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
+from running.cluster_service import (
     APPS,
     METRICS,
     WIDGETS,
@@ -31,10 +33,8 @@ from cluster_service import (
     until_ready,
     within,
 )
-from fake_apiserver import FakeAPIServer, document, hash_of, serving
-from fake_cluster import API_SERVICES, CRDS, FakeCluster, api_service
-from running_process import specmux
-from running_service import backend, service
+from running.process import specmux
+from running.service import backend, service
 from shared_data import DATA, GOLDEN, load, read, shared
 from specmux_aggregator.config.settings import Kubernetes
 from specmux_aggregator.model.backend import Backend, BackendName, Credentials

@@ -11,8 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fake_apiserver import FakeAPIServer, document, serving, swagger
-from running_service import QUICK, backend, directory, service
+from fakes.apiserver import FakeAPIServer, document, serving, swagger
+from running.service import QUICK, backend, directory, service
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.backend import Kind
 

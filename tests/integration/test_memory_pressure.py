@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from namespaces import require_own_mounts
-from running_process import Process, specmux, write_documents
+from running.namespaces import require_own_mounts
+from running.process import Process, specmux, write_documents
 
 LIMIT = 1 << 30
 BIND = 'mount --bind "$0" /sys/fs/cgroup && exec "$@"'

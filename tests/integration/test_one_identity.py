@@ -12,10 +12,10 @@ import pytest
 import trustme
 from aiohttp import web
 
-from cluster_service import APPS, until_ready
-from fake_apiserver import document
-from fake_cluster import FakeCluster
-from running_service import backend, service
+from fakes.apiserver import document
+from fakes.cluster import FakeCluster
+from running.cluster_service import APPS, until_ready
+from running.service import backend, service
 from specmux_aggregator.config.settings import Auth, Kubernetes, Proxy
 from specmux_aggregator.model.backend import BackendTLS, Credentials, ExecPlugin
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fake_apiserver import document
-from running_process import Process, specmux, write_documents
+from fakes.apiserver import document
+from running.process import Process, specmux, write_documents
 from shared_data import DATA, shared
 from specmux_converters.media_types import CBOR
 

@@ -8,8 +8,8 @@ import gzip
 import cbor2
 import orjson
 
-from fake_apiserver import FakeAPIServer, document, hash_of, serving
-from running_service import QUICK, backend, service
+from fakes.apiserver import FakeAPIServer, document, hash_of, serving
+from running.service import QUICK, backend, service
 from specmux_aggregator.config.settings import Polling
 from specmux_converters.media_types import CBOR, PROTOBUF
 

@@ -15,9 +15,9 @@ import pytest
 from aiohttp import web
 from blockbuster import blockbuster_ctx
 
-from fake_apiserver import FakeAPIServer, document, hash_of, serving, swagger
-from running_process import specmux, write_documents
-from running_service import Client, backend, directory, service
+from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
+from running.process import specmux, write_documents
+from running.service import Client, backend, directory, service
 from specmux_aggregator.build.jobs import BuildMemo
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Memory, Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from running_process import DEADLINE, specmux, write_documents
+from running.process import DEADLINE, specmux, write_documents
 
 DOCUMENT = b'{"openapi":"3.0.0","info":{"title":"t","version":"v1"},"paths":{}}'
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from exposition import families
+from running.exposition import families
 
 FILES = Path(__file__).resolve().parents[2] / "helm" / "specmux" / "files"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from exposition import families
+from running.exposition import families
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 

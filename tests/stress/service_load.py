@@ -20,7 +20,7 @@ import zstandard
 from multidict import CIMultiDict
 from yarl import URL
 
-from bent_bytes import bent
+from data.bent_bytes import bent
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 from stress.service_world import Service
 

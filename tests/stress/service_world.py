@@ -18,7 +18,7 @@ from typing import Self
 import orjson
 
 import shared_data
-from faulty_backend import FAULTS, Exchange, Fault, FaultyBackend, document
+from fakes.faulty_backend import FAULTS, Exchange, Fault, FaultyBackend, document
 
 DEADLINE = 60.0
 """Seconds for anything the service is waited for."""

@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specmux_cache.store.disk_store import DiskStore, StoreLimits, database
+from specmux_cache.store import database
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import aiohttp
 import orjson
 
-from faulty_backend import FaultyBackend, document
+from fakes.faulty_backend import FaultyBackend, document
 from stress.findings_table import FindingsTable
 from stress.replicas import (
     TIMEOUT,

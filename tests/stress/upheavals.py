@@ -13,7 +13,7 @@ import aiohttp
 import orjson
 import trustme
 
-from faulty_backend import FaultyBackend, document
+from fakes.faulty_backend import FaultyBackend, document
 from stress.service_world import LoggedProcess
 
 KEYS = tuple(f"apis/g{number}.example.com/v1" for number in range(6))

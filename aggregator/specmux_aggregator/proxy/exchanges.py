@@ -1,6 +1,7 @@
 """Requests under way to backends: who is asked over which connections, and how that went.
 
 A backend that changes is asked anew by the next request; what streams from the old one goes on to its end.
+Users never share connections: an answer that a backend sends out of turn can reach nobody but whose it is.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import OrderedDict
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Final
 
@@ -18,7 +20,7 @@ from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.proxy.header_fields import Field
+from specmux_aggregator.proxy.header_fields import Field, asker_of
 from specmux_aggregator.proxy.routes import without_credentials
 from specmux_aggregator.proxy.upstream import Upstream
 from specmux_aggregator.upstream.credentials import Unusable
@@ -26,6 +28,12 @@ from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities
 
 logger: Final = logging.getLogger(__name__)
+
+ASKERS: Final = 256
+"""Users whose connections are kept, over all backends; then those go that have not asked for longest."""
+
+_Key = tuple[BackendName, bytes | None]
+"""A backend, and who asks it (asker_of); None: we do, with our credentials."""
 
 
 class Exchange:
@@ -54,8 +62,8 @@ class Exchanges:
         self._metrics = metrics
         self._polling = polling
         self._identities = identities
-        self._upstreams: dict[tuple[BackendName, bool], Upstream] = {}
-        """By backend, and whether it is asked with our credentials."""
+        self._upstreams: OrderedDict[_Key, Upstream] = OrderedDict()
+        """The last that asked at the end."""
         self._retiring: dict[asyncio.Task[None], Upstream] = {}
         self._failing: dict[BackendName, Cause] = {}
 
@@ -71,7 +79,7 @@ class Exchanges:
         idle_timeout: float | None = None,
     ) -> Exchange | Failure:
         """The answer from its head on. ``is_ours``: with our credentials, else with ``fields`` alone."""
-        upstream = self._upstream(backend, is_ours=is_ours)
+        upstream = self._upstream(backend, None if is_ours else asker_of(fields))
         try:
             async with contextlib.AsyncExitStack() as stack:
                 upstream.hold()
@@ -124,22 +132,33 @@ class Exchanges:
             self._failing[backend.name] = failure.cause
             logger.warning("backend %s: a request was not passed on: %s", backend.name, failure.detail)
 
-    def _upstream(self, backend: Backend, *, is_ours: bool) -> Upstream:
-        key = (backend.name, is_ours)
-        wanted = backend if is_ours else without_credentials(backend)
+    def _upstream(self, backend: Backend, asker: bytes | None) -> Upstream:
+        key = (backend.name, asker)
+        wanted = backend if asker is None else without_credentials(backend)
         upstream = self._upstreams.get(key)
         if upstream is not None and upstream.backend == wanted:
+            self._upstreams.move_to_end(key)
             return upstream
-        if not is_ours and backend.url.startswith("http:"):
+        self._make_room(key)
+        if asker is not None and backend.url.startswith("http:") and not self._is_asked_by_clients(backend):
             logger.warning("backend %s: credentials of clients are passed on without TLS", backend.name)
-        names = self._snapshot().observations.keys()
-        for other in [other for other in self._upstreams if other == key or other[0] not in names]:
-            self._retire(self._upstreams.pop(other))
         self._upstreams[key] = upstream = Upstream(wanted, polling=self._polling, identities=self._identities)
         return upstream
 
+    def _make_room(self, key: _Key) -> None:
+        """Let go of what ``key`` replaces, of backends that are gone, and of the oldest of too many."""
+        names = self._snapshot().observations.keys()
+        gone = [other for other in self._upstreams if other == key or other[0] not in names]
+        for other in gone:
+            self._failing.pop(other[0], None)
+            self._retire(self._upstreams.pop(other))
+        while len(self._upstreams) >= ASKERS:
+            self._retire(self._upstreams.popitem(last=False)[1])
+
+    def _is_asked_by_clients(self, backend: Backend) -> bool:
+        return any(name == backend.name and asker is not None for name, asker in self._upstreams)
+
     def _retire(self, upstream: Upstream) -> None:
-        self._failing.pop(upstream.backend.name, None)
         task = asyncio.create_task(upstream.retire())
         self._retiring[task] = upstream
         task.add_done_callback(self._retiring.pop)

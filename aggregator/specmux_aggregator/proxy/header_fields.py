@@ -6,6 +6,7 @@ front proxy (X-Remote-*, X-Forwarded-*), which nobody but a front proxy may writ
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -35,6 +36,9 @@ _OF_ANSWERS: Final = _HOP_BY_HOP | {
 _OF_FRONT_PROXIES: Final = ("x-remote-", "x-forwarded-")
 
 _PUNCTUATION: Final = re.compile("[^a-z0-9]")
+
+_CREDENTIAL: Final = re.compile("api-?key|auth|cookie|impersonat|secret|session|token")
+"""In the name of a field that can say to a backend who asks."""
 
 _UNSENDABLE: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8 (which aiohttp could not write as they came)."""
@@ -67,6 +71,12 @@ def resource_fields(fields: Iterable[Field], *, client: str | None) -> list[Fiel
     if client is not None:
         passed.append(("X-Forwarded-For", client))
     return passed
+
+
+def asker_of(fields: Iterable[Field]) -> bytes:
+    """A digest of what tells a backend who asks; empty for somebody without credentials."""
+    told = sorted((name.lower(), value) for name, value in fields if _CREDENTIAL.search(name.lower()))
+    return hashlib.sha256(repr(told).encode()).digest() if told else b""
 
 
 def swagger_fields(fields: Iterable[Field]) -> list[Field]:

@@ -22,7 +22,12 @@ class Upstream:
         # No limit of its own: each connection stands for one of a client, and those are counted
         # (listen.max_connections). A watch must not keep other requests waiting.
         self.transport = Transport(
-            backend, polling=polling, identities=identities, connections=0, ahead=AHEAD
+            backend,
+            polling=polling,
+            identities=identities,
+            connections=0,
+            ahead=AHEAD,
+            keeps_after_no_body=False,
         )
         self._held = 0
         self._is_free = asyncio.Event()

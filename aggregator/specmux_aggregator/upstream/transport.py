@@ -21,6 +21,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.resolver import DaemonResolver
+from specmux_cache.http.connector import CheckedConnector
 
 CONNECTIONS: Final = 16
 """Open connections to one backend."""
@@ -48,12 +49,16 @@ class Transport:
         identities: Identities | None = None,
         connections: int = CONNECTIONS,
         ahead: int = AHEAD,
+        keeps_after_no_body: bool = True,
     ) -> None:
-        """``identities``: shared with others who ask the same backend; None: with nobody."""
+        """``identities``: shared with others who ask the same backend; None: with nobody.
+        ``keeps_after_no_body``: as in CheckedConnector.
+        """
         self._backend = backend
         self._polling = polling
         self._connections = connections
         self._ahead = ahead
+        self._keeps_after_no_body = keeps_after_no_body
         self._identities = Identities() if identities is None else identities
         self._identity = self._identities.take(backend)
         self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
@@ -124,7 +129,8 @@ class Transport:
             raise Unusable(CLOSED)
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
+                connector=CheckedConnector(
+                    keeps_after_no_body=self._keeps_after_no_body,
                     limit=self._connections,
                     resolver=DaemonResolver(),
                     ttl_dns_cache=30,

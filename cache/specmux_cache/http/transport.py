@@ -19,6 +19,7 @@ import aiohttp
 import zstandard
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
+from specmux_cache.http.connector import CheckedConnector
 from specmux_cache.http.header_fields import Fields, fields_of, listed
 from specmux_cache.http.responses import Answer
 
@@ -57,7 +58,7 @@ class Transport:
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             headers={"User-Agent": "specmux-cache", **self._headers},
-            connector=aiohttp.TCPConnector(ssl=self._tls or True, limit=16),
+            connector=CheckedConnector(ssl=self._tls or True, limit=16),
             timeout=self._timeout,
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),

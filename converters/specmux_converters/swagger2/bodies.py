@@ -6,7 +6,7 @@ accepts something else than the document does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,10 +42,10 @@ def convert_body(
     """The request body for one ``in: body`` parameter. ``accepted`` are the operation's media types."""
     result = kept(node, _BODY_KEYS, _BODY_MOVED, trace)
     if node["name"] != USUAL_NAME:
-        trace.lose("name of a body", "a request body has none; left out", "name")
+        trace.note("name of a body", "a request body has none; left out", "name")
     media: dict[str, Any] = {}
     if node.get("schema") is None:
-        trace.lose("body without schema", "Swagger 2.0 requires one; any content is allowed")
+        trace.note("body without schema", "Swagger 2.0 requires one; any content is allowed")
     else:
         trace.path.append("schema")
         media["schema"] = convert_schema(node["schema"], source, trace)
@@ -73,8 +73,9 @@ def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: S
     media: dict[str, Any] = {"schema": schema}
     if encoding:
         media["encoding"] = encoding
-    has_file = any(_is_file(each.node) or _is_file(each.node.get("items")) for each in fields)
-    offered = _form_types(accepted, has_file=has_file)
+    offered = _form_types(accepted, has_file=_has_file(fields))
+    if MULTIPART in [_essence(item) for item in offered]:
+        _lose_styles(fields, encoding)
     for media_type in accepted:
         if media_type not in offered:
             reason = f"{cut(media_type)}: such a form is not sent so; left out"
@@ -93,6 +94,19 @@ def _field_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[st
     return {**about, **value_schema(node, source, trace)}
 
 
+def _lose_styles(fields: Sequence[FormField], encoding: Mapping[str, Any]) -> None:
+    """In multipart each item is a part of its own: ``style`` counts in the other form (OpenAPI 3.0.3,
+    4.7.15.1)."""
+    for each in fields:
+        if encoding.get(each.node["name"], {}).get("explode") is False:
+            reason = "OpenAPI 3.0 ignores it in multipart, where each item is a part"
+            each.trace.lose("collectionFormat", reason)
+
+
+def _has_file(fields: Sequence[FormField]) -> bool:
+    return any(_is_file(each.node) or _is_file(each.node.get("items")) for each in fields)
+
+
 def _is_file(node: Any) -> bool:
     return isinstance(node, dict) and node.get("type") == "file"
 
@@ -100,5 +114,10 @@ def _is_file(node: Any) -> bool:
 def _form_types(accepted: Sequence[str], *, has_file: bool) -> list[str]:
     """A file travels as multipart only; without one the operation's own choice of the two counts."""
     wanted = (MULTIPART,) if has_file else (MULTIPART, URLENCODED)
-    chosen = [item for item in accepted if item.partition(";")[0].strip().lower() in wanted]
+    chosen = [item for item in accepted if _essence(item) in wanted]
     return chosen or [MULTIPART if has_file else URLENCODED]
+
+
+def _essence(media_type: str) -> str:
+    """Without parameters."""
+    return media_type.partition(";")[0].strip().lower()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_converters.losses import tokens_of
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
 from specmux_converters.swagger2.references import Found, find, located
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import Source, tokens_of
+from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
 _STEP_COST: Final = 64

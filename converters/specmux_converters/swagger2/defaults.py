@@ -3,16 +3,19 @@
 Kubernetes before 1.25 published ``default: {}`` for every struct, strings included; grpc-gateway writes
 numbers as strings. OpenAPI 3.0 calls such a document invalid.
 
-This checks what validators find wrong in practice, not all of JSON Schema: no patterns (a hostile one could
-run for ever), nothing below ``not``.
+This checks what validators find wrong in practice, not all of JSON Schema: patterns where a match is sure to
+end (``patterns``), nothing below ``not``.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_converters.losses import tokens_of
+from specmux_converters.swagger2.fields import identity
 from specmux_converters.swagger2.formats import has_format
-from specmux_converters.swagger2.source import Source, tokens_of
+from specmux_converters.swagger2.patterns import has_pattern
+from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
 _STEP_COST: Final = 256
@@ -69,9 +72,22 @@ def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[
             parts = _schemas(schema, key)
             if parts and not _fits_one(value, parts, source, trace, seen):
                 return False
+    if isinstance(value, str):
+        pattern = schema.get("pattern")
+        return not isinstance(pattern, str) or _has_pattern(value, pattern, trace)
     if isinstance(value, list):
+        if schema.get("uniqueItems") is True and len({*map(identity, value)}) < len(value):
+            return False
         return _items_fit(value, schema.get("items"), source, trace)
     return not isinstance(value, dict) or _members_fit(value, schema, source, trace)
+
+
+def _has_pattern(value: str, pattern: str, trace: Trace) -> bool:
+    trace.spend(_STEP_COST)
+    found = has_pattern(value, pattern)
+    if found is None:
+        trace.note("default", "whether it fits its pattern cannot be told; kept")
+    return found is not False
 
 
 def _items_fit(value: list[Any], items: Any, source: Source, trace: Trace) -> bool:

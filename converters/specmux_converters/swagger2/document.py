@@ -6,7 +6,17 @@ from typing import Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.swagger2.encoding import encode
-from specmux_converters.swagger2.fields import ARRAY, NO_OTHERS, NUMBER, OBJECT, TEXT, is_present, kept
+from specmux_converters.swagger2.fields import (
+    ARRAY,
+    NO_OTHERS,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    identity,
+    is_present,
+    kept,
+)
+from specmux_converters.swagger2.security import convert_requirements
 from specmux_converters.swagger2.servers import convert_servers
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
@@ -40,10 +50,11 @@ def convert_frame(source: Source, trace: Trace) -> dict[str, Any]:
         result["tags"] = _tags(result["tags"], trace)
     security = document.get("security")
     if security is not None and is_present("security", security, ARRAY, trace):
+        requirements = convert_requirements(security, source, trace)
         if source.profile == "kubernetes":
-            trace.lose("security", "Kubernetes publishes the schemes, not the requirement", "security")
+            trace.note("security", "Kubernetes publishes the schemes, not the requirement", "security")
         else:
-            result["security"] = security
+            result["security"] = requirements
     result.update(convert_servers(source, trace))
     return result
 
@@ -54,21 +65,29 @@ def _info(document: Document, trace: Trace) -> dict[str, Any]:
     trace.path += place
     version = node.get("version")
     if version.__class__ in NUMBER:
-        trace.lose("number", "a version is a string, and YAML made a number of it; written as one", "version")
+        trace.note("number", "a version is a string, and YAML made a number of it; written as one", "version")
         node = {**node, "version": encode(version).decode()}
     result = kept(node, _INFO, NO_OTHERS, trace)
     for key in ("title", "version"):
         if key not in result:
-            trace.lose(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added")
+            trace.note(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added")
             result[key] = ""
     del trace.path[len(trace.path) - len(place) :]
     return result
 
 
 def _tags(nodes: list[Any], trace: Trace) -> list[dict[str, Any]]:
-    result = []
+    """Of those with one name the first."""
+    result: dict[str, dict[str, Any]] = {}
     for index, node in enumerate(nodes):
         if not isinstance(node, dict) or not isinstance(node.get("name"), str):
             trace.refuse("a tag object with a name is required", "tags", index)
-        result.append(kept(node, _TAG, NO_OTHERS, trace.at(["tags", index])))
-    return result
+        tag = kept(node, _TAG, NO_OTHERS, trace.at(["tags", index]))
+        first = result.setdefault(tag["name"], tag)
+        if first is tag:
+            continue
+        if identity(first) == identity(tag):
+            trace.note("repeated value", "is there already, and counts once; left out", "tags", index)
+        else:
+            trace.lose("tag", "another one has its name; left out", "tags", index)
+    return list(result.values())

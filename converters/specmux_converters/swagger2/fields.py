@@ -6,7 +6,7 @@ counts as absent (Go prints nil so), and is reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Hashable, Mapping, Set
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.swagger2.trace import Trace
@@ -67,7 +67,7 @@ def is_present(key: str, value: Any, kinds: Kinds, trace: Trace) -> bool:
     if value.__class__ in kinds:
         return True
     if value is None:
-        trace.lose("null", "stands for nothing; left out", key)
+        trace.note("null", "stands for nothing; left out", key)
         return False
     wanted = next(name for kind, name in _NAMES.items() if kind in kinds)
     return trace.refuse(f"{wanted} is required", key)
@@ -80,6 +80,31 @@ def texts(node: Mapping[str, Any], key: str, trace: Trace) -> None:
             trace.refuse("a string is required", key, index)
 
 
+def without_repeats(key: str, items: list[Any], trace: Trace) -> list[Any]:
+    """The list at ``key`` as a set of JSON values: of equal ones the first, and the others reported."""
+    found: dict[Hashable, Any] = {}
+    for index, item in enumerate(items):
+        value = identity(item)
+        if value in found:
+            trace.note("repeated value", "is there already, and counts once; left out", key, index)
+        else:
+            found[value] = item
+    return items if len(found) == len(items) else list(found.values())
+
+
+def identity(value: Any) -> Hashable:
+    """Equal for equal JSON values: 1 and 1.0 are one number, 1 and true are two values."""
+    match value:
+        case bool() | None | str():
+            return value.__class__, value
+        case int() | float():
+            return float, value
+        case list():
+            return list, tuple(map(identity, value))
+        case _:
+            return dict, frozenset((key, identity(item)) for key, item in value.items())
+
+
 def plain_object(key: str, value: dict[str, Any], trace: Trace) -> dict[str, Any]:
     """The object at ``key``, one of OBJECTS, checked. The same dict when nothing is to change."""
     fields, required = OBJECTS[key]
@@ -89,7 +114,7 @@ def plain_object(key: str, value: dict[str, Any], trace: Trace) -> dict[str, Any
     trace.path.append(key)
     result = kept(value, fields, NO_OTHERS, trace)
     for name in sorted(required - result.keys()):
-        trace.lose(f"{key} without {name}", "OpenAPI 3.0 requires one; an empty one is added")
+        trace.note(f"{key} without {name}", "OpenAPI 3.0 requires one; an empty one is added")
         result[name] = ""
     trace.path.pop()
     return result

@@ -14,6 +14,7 @@ from specmux_converters.swagger2.fields import (
     Kinds,
     is_present,
     texts,
+    without_repeats,
 )
 from specmux_converters.swagger2.trace import Trace
 
@@ -34,6 +35,9 @@ FIELDS: Final[dict[str, Kinds]] = {
 }
 """Keywords that mean the same in both standards and hold no schema."""
 
+_APPLIED: Final = ("allOf", "anyOf", "oneOf", "not")
+"""Schemas that a value must fit beside its own."""
+
 _COMPANIONS: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
 BOUNDS: Final = _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in FIELDS.items() if kinds is COUNT}
 PLAIN: Final = {**{key: kinds for key, kinds in FIELDS.items() if key not in BOUNDS}, "type": TEXT}
@@ -47,11 +51,11 @@ def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
     if companion is not None:
         if node.get(companion) is not None:
             return value
-        trace.lose("bound", f"says nothing without {companion}; left out", key)
+        trace.note("bound", f"says nothing without {companion}; left out", key)
     elif value > 0 or (value == 0 and key != "multipleOf"):
         return value
     else:
-        trace.lose("bound", "must be positive; left out", key)
+        trace.note("bound", "must be positive; left out", key)
     return DROPPED
 
 
@@ -66,7 +70,7 @@ def choices(key: str, value: Any, trace: Trace) -> Any:
     if key == "required":
         texts({key: value}, key, trace)
         return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
-    return value
+    return without_repeats(key, value, trace)
 
 
 def convert_type(result: dict[str, Any], trace: Trace) -> None:
@@ -90,9 +94,46 @@ def convert_type(result: dict[str, Any], trace: Trace) -> None:
     elif len(known) == 1:
         result["type"] = known[0]
     elif known:
-        _also(result, {"anyOf": [{"type": item} for item in known]})
+        _also(result, {"anyOf": [_of_type(item, result) for item in known]})
     else:
         result["enum"] = [None]
+
+
+def _of_type(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """One of several types. By OpenAPI 3.0.3 ``nullable`` counts beside ``type`` alone, and an array has
+    ``items``."""
+    result: dict[str, Any] = {"type": kind}
+    if kind == "array":
+        result["items"] = schema.get("items", {})
+    if schema.get("nullable") is True:
+        result["nullable"] = True
+    return result
+
+
+def with_items(result: dict[str, Any], trace: Trace) -> dict[str, Any]:
+    """An array says what is in it (OpenAPI 3.0.3, 4.7.24.1), were it anything."""
+    if result.get("type") != "array" or "items" in result:
+        return result
+    trace.note("array without items", "OpenAPI 3.0 requires them; any are allowed")
+    return {**result, "items": {}}
+
+
+def make_nullable(result: dict[str, Any]) -> None:
+    """Lets null pass, which ``nullable: true`` alone does not: by OpenAPI 3.0.3 it counts beside ``type`` and
+    no further, so an ``enum`` has to name null, and what other schemas ask for becomes one alternative."""
+    result["nullable"] = True
+    choices = result.get("enum")
+    if isinstance(choices, list) and None not in choices:
+        result["enum"] = [*choices, None]
+    asked: dict[str, Any] = {key: result.pop(key) for key in _APPLIED if key in result}
+    if not asked:
+        return
+    if "discriminator" in result:
+        asked["discriminator"] = result.pop("discriminator")
+    listed = asked.get("anyOf") if asked.keys() == {"anyOf"} else None
+    alone = asked.get("allOf") if asked.keys() == {"allOf"} else None
+    alternatives = listed or (alone if alone and len(alone) == 1 else [asked])
+    result["anyOf"] = [*alternatives, {"nullable": True, "enum": [None]}]
 
 
 def _also(result: dict[str, Any], constraint: dict[str, Any]) -> None:

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import convert_body, convert_form
-from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts
+from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts, without_repeats
 from specmux_converters.swagger2.parameter_lists import Parameters, parameters_of
 from specmux_converters.swagger2.path_templates import lose_expressions
 from specmux_converters.swagger2.references import Found, find, reference_to
 from specmux_converters.swagger2.repeats import Json, encoding, repeated
 from specmux_converters.swagger2.responses import convert_response
+from specmux_converters.swagger2.security import convert_requirements
 from specmux_converters.swagger2.servers import operation_servers
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
@@ -42,7 +43,7 @@ _RESPONSE: Final = encoding(convert_response)
 def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     """``path`` is its key in v3. ``trace`` stands at the one that it has in the input."""
     if node is None:
-        trace.lose("null", "stands for no path item; an empty one is there")
+        trace.note("null", "stands for no path item; an empty one is there")
         return {}
     if not isinstance(node, dict):
         trace.refuse("a path item object is required")
@@ -65,7 +66,7 @@ def _path_item(
     for key, value in node.items():
         if key in METHODS:
             if value is None:
-                trace.lose("null", "stands for nothing; left out", key)
+                trace.note("null", "stands for nothing; left out", key)
                 continue
             trace.path.append(key)
             result[key] = _operation(template, value, shared, source, trace)
@@ -90,9 +91,9 @@ def _lose_overridden(
     ]
     if shared.body is not None and all(own.body is not None or own.form for own in owns):
         shared.body.trace.lose("body parameter", "no operation of the path takes it; left out")
+    names = [{field.node["name"] for field in own.form} for own in owns]
     for field in shared.form:
-        name = field.node["name"]
-        if all(name in {each.node["name"] for each in own.form} for own in owns):
+        if all(field.node["name"] in own for own in names):
             field.trace.lose("form field", "no operation of the path takes it; left out")
 
 
@@ -102,7 +103,10 @@ def _operation(
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
     result = kept(node, _COPIED, _MOVED, trace)
-    texts(result, "tags", trace)
+    if "tags" in result:
+        result["tags"] = _tags(result, trace)
+    if "security" in result:
+        result["security"] = convert_requirements(result["security"], source, trace)
     own = parameters_of(template, node, source, trace)
     if own.plain:
         result["parameters"] = own.plain_json
@@ -111,6 +115,7 @@ def _operation(
         result["parameters"] = [*own.plain, *_undeclared(undeclared, trace)]
     if own.body or shared.body or own.form or shared.form:
         consumes = source.media_types_at(node, "consumes", trace)
+        _report_ignored(trace.path[-1], trace)
         result["requestBody"] = _body(own, shared, source.consumes if consumes is None else consumes, source)
     produces = source.media_types_at(node, "produces", trace)
     result["responses"] = _responses(node, source.produces if produces is None else produces, source, trace)
@@ -118,10 +123,25 @@ def _operation(
     return result
 
 
+def _report_ignored(method: str | int, trace: Trace) -> None:
+    """A body of a method for which HTTP gives it no meaning (RFC 7231, 4.3; OpenAPI 3.0.3, 4.7.10.1)."""
+    if method == "delete":
+        trace.note("body", "OpenAPI 3.0.3 ignores it with DELETE; later editions and Kubernetes read it")
+    elif method in ("get", "head"):
+        trace.lose("body", f"OpenAPI 3.0.3 ignores it with {str(method).upper()}")
+
+
+def _tags(node: dict[str, Any], trace: Trace) -> list[str]:
+    """Each once: validators take the list for a set."""
+    texts(node, "tags", trace)
+    tags = node["tags"]
+    return tags if len(set(tags)) == len(tags) else without_repeats("tags", tags, trace)
+
+
 def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
     """Parameters for the names in a path that nothing declares: real servers forget them."""
     for name in sorted(names):
-        trace.lose("path parameter", f"{{{cut(name)}}} is not declared; added as a string")
+        trace.note("path parameter", f"{{{cut(name)}}} is not declared; added as a string")
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in sorted(names)
     ]
@@ -137,7 +157,7 @@ def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source
     for field in form:
         field.trace.lose("form field", "beside a body; left out")
     if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
-        return reference_to("requestBodies", found)
+        return reference_to("requestBodies", found, source)
     return repeated(_BODY, found.node, accepted, source, found.trace)
 
 
@@ -150,7 +170,7 @@ def _responses(node: dict[str, Any], offered: tuple[str, ...], source: Source, t
 
 
 def _lose_responses(trace: Trace, *place: str) -> None:
-    trace.lose("operation without responses", "OpenAPI 3.0 requires one; an empty default is added", *place)
+    trace.note("operation without responses", "OpenAPI 3.0 requires one; an empty default is added", *place)
 
 
 @encoding
@@ -179,12 +199,12 @@ def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Tra
     if isinstance(written, dict) and "$ref" not in written:
         return repeated(_RESPONSE, written, offered, source, trace)
     if written is None:
-        trace.lose("null", "stands for no response; an empty one is there")
+        trace.note("null", "stands for no response; an empty one is there")
         return {"description": ""}
     found = find(written, "responses", source, trace)
     if not isinstance(found, Found):
         return found if "$ref" in found else {"description": "", **found}
     is_same = "schema" not in found.node or offered == source.produces
     if found.shared is not None and source.profile == "oas" and is_same:
-        return reference_to("responses", found)
+        return reference_to("responses", found, source)
     return convert_response(found.node, offered, source, found.trace)

@@ -108,7 +108,7 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
         trace.spend(size)
         return plain
     if written is None:
-        trace.lose("null", "stands for nothing; left out")
+        trace.note("null", "stands for nothing; left out")
         return None
     found = find(written, "parameters", source, trace)
     if not isinstance(found, Found):
@@ -130,7 +130,7 @@ def _written(node: dict[str, Any], _: None, source: Source, trace: Trace) -> dic
 def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> Json:
     """A shared one is converted once and, where it must be written out, the same text every time."""
     if found.shared is not None and source.profile == "oas":
-        return reference_to("parameters", found)
+        return reference_to("parameters", found, source)
     if ref is None or found.trace.foreign:
         return convert_parameter(found.node, source, found.trace)
     notes = Trace.begin(found.trace.path, trace.budget)

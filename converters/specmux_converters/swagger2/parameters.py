@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, NEVER, OBJECT, TEXT, is_present, kept
+from specmux_converters.errors import cut
+from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, NEVER, TEXT, is_present, kept
 from specmux_converters.swagger2.keywords import TYPES
 from specmux_converters.swagger2.schemas import convert_schema
 from specmux_converters.swagger2.source import Source
@@ -31,6 +32,12 @@ MOVED: Final = _SCHEMA_KEYS | {"collectionFormat", "schema"}
 
 _QUERY_MOVED: Final = MOVED | {"allowEmptyValue"}
 
+_IGNORED_HEADERS: Final = {
+    "accept": "the media types of responses",
+    "content-type": "the media types of the request body",
+    "authorization": "security schemes",
+}
+
 _Styles: TypeAlias = Mapping[str, tuple[str, bool | None]]
 _QUERY_STYLES: Final[_Styles] = {
     "csv": ("form", False),
@@ -51,6 +58,8 @@ _STYLES: Final[Mapping[str, _Styles]] = {
 def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """A query, header or path parameter: ``node["in"]`` is one of LOCATIONS."""
     location = node["in"]
+    if location == "header":
+        _lose_ignored(node["name"], trace)
     schema: dict[str, Any] = {}
     result: dict[str, Any] = {"schema": schema}
     for key, value in node.items():
@@ -71,7 +80,7 @@ def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: 
     result = kept(node, _KEPT, _QUERY_MOVED if location == "query" else MOVED, trace)
     result["schema"] = value_schema(node, source, trace)
     if location == "path" and node.get("required") is not True:
-        trace.lose("optional path parameter", "a path parameter is always required")
+        trace.note("optional path parameter", "a path parameter is always required")
         result["required"] = True
     empty = node.get("allowEmptyValue")
     if (
@@ -84,9 +93,18 @@ def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: 
     return result
 
 
-def convert_header(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def _lose_ignored(name: str, trace: Trace) -> None:
+    """Some headers are said by other means (OpenAPI 3.0.3, 4.7.12.2.1)."""
+    means = _IGNORED_HEADERS.get(name.lower())
+    if means is not None:
+        trace.lose("header parameter", f"OpenAPI 3.0 ignores {cut(name)}; {means} say it", "name")
+
+
+def convert_header(name: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+    if name.lower() == "content-type":
+        trace.lose("response header", "OpenAPI 3.0 ignores it; the keys of content say the type")
     if node is None:
-        trace.lose("null", "stands for no header; any value is allowed")
+        trace.note("null", "stands for no header; any value is allowed")
         return {"schema": {}}
     if not isinstance(node, dict):
         trace.refuse("a header object is required")
@@ -98,12 +116,12 @@ def convert_header(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
 
 def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """The schema that stands open in a parameter or header."""
-    schema = {key: value for key, value in node.items() if key in _SCHEMA_KEYS and key != "items"}
-    result = convert_schema(schema, source, trace)
-    if "items" in node and is_present("items", node["items"], OBJECT, trace):
-        result = {**result, "items": _items(node["items"], source, trace)}
+    schema = {key: value for key, value in node.items() if key in _SCHEMA_KEYS}
     if node.get("x-nullable") is True:
-        result = {**result, "nullable": True}
+        schema["x-nullable"] = True
+    result = convert_schema(schema, source, trace)
+    if "x-nullable" in schema:
+        result = {key: value for key, value in result.items() if key != "x-nullable"}
     if node.get("schema") is None:
         return result
     # Not Swagger 2.0, but written by real generators beside or instead of the open form.
@@ -111,20 +129,6 @@ def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str
     written = convert_schema(node["schema"], source, trace)
     trace.path.pop()
     return {**result, **written}
-
-
-def _items(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    """An Items object: a schema, but for a ``collectionFormat`` that OpenAPI 3.0 cannot say (OAI #1046)."""
-    trace.path.append("items")
-    schema = {key: value for key, value in node.items() if key not in ("items", "collectionFormat")}
-    result = convert_schema(schema, source, trace)
-    if "items" in node and is_present("items", node["items"], OBJECT, trace):
-        result = {**result, "items": _items(node["items"], source, trace)}
-    if "collectionFormat" in node:
-        trace.lose("nested collectionFormat", "no equivalent; kept as x-collectionFormat", "collectionFormat")
-        result = {**result, "x-collectionFormat": node["collectionFormat"]}
-    trace.path.pop()
-    return result
 
 
 def serialisation(node: dict[str, Any], location: str, trace: Trace) -> dict[str, Any]:

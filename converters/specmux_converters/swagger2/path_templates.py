@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.errors import cut
-from specmux_converters.swagger2.source import Source, tokens_of
+from specmux_converters.losses import tokens_of
+from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
 _EXPRESSION: Final = re.compile(r"\{([^{}:=/]+)([:=](?:[^{}]|\{[^{}]*\})*)\}")

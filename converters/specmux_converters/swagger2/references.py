@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from specmux_converters.losses import pointer_to
-from specmux_converters.swagger2.source import Source, tokens_of
+from specmux_converters.losses import pointer_to, tokens_of
+from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
 
@@ -60,7 +60,7 @@ def _lose_siblings(node: dict[str, Any], trace: Trace) -> None:
     """Swagger 2.0 takes references from JSON Reference, whose section 3 ignores what stands beside one."""
     for key in node:
         if key != "$ref":
-            trace.lose(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
+            trace.note(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
 
 
 def located(found: Found) -> str:
@@ -71,8 +71,9 @@ def located(found: Found) -> str:
     return location
 
 
-def reference_to(kind: str, found: Found) -> dict[str, Any]:
+def reference_to(kind: str, found: Found, source: Source) -> dict[str, Any]:
     """The reference to a shared object that v3 may name, noted as one."""
-    name = found.shared or ""
+    names = source.names.responses if kind == "responses" else source.names.parameters
+    name = names.get(found.shared or "", found.shared or "")
     found.trace.refs.add(f"{kind}/{name}")
     return {"$ref": f"#/components/{kind}{pointer_to(name)}"}

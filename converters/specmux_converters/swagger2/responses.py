@@ -20,7 +20,7 @@ def convert_response(
     """``offered`` are the operation's media types."""
     result = kept(node, DESCRIPTION, _MOVED, trace)
     if "description" not in result:
-        trace.lose("response without description", "OpenAPI 3.0 requires one; an empty one is added")
+        trace.note("response without description", "OpenAPI 3.0 requires one; an empty one is added")
         result["description"] = ""
     content = _content(node, offered, source, trace)
     if content:
@@ -49,7 +49,7 @@ def _headers(headers: Mapping[str, Any], source: Source, trace: Trace) -> dict[s
     trace.path.append("headers")
     for name, header in headers.items():
         trace.path.append(name)
-        result[name] = convert_header(header, source, trace)
+        result[name] = convert_header(name, header, source, trace)
         trace.path.pop()
     trace.path.pop()
     return result

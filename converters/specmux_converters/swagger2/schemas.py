@@ -29,6 +29,8 @@ from specmux_converters.swagger2.keywords import (
     bound,
     choices,
     convert_type,
+    make_nullable,
+    with_items,
 )
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
@@ -62,7 +64,7 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     if node.__class__ is not dict:
         if node is not None:
             trace.refuse("a schema object is required")
-        trace.lose("null", "stands for no schema; any value is allowed")
+        trace.note("null", "stands for no schema; any value is allowed")
         return {}
     return _reference(node, source, trace) if "$ref" in node else _keywords(node, source, trace)
 
@@ -86,9 +88,10 @@ def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, A
                 result[key] = new
         elif key[:2] != "x-":
             is_plain = False
-    if is_plain and node.get("type", "object") in TYPES and node.get("x-nullable") is not True:
-        return result
-    return _without_v2(result, trace)
+    kind = node.get("type", "object")
+    if is_plain and kind.__class__ is str and kind in TYPES and node.get("x-nullable") is not True:
+        return with_items(result, trace) if kind == "array" else result
+    return with_items(_without_v2(result, trace), trace)
 
 
 def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
@@ -118,8 +121,13 @@ def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
     if key in _LISTS:
         return _alternatives(key, value, source, trace)
     if key == "discriminator":
-        return {"propertyName": value} if is_present(key, value, TEXT, trace) else DROPPED
+        return _discriminator(value, source, trace) if is_present(key, value, TEXT, trace) else DROPPED
     return plain_object(key, value, trace) if is_present(key, value, OBJECT, trace) else DROPPED
+
+
+def _discriminator(name: str, source: Source, trace: Trace) -> dict[str, Any]:
+    mapping = source.names.mapping(tuple(trace.path))
+    return {"propertyName": name, "mapping": mapping} if mapping else {"propertyName": name}
 
 
 def _alternatives(key: str, value: Any, source: Source, trace: Trace) -> Any:
@@ -140,7 +148,8 @@ def _default(node: dict[str, Any], source: Source, trace: Trace) -> Any:
             return value
     if fits(value, node, source, trace):
         return value
-    trace.lose("default", "does not fit its own schema; left out", "default")
+    report = trace.note if value == {} else trace.lose  # what Go prints for every struct that says nothing
+    report("default", "does not fit its own schema; left out", "default")
     return DROPPED
 
 
@@ -200,7 +209,7 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
     if "type" in result:
         convert_type(result, trace)
     if node.get("x-nullable") is True:
-        result["nullable"] = True
+        make_nullable(result)
     return result
 
 
@@ -216,8 +225,13 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     if siblings.keys() <= _JUDGED and siblings.get("description", "").__class__ is str:
         siblings["allOf"] = [target]
         return siblings
-    siblings = _keywords(siblings, source, trace)
-    return {**siblings, "allOf": [target, *siblings.get("allOf", ())]}
+    is_nullable = siblings.get("x-nullable") is True
+    siblings = {**_keywords({**siblings, "x-nullable": None} if is_nullable else siblings, source, trace)}
+    siblings["allOf"] = [target, *siblings.get("allOf", ())]
+    if is_nullable:
+        siblings["x-nullable"] = True
+        make_nullable(siblings)
+    return siblings
 
 
 def _target(ref: Any, source: Source, trace: Trace) -> dict[str, Any]:

@@ -1,10 +1,20 @@
-"""Security schemes: basic is a kind of http, and the OAuth2 flows got other names."""
+"""Security schemes: basic is a kind of http, and the OAuth2 flows got other names. And the requirements of
+them."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.swagger2.fields import DESCRIPTION, NO_OTHERS, TEXT, kept
+from specmux_converters.swagger2.component_names import is_allowed, renamed
+from specmux_converters.swagger2.fields import (
+    ARRAY,
+    DESCRIPTION,
+    NO_OTHERS,
+    TEXT,
+    is_present,
+    kept,
+    texts,
+)
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
@@ -37,10 +47,38 @@ def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
         if scheme is None:
             trace.lose("security scheme", "no such type or flow in Swagger 2.0; left out")
         else:
-            result[name] = scheme
+            result[source.names.security.get(name, name)] = scheme
+            if not is_allowed(name):
+                trace.note("component name", renamed(source.names.security.get(name)))
         trace.path.pop()
     trace.path.pop()
     return result
+
+
+def convert_requirements(requirements: list[Any], source: Source, trace: Trace) -> list[dict[str, Any]]:
+    """The value of ``security``, where ``trace`` stands, in the names of v3."""
+    result = []
+    for index, requirement in enumerate(requirements):
+        if requirement.__class__ is not dict:
+            trace.refuse("a security requirement object is required", "security", index)
+        trace.path += ("security", index)
+        result.append(
+            {
+                source.names.security.get(name, name): _scopes(name, scopes, source, trace)
+                for name, scopes in requirement.items()
+            }
+        )
+        del trace.path[-2:]
+    return result
+
+
+def _scopes(name: str, scopes: Any, source: Source, trace: Trace) -> list[Any]:
+    if name not in source.schemes:
+        trace.note("security", "no security definition has this name; kept as it is", name)
+    if not is_present(name, scopes, ARRAY, trace):
+        return []
+    texts({name: scopes}, name, trace)
+    return list(scopes)
 
 
 def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
@@ -77,6 +115,6 @@ def _flow(node: dict[str, Any], urls: tuple[str, ...], trace: Trace) -> dict[str
     result |= kept(written, dict.fromkeys(urls, TEXT), NO_OTHERS, trace)
     for url in urls:
         if url not in result:
-            trace.lose(f"flow without {url}", "OpenAPI 3.0 requires one; an empty one is added")
+            trace.note(f"flow without {url}", "OpenAPI 3.0 requires one; an empty one is added")
             result[url] = ""
     return result

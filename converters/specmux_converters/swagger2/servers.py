@@ -18,7 +18,7 @@ def convert_servers(source: Source, trace: Trace) -> dict[str, Any]:
         return _servers(document.get("schemes"), source, trace)
     for key in ("host", "basePath", "schemes"):
         if document.get(key) not in (None, "", "/", []):
-            trace.lose(key, "a Kubernetes client asks the server that it got the document from", key)
+            trace.note(key, "a Kubernetes client asks the server that it got the document from", key)
     return {}
 
 
@@ -27,7 +27,7 @@ def operation_servers(node: dict[str, Any], source: Source, trace: Trace) -> dic
         return {}
     if source.profile == "oas":
         return _servers(node["schemes"], source, trace)
-    trace.lose("operation schemes", "a Kubernetes client keeps to its connection", "schemes")
+    trace.note("operation schemes", "a Kubernetes client keeps to its connection", "schemes")
     return {}
 
 
@@ -37,12 +37,13 @@ def _servers(schemes: Any, source: Source, trace: Trace) -> dict[str, Any]:
         schemes = []
     if not isinstance(schemes, list) or not all(isinstance(scheme, str) for scheme in schemes):
         trace.refuse("an array of schemes is required", "schemes")
-    path = "" if base == "/" or not base else f"/{base.lstrip('/')}"
+    base = base.strip("/")  # a path begins with one, and two would be another path
+    path = f"/{base}" if base else ""
     if host:
         urls = [f"{scheme}://{host}{path}" for scheme in dict.fromkeys(schemes)] or [f"//{host}{path}"]
         return {"servers": [{"url": url} for url in urls]}
     if schemes:
-        trace.lose("schemes", "a server URL with a scheme needs a host", "schemes")
+        trace.note("schemes", "a server URL with a scheme needs a host", "schemes")
     return {"servers": [{"url": path}]} if path else {}
 
 

@@ -12,7 +12,8 @@ from urllib.parse import unquote
 from orjson import Fragment
 
 from specmux_converters.document import Document
-from specmux_converters.losses import unescape
+from specmux_converters.losses import tokens_of, unescape
+from specmux_converters.swagger2.component_names import Names, choose_names
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.fields import texts
 from specmux_converters.swagger2.trace import Trace
@@ -29,6 +30,7 @@ ANY_MEDIA_TYPE: Final = "*/*"
 FEW_MEDIA_TYPES: Final = 16
 """Copies of a schema that are not worth counting."""
 
+_SHARED: Final = ("definitions", "parameters", "responses", "securityDefinitions")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -42,7 +44,7 @@ class SchemaRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One Swagger 2.0 document.
+    """One Swagger 2.0 document. ``schemes`` are the names of its security definitions.
 
     The others are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
     what its target costs written out. ``fit_empty``: whether the target allows an empty object.
@@ -57,6 +59,8 @@ class Source:
     definitions: Mapping[str, Any]
     parameters: Mapping[str, Any]
     responses: Mapping[str, Any]
+    schemes: frozenset[str] = frozenset()
+    names: Names = field(default_factory=Names)
     consumes: tuple[str, ...] = ()
     produces: tuple[str, ...] = ()
     schema_refs: dict[str, SchemaRef | None] = field(default_factory=dict)
@@ -82,6 +86,9 @@ class Source:
             if name not in self.definitions:
                 name = unescape(unquote(tail))
             if name in self.definitions:
+                new = self.names.definitions.get(name)
+                if new is not None:
+                    name = tail = new
                 return SchemaRef(f"schemas/{name}", {"$ref": f"#/components/schemas/{tail}"})
         tokens = tokens_of(ref)
         target = self.resolve(tokens)
@@ -95,7 +102,8 @@ class Source:
         kept = tokens[1:] if tokens[0] == "definitions" else tokens
         name = sub(r"[^A-Za-z0-9._-]+", "_", ".".join(kept)).strip("_")
         taken = self.hoisted.get(name)
-        if name in self.definitions or (taken is not None and taken[0] != tokens):
+        is_definition = name in self.definitions or name in self.names.definitions.values()
+        if is_definition or (taken is not None and taken[0] != tokens):
             # The hash, not a counter: the name must not depend on which reference was met first.
             return f"{name}.{sha256('/'.join(tokens).encode()).hexdigest()[:12]}"
         return name
@@ -144,12 +152,15 @@ def read_source(document: Document, profile: Profile, trace: Trace) -> Source:
     """Raises InvalidDocument when the document is no Swagger 2.0, or a shared part has the wrong type."""
     if document.get("swagger") not in SWAGGER_VERSIONS:
         trace.refuse('not a Swagger 2.0 document: "swagger" is not "2.0"')
+    definitions, parameters, responses, schemes = (object_at(document, key, trace) for key in _SHARED)
     source = Source(
         document,
         profile,
-        definitions=object_at(document, "definitions", trace),
-        parameters=object_at(document, "parameters", trace),
-        responses=object_at(document, "responses", trace),
+        definitions,
+        parameters,
+        responses,
+        frozenset(schemes),
+        choose_names(definitions, parameters, responses, schemes) if profile == "oas" else Names(),
     )
     consumes, produces = (
         source.media_types_at(document, key, trace) or () for key in ("consumes", "produces")
@@ -165,9 +176,3 @@ def object_at(parent: Mapping[str, Any], key: str, trace: Trace) -> Mapping[str,
     if not isinstance(value, dict):
         trace.refuse("an object is required", key)
     return value
-
-
-def tokens_of(ref: str) -> list[str]:
-    """The path of a local reference: a JSON pointer (RFC 6901) in a URI fragment."""
-    tokens = ref.removeprefix("#").split("/")[1:]
-    return tokens if "%" not in ref and "~" not in ref else [unescape(unquote(token)) for token in tokens]

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-from specmux_converters.losses import Loss, Steps, pointer_to
+from specmux_converters.losses import Grade, Loss, Steps, pointer_to
 
 
 @dataclass(slots=True)
@@ -65,13 +65,21 @@ class Trace:
         return pointer_to(*self.path, *tokens)
 
     def lose(self, construct: str, reason: str, *tokens: str | int) -> None:
+        """Reports what the result does not say."""
+        self._report(construct, reason, Grade.LOSS, tokens)
+
+    def note(self, construct: str, reason: str, *tokens: str | int) -> None:
+        """Reports what the result says in another way, or what said nothing."""
+        self._report(construct, reason, Grade.NOTE, tokens)
+
+    def _report(self, construct: str, reason: str, grade: Grade, tokens: tuple[str | int, ...]) -> None:
         budget = self.budget
         pointer = "".join(map(budget.steps.__getitem__, (*self.path, *tokens)))
         budget.left -= len(pointer) + len(construct)
         if budget.left < 0:
             budget.spend(0, *self.path)
         # What Loss() does, without a call of Python code: Kubernetes' operations lose something each.
-        self.losses.append(tuple.__new__(Loss, (pointer, construct, reason)))
+        self.losses.append(tuple.__new__(Loss, (pointer, construct, reason, grade)))
 
     def refuse(self, reason: str, *tokens: str | int) -> NoReturn:
         raise InvalidDocument(reason, pointer=self.pointer(*tokens))

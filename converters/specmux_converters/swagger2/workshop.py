@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from specmux_converters.losses import tokens_of
 from specmux_converters.parts import ConversionMemo, Part
+from specmux_converters.swagger2.component_names import is_allowed, renamed
 from specmux_converters.swagger2.components import (
     convert_component,
     convert_definition,
@@ -18,40 +20,62 @@ from specmux_converters.swagger2.components import (
 )
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.operations import convert_path_item
-from specmux_converters.swagger2.source import Source, tokens_of
+from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Budget, Trace
+
+_SECTIONS: Final = {
+    "schemas": "definitions",
+    "parameters": "parameters",
+    "requestBodies": "parameters",
+    "responses": "responses",
+}
+"""A kind of component -> where it stands in Swagger 2.0."""
 
 Make: TypeAlias = Callable[[Any, Source, Trace], dict[str, Any]]
 
 
 @dataclass(slots=True)
 class Workshop:
-    """``components`` holds what was made so far, by component name ("schemas/Pod")."""
+    """``components`` holds what was made so far, by component name ("schemas/Pod"). ``written`` has the names
+    in the Swagger document of those that are called something else."""
 
     source: Source
     memo: ConversionMemo | None
     budget: Budget
     components: dict[str, Part] = field(default_factory=dict)
     shared: str = ""
+    named: str | None = None
+    written: dict[str, str] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """A kept Part is good when its text, all shared objects and the names it refers to are the same."""
+        source = self.source
+        names = source.names
+        for kind, changed in _kinds(names.definitions, names.parameters, names.responses):
+            self.written |= {f"{kind}/{new}": name for name, new in changed.items()}
         if self.memo is None:
             return
-        source = self.source
+        if names.definitions:
+            # A schema may refer to any, and a discriminator names those that are made of it.
+            self.named = sha256(encode([names.definitions, [*map(str, names.children.items())]])).hexdigest()
         environment: list[Any] = [
             source.profile,
             source.parameters,
             source.responses,
             source.consumes,
             source.produces,
+            [names.definitions, names.parameters, names.responses, names.security],
+            sorted(source.schemes),
         ]
         environment += [source.document.get(key) for key in ("host", "basePath")]
         self.shared = sha256(encode(environment)).hexdigest()
-        names = [f"schemas/{name}" for name in source.definitions]
-        names += [f"{kind}/{name}" for kind in ("parameters", "requestBodies") for name in source.parameters]
-        self.known = frozenset(names + [f"responses/{name}" for name in source.responses])
+        known = [
+            f"{kind}/{name}"
+            for kind, shared in _kinds(source.definitions, source.parameters, source.responses)
+            for name in shared
+        ]
+        self.known = frozenset([*known, *self.written])
 
     def path(self, path: str, written: str, node: Any) -> Part:
         """``written`` is the key in the input."""
@@ -61,7 +85,15 @@ class Workshop:
     def component(self, name: str) -> Part:
         part = self.components.get(name)
         if part is None:
-            part = self.components[name] = self._component(*name.split("/", 1))
+            kind, _, key = name.partition("/")
+            written = self.written.get(name, key)
+            part = self._component(kind, written)
+            if not is_allowed(written):
+                reason = renamed(key if name in self.written else None)
+                trace = Trace.begin([_SECTIONS[kind], written], self.budget)
+                trace.note("component name", reason)
+                part = Part(part.json, part.refs, (*part.losses, *trace.losses))
+            self.components[name] = part
         return part
 
     def needed(self, waiting: set[str]) -> list[str]:
@@ -78,15 +110,17 @@ class Workshop:
     def shared_names(self, trace: Trace) -> set[str]:
         """Every shared object, whether or not a path needs it. Asked for when the paths are made."""
         source = self.source
-        names = {f"schemas/{name}" for name in source.definitions}
+        new = source.names
+        names = {f"schemas/{new.definitions.get(name, name)}" for name in source.definitions}
         if source.profile == "kubernetes":
             self._lose_unused(trace)
             return names
-        names |= {f"responses/{name}" for name in _written("responses", source.responses, trace)}
+        for name in _written("responses", source.responses, trace):
+            names.add(f"responses/{new.responses.get(name, name)}")
         for name in _written("parameters", source.parameters, trace):
             kind = parameter_kind(source.parameters[name], source, trace.at(["parameters", name]))
             if kind is not None:
-                names.add(f"{kind}/{name}")
+                names.add(f"{kind}/{new.parameters.get(name, name)}")
         return names
 
     def _lose_unused(self, trace: Trace) -> None:
@@ -96,18 +130,20 @@ class Workshop:
         for kind, shared in (("parameters", source.parameters), ("responses", source.responses)):
             for name in shared:
                 if (kind, name) not in followed:
-                    trace.lose("shared object", "nothing refers to it; left out", kind, name)
+                    trace.note("shared object", "nothing refers to it; left out", kind, name)
 
     def _component(self, kind: str, name: str) -> Part:
         source = self.source
         if kind != "schemas":
             shared = source.responses if kind == "responses" else source.parameters
             convert = convert_shared_response if kind == "responses" else convert_shared_parameter
-            where = "responses" if kind == "responses" else "parameters"
-            return self._part([where, name], shared[name], convert, depends_on=self.shared)
+            return self._part([_SECTIONS[kind], name], shared[name], convert, depends_on=self.shared)
         if name in source.definitions:
             return self._part(
-                ["definitions", name], source.definitions[name], partial(convert_definition, name)
+                ["definitions", name],
+                source.definitions[name],
+                partial(convert_definition, name),
+                depends_on=self.named,
             )
         tokens, node = source.hoisted[name]
         self.budget.spend(len(encode(node, *tokens)), *tokens)
@@ -133,9 +169,19 @@ class Workshop:
         return Part(encoded, frozenset(trace.refs), tuple(trace.losses))
 
 
+def _kinds(
+    definitions: Mapping[str, Any], parameters: Mapping[str, Any], responses: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The kinds of components, and what each is made of."""
+    yield "schemas", definitions
+    yield "parameters", parameters
+    yield "requestBodies", parameters
+    yield "responses", responses
+
+
 def _written(kind: str, shared: Mapping[str, Any], trace: Trace) -> list[str]:
     """The names of shared objects but for those that are null."""
     for name, node in shared.items():
         if node is None:
-            trace.lose("null", "stands for nothing; left out", kind, name)
+            trace.note("null", "stands for nothing; left out", kind, name)
     return [name for name, node in shared.items() if node is not None]

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from running_service import backend
+from running.service import backend
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.model.backend import Backend
 

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from prometheus_client import CollectorRegistry
 
-from fake_reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
-from serving import Running, eventually, read_answer, request, running
+from fakes.reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
+from running.serving import Running, eventually, read_answer, request, running
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.config.settings import Auth, Settings
 from specmux_aggregator.metrics.instruments import Metrics

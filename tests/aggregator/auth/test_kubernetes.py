@@ -19,8 +19,8 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 from prometheus_client import CollectorRegistry
 
-from fake_reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
-from serving import Running, eventually, read_all, read_answer, request, running, timeless
+from fakes.reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
+from running.serving import Running, eventually, read_all, read_answer, request, running, timeless
 from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.authenticator import Asked
 from specmux_aggregator.auth.guard import Gate

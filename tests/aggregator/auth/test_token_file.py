@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from serving import Running, eventually, read_answer, request, running
+from running.serving import Running, eventually, read_answer, request, running
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.token_file import FILE_MAX, BadTokens, parse_tokens

@@ -14,7 +14,7 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from faulty_backend import FaultyBackend, document, with_status
+from fakes.faulty_backend import FaultyBackend, document, with_status
 from specmux_aggregator.commands.check_config import check_config
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, SpecmuxError, WorkerFailed

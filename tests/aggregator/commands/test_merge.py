@@ -16,7 +16,7 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from fake_apiserver import FakeAPIServer, document, swagger
+from fakes.apiserver import FakeAPIServer, document, swagger
 from specmux_aggregator.commands.merge import merge
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from discovery_values import DOWN, knowledge
+from data.discovery_values import DOWN, knowledge
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from discovery_values import DOWN, knowledge, resource, told, told_but
+from data.discovery_values import DOWN, knowledge, resource, told, told_but
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after
 from specmux_aggregator.model.backend import Backend, BackendName, Found
 from specmux_aggregator.model.failure import Cause, Failure

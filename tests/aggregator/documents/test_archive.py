@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from running_service import backend
+from running.service import backend
 from specmux_aggregator.documents.archive import MANIFEST_FORMAT, StateDirectory, manifest_json, read_manifest
 from specmux_aggregator.documents.repository import Coded
 from specmux_aggregator.http.content_codings import encoded

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import zstandard
 
-from discovery_values import DOWN, knowledge, resource
+from data.discovery_values import DOWN, knowledge, resource
 from specmux_aggregator.discovery.accept import Form as WireForm
 from specmux_aggregator.discovery.index import Board
 from specmux_aggregator.discovery.merge import merge

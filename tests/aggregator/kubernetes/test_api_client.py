@@ -13,7 +13,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_cluster import CRDS, FakeCluster, status
+from fakes.cluster import CRDS, FakeCluster, status
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.lines import Lines, LineTooLong

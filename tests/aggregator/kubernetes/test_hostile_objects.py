@@ -10,8 +10,8 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_service import definition
-from fake_cluster import api_service
+from fakes.cluster import api_service
+from running.cluster_service import definition
 from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
 from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed

@@ -17,7 +17,7 @@ import pytest
 import trustme
 import yaml
 
-from fake_cluster import FakeCluster
+from fakes.cluster import FakeCluster
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes import in_cluster, kubeconfig

@@ -16,7 +16,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from fake_cluster import API_SERVICES, CRDS, FakeCluster, status
+from fakes.cluster import API_SERVICES, CRDS, FakeCluster, status
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch

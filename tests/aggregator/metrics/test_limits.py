@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from serving import (
+from running.serving import (
     LIMIT,
     TIERS,
     FakeService,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fake_apiserver import document
-from running_service import directory
+from fakes.apiserver import document
+from running.service import directory
 from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed

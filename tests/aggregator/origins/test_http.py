@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from fake_apiserver import FakeAPIServer, document, hash_of, serving, swagger
-from running_service import QUICK, backend
+from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
+from running.service import QUICK, backend
 from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Limits

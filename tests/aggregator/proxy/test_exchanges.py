@@ -6,13 +6,13 @@ import asyncio
 
 from prometheus_client import CollectorRegistry
 
-from running_service import QUICK, backend
+from fakes.streaming_backend import Seen, StreamingBackend, streaming
+from running.service import QUICK, backend
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.proxy.exchanges import Exchanges
 from specmux_aggregator.upstream.identities import Identities
-from streaming_backend import Seen, StreamingBackend, streaming
 
 
 async def endless(seen: Seen) -> None:

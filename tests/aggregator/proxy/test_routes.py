@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from running_service import backend, directory
+from running.service import backend, directory
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials, Found, Kind
 from specmux_aggregator.model.failure import Cause, Failure

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from serving import FakeService, Running, eventually, read_answer, request, running
+from running.serving import FakeService, Running, eventually, read_answer, request, running
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.server import accelerator_check as canary

@@ -17,7 +17,7 @@ import pytest
 import trustme
 from prometheus_client import CollectorRegistry
 
-from serving import BIG, TIERS, Running, eventually, read_all, read_answer, request, running
+from running.serving import BIG, TIERS, Running, eventually, read_all, read_answer, request, running
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.config.settings import Auth, Settings
 from specmux_aggregator.metrics.instruments import Metrics

@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 import trustme
 
-from serving import BIG, LIMIT, TIERS, FakeService, eventually, read_all, read_answer, request, running
+from running.serving import (
+    BIG,
+    LIMIT,
+    TIERS,
+    FakeService,
+    eventually,
+    read_all,
+    read_answer,
+    request,
+    running,
+)
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.errors import InvalidConfig, SpecmuxError
 from specmux_aggregator.server import accelerator_check as canary

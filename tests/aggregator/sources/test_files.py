@@ -11,7 +11,7 @@ import orjson
 import pytest
 import yaml
 
-from fake_apiserver import document, swagger
+from fakes.apiserver import document, swagger
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.sources.files import FileSource
 from specmux_aggregator.sources.source import Loaded

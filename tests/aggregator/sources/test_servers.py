@@ -13,9 +13,9 @@ import orjson
 import pytest
 import yaml
 
-from fake_apiserver import FakeAPIServer, document, swagger
-from openapi_server import Reference, Reply
-from openapi_thread import serving_in_thread
+from fakes.apiserver import FakeAPIServer, document, swagger
+from fakes.openapi_server import Reference, Reply
+from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources import SourceOptions, opened
 from specmux_aggregator.sources.access import access_of

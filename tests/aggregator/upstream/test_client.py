@@ -15,8 +15,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-import faulty_backend as faulty
-from faulty_backend import FAULTS, SLOW_FAULTS, FaultyBackend, document, document_hash
+from fakes import faulty_backend as faulty
+from fakes.faulty_backend import FAULTS, SLOW_FAULTS, FaultyBackend, document, document_hash
 from specmux_aggregator.config.settings import Limits, Polling
 from specmux_aggregator.http.content_codings import decoded
 from specmux_aggregator.http.messages import Coding

@@ -14,8 +14,8 @@ import pytest
 import trustme
 from blockbuster import blockbuster_ctx
 
-from asked_backend import POLLING, root_of
-from faulty_backend import FaultyBackend
+from fakes.asked_backend import POLLING, root_of
+from fakes.faulty_backend import FaultyBackend
 from specmux_aggregator.config.settings import Limits
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_aggregator.model.failure import Cause, Failure

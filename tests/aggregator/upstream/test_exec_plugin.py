@@ -19,7 +19,7 @@ import pytest
 import trustme
 from blockbuster import blockbuster_ctx
 
-from fake_cluster import FakeCluster
+from fakes.cluster import FakeCluster
 from specmux_aggregator.config.settings import Limits, Polling
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, ExecPlugin
 from specmux_aggregator.model.failure import Cause, Failure

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faulty_backend import root_with
+from fakes.faulty_backend import root_with
 from shared_data import documents, shared
 from specmux_aggregator.http.messages import ETag
 from specmux_aggregator.model.backend import Backend, BackendName

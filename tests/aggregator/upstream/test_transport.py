@@ -13,10 +13,10 @@ import pytest
 import trustme
 from blockbuster import blockbuster_ctx
 
-from asked_backend import POLLING, root_of
-from bare_authority import BareAuthority
-from connect_proxy import ConnectProxy
-from fake_cluster import CRDS, FakeCluster
+from fakes.asked_backend import POLLING, root_of
+from fakes.bare_authority import BareAuthority
+from fakes.cluster import CRDS, FakeCluster
+from fakes.connect_proxy import ConnectProxy
 from specmux_aggregator.config.settings import Limits
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials

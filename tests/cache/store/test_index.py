@@ -10,7 +10,7 @@ from pathlib import Path
 import diskcache
 import pytest
 
-from open_files import needs_proc, open_in
+from running.open_files import needs_proc, open_in
 from specmux_cache.errors import StoreDamaged, StoreUnavailable
 from specmux_cache.store.database import NAME, Database
 from specmux_cache.store.disk_store import Digest, DiskStore

@@ -94,6 +94,7 @@ def test_kubernetes_documents_have_no_servers_and_no_security_and_say_so() -> No
         ("/paths/~1a/get/schemes", "operation schemes"),
         ("/schemes", "schemes"),
         ("/security", "security"),
+        ("/security/0/k", "security"),
     ]
 
 
@@ -109,7 +110,7 @@ def test_tags_security_external_docs_and_extensions_are_copied() -> None:
     }
     whole = convert_whole(swagger(**parts))
     assert {key: whole.document[key] for key in parts} == parts
-    assert whole.losses == ()
+    assert constructs(whole) == [("/security/0/k", "security")]
 
 
 def test_terms_of_service_that_are_no_url_are_copied() -> None:
@@ -363,7 +364,7 @@ def test_shared_object_that_nothing_refers_to_is_a_loss_where_none_are_kept() ->
     }
     get = {"parameters": [{"$ref": "#/parameters/Q"}], "responses": {"200": {"description": ""}}}
     document = swagger(paths={"/a": {"get": get}}, **shared)
-    assert constructs(convert_whole(document, profile="oas")) == []
+    assert constructs(convert_whole(document, profile="oas")) == [("/parameters/a~1b", "component name")]
     assert constructs(convert_whole(document, profile="kubernetes")) == [("/responses/R", "shared object")]
 
 
@@ -642,9 +643,9 @@ def test_shared_parameter_is_a_component_in_oas_and_written_out_for_kubernetes()
     shared = {"parameters": {"a/b": {"name": "p", "in": "query", "type": "string"}}}
     written = {"name": "p", "in": "query", "schema": {"type": "string"}}
     refs = [{"$ref": "#/parameters/a~1b"}]
-    assert operation(refs, shared=shared)["parameters"] == [{"$ref": "#/components/parameters/a~1b"}]
+    assert operation(refs, shared=shared)["parameters"] == [{"$ref": "#/components/parameters/a_b"}]
     assert operation(refs, shared=shared, profile="kubernetes")["parameters"] == [written]
-    assert convert_whole(swagger(**shared)).document["components"]["parameters"] == {"a/b": written}
+    assert convert_whole(swagger(**shared)).document["components"]["parameters"] == {"a_b": written}
     assert "components" not in convert_whole(swagger(**shared), profile="kubernetes").document
 
 
@@ -792,7 +793,7 @@ def test_reference_that_leads_back_to_itself_is_kept_as_an_extension(profile: Pr
         ({"type": ["string", "integer"]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         ({"type": ["null"]}, {"nullable": True, "enum": [None]}),
         ({"required": []}, {}),
-        ({"properties": None, "items": None, "type": "array"}, {"type": "array"}),
+        ({"properties": None, "items": None, "type": "array"}, {"type": "array", "items": {}}),
         ({"additionalProperties": True}, {"additionalProperties": True}),
         ({"additionalProperties": PET}, {"additionalProperties": PET3}),
         ({"allOf": [PET, {"properties": {"a": PET}}]}, {"allOf": [PET3, {"properties": {"a": PET3}}]}),
@@ -875,8 +876,8 @@ def test_dangling_reference_is_kept_as_an_extension(profile: Profile) -> None:
 
 
 @pytest.mark.parametrize("ref", ["#/definitions/a~1b", "#/definitions/a%7E1b"])
-def test_keys_stay_raw_and_references_escaped(ref: str) -> None:
-    whole = whole_schema({"items": {"$ref": ref}}, **{"a/b": {"type": "string"}})
+def test_keys_stay_raw_and_references_escaped_for_kubernetes(ref: str) -> None:
+    whole = whole_schema({"items": {"$ref": ref}}, profile="kubernetes", **{"a/b": {"type": "string"}})
     schemas = whole.document["components"]["schemas"]
     assert schemas["a/b"] == {"type": "string"}
     assert schemas["S"]["items"] == {"$ref": ref.replace("definitions", "components/schemas")}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from explained_documents import release
+from data.explained_documents import release
 from shared_data import shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import SchemasError

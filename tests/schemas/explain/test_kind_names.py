@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explained_documents import bed, release
+from data.explained_documents import bed, release
 from shared_data import shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import InvalidPath, UnknownKind

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from explained_documents import KIND, bed, release_kinds, schema_of
+from data.explained_documents import KIND, bed, release_kinds, schema_of
 from shared_data import shared
 from specmux_schemas.explain.layers import element_of, layers_of, properties_of, said_by
 from specmux_schemas.explain.skeleton import skeleton

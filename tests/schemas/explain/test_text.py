@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from explained_documents import KIND, bed, random_path, release_kinds
+from data.explained_documents import KIND, bed, random_path, release_kinds
 from shared_data import shared
 from specmux_schemas.errors import UnknownField, UnknownKind
 from specmux_schemas.explain.plaintext import of_kind, plaintext

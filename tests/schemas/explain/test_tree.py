@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from explained_documents import KIND, bed, release_kinds, schema_of
+from data.explained_documents import KIND, bed, release_kinds, schema_of
 from shared_data import shared
 from specmux_schemas.errors import UnknownField
 from specmux_schemas.explain.as_json import as_json

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helm_chart import NAMESPACE
-from image_root import ImageRoot
-from namespaces import require_own_mounts
-from running_process import Process, specmux
+from running.helm_chart import NAMESPACE
+from running.image import ImageRoot
+from running.namespaces import require_own_mounts
+from running.process import Process, specmux
 from specmux_aggregator.kubernetes.in_cluster import SERVICE_ACCOUNT
 
 CONFIG = "/etc/specmux"

@@ -46,7 +46,7 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
-from fake_apiserver import FakeAPIServer
+from fakes.apiserver import FakeAPIServer
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -19,16 +19,16 @@ from typing import Any
 import trustme
 import yaml
 
-from chart_pod import NAME, Pod, made, secret_data
-from cluster_service import APPS, METRICS, WIDGETS, accept_definition, builtin, definition
-from fake_apiserver import document, swagger
-from fake_cluster import API_SERVICES, FakeCluster, api_service
-from fake_discovery import resource
-from guarded_cluster import GuardedCluster
-from helm_chart import HELM, NAMESPACE, configuration, container, objects, one
-from image_root import ImageRoot
-from namespaces import require_own_mounts
-from role_based_access import DISCOVERY, Account, service_account
+from fakes.apiserver import document, swagger
+from fakes.cluster import API_SERVICES, FakeCluster, api_service
+from fakes.discovery import resource
+from fakes.guarded_cluster import GuardedCluster
+from fakes.role_based_access import DISCOVERY, Account, service_account
+from running.chart_pod import NAME, Pod, made, secret_data
+from running.cluster_service import APPS, METRICS, WIDGETS, accept_definition, builtin, definition
+from running.helm_chart import HELM, NAMESPACE, configuration, container, objects, one
+from running.image import ImageRoot
+from running.namespaces import require_own_mounts
 
 OURS = service_account(NAMESPACE, "release-specmux")
 PROMETHEUS = service_account("monitoring", "prometheus-k8s")

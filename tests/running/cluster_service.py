@@ -11,9 +11,9 @@ from typing import Any
 
 from aiohttp import web
 
-from fake_apiserver import FakeAPIServer
-from fake_cluster import API_SERVICES, CRDS, FakeCluster, api_service
-from running_service import Client, service
+from fakes.apiserver import FakeAPIServer
+from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
+from running.service import Client, service
 from specmux_aggregator.config.settings import Kubernetes
 from specmux_aggregator.model.backend import Backend, BackendName
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from fake_apiserver import document, hash_of
+from fakes.apiserver import document, hash_of
 
 DISCOVERY = re.compile(r"/version|/api(/[^/]+)?|/apis(/[^/]+(/[^/]+)?)?")
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"

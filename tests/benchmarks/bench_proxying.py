@@ -1,6 +1,6 @@
 """What a request that is passed on costs, next to the same request sent to the backend itself, in one run.
 
-    .venv/bin/python tests/benchmarks/bench_relay.py
+    .venv/bin/python tests/benchmarks/bench_proxying.py
 
 ``specmux`` is a process of its own; backend and client share this one, so that latencies say what the way
 through us adds, and rates what the three reach together on one machine.
@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from running_process import Process, specmux
-from streaming_backend import Seen, StreamingBackend, streaming
-from wire_client import WireClient, connected
+from fakes.streaming_backend import Seen, StreamingBackend, streaming
+from running.process import Process, specmux
+from running.wire_client import WireClient, connected
 
 KEY = "apis/apps/v1"
 THINGS = f"/{KEY}/namespaces/a/things"

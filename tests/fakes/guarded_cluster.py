@@ -15,9 +15,9 @@ from typing import Any
 
 from aiohttp import web
 
-from custom_objects import CustomObjects
-from fake_cluster import FakeCluster, Seen, status
-from role_based_access import Access, Account, Right, asked_right
+from fakes.cluster import FakeCluster, Seen, status
+from fakes.custom_objects import CustomObjects
+from fakes.role_based_access import Access, Account, Right, asked_right
 
 DISCOVERY_PATH = re.compile(r"/api(/v1)?|/apis(/[^/]+){0,2}|/version")
 

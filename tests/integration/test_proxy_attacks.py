@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
-from relayed_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
-from running_service import backend, service
+from fakes.streaming_backend import OK, Seen, StreamingBackend, saying, streaming
+from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
+from running.service import backend, service
+from running.wire_client import WireClient, connected
 from specmux_aggregator.config.settings import Listen, Proxy
-from streaming_backend import OK, Seen, StreamingBackend, saying, streaming
-from wire_client import WireClient, connected
 
 BATCH = "apis/batch/v1"
 QUEUE_MAX = 32

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from fake_discovery import FakeDiscovery
+from fakes.discovery import FakeDiscovery
 
 
 def document(group_version: str, note: str = "") -> bytes:

@@ -18,18 +18,18 @@ import orjson
 import pytest
 import trustme
 
-from cluster_service import METRICS, WIDGETS, builtin, definition, extension, until_ready
-from cluster_service import owner as owner_in
-from fake_apiserver import FakeAPIServer, document, serving, swagger
-from fake_cluster import API_SERVICES, CRDS, FakeCluster
-from relayed_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
-from running_service import QUICK, Client, backend, directory, service
+from fakes.apiserver import FakeAPIServer, document, serving, swagger
+from fakes.cluster import API_SERVICES, CRDS, FakeCluster
+from fakes.streaming_backend import OK, Seen, StreamingBackend, answer_ok, saying, streaming
+from running.cluster_service import METRICS, WIDGETS, builtin, definition, extension, until_ready
+from running.cluster_service import owner as owner_in
+from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
+from running.service import QUICK, Client, backend, directory, service
+from running.wire_client import WireClient, connected
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.config.settings import Kubernetes, Limits, Listen, Proxy
 from specmux_aggregator.model.backend import BackendTLS, Credentials
 from specmux_converters.group_versions import GroupVersion
-from streaming_backend import OK, Seen, StreamingBackend, answer_ok, saying, streaming
-from wire_client import WireClient, connected
 
 # /openapi/v2
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from fake_apiserver import FakeAPIServer, document, serving, swagger
-from fake_cluster import FakeCluster
-from running_service import backend, service
+from fakes.apiserver import FakeAPIServer, document, serving, swagger
+from fakes.cluster import FakeCluster
+from running.service import backend, service
 from specmux_aggregator.config.settings import Kubernetes
 from specmux_converters.group_versions import GroupVersion
 

@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from openapi_server import Server
+from fakes.openapi_server import Server
 
 if TYPE_CHECKING:
     import ssl

@@ -9,7 +9,7 @@ import orjson
 import yaml
 from aiohttp import web
 
-from fake_cluster import status
+from fakes.cluster import status
 
 APPLY = "application/apply-patch+yaml"
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from namespaces import own_mounts
+from running.namespaces import own_mounts
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 GATHER = REPOSITORY / "container" / "image_root.py"
 ENVIRONMENT = "/opt/specmux"
 """Where the Dockerfile has it."""

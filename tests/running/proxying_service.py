@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from running_service import Client, backend, service
+from fakes.streaming_backend import Script, StreamingBackend, answer_ok, streaming
+from running.service import Client, backend, service
+from running.wire_client import Answer, connected
 from specmux_aggregator.config.settings import Proxy
-from streaming_backend import Script, StreamingBackend, answer_ok, streaming
-from wire_client import Answer, connected
 
 APPS = "apis/apps/v1"
 THINGS = f"/{APPS}/namespaces/a/things"

@@ -1,0 +1,113 @@
+"""What components are called in v3, where a name has letters, digits, ``.``, ``-`` and ``_`` and nothing else
+(OpenAPI 3.0.3, 4.7.7.1). Swagger 2.0 allows any: ``Page«User»`` and ``List[T]`` are what generators write.
+
+In the ``kubernetes`` profile every name stays: its clients follow references, whatever is in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final, TypeAlias
+
+from specmux_converters.errors import cut
+from specmux_converters.losses import tokens_of
+
+_OTHERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_DIGITS: Final = 12
+"""Of a hash behind a name that would not be unique without: the name must not depend on which came first."""
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names that v3 does not allow -> those that they get, by the section of the Swagger document.
+
+    ``children``: where a schema stands -> the definitions that have it in their ``allOf``.
+    """
+
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    responses: Mapping[str, str] = field(default_factory=dict)
+    security: Mapping[str, str] = field(default_factory=dict)
+    children: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
+
+    def mapping(self, place: Place) -> dict[str, str]:
+        """The ``mapping`` of the discriminator there: its values are the names in Swagger 2.0, and without an
+        entry those in v3."""
+        if not self.definitions:
+            return {}
+        found: set[str] = set()
+        names = [*self.children.get(place, ())]
+        if len(place) == 2 and place[0] == "definitions":
+            names.append(str(place[1]))
+        while names:
+            name = names.pop()
+            if name not in found:
+                found.add(name)
+                names += self.children.get(("definitions", name), ())
+        return {
+            name: f"#/components/schemas/{self.definitions[name]}"
+            for name in sorted(found & self.definitions.keys())
+        }
+
+
+def choose_names(
+    definitions: Mapping[str, Any],
+    parameters: Iterable[str],
+    responses: Iterable[str],
+    security: Iterable[str],
+) -> Names:
+    new = allowed_names(definitions)
+    return Names(
+        definitions=new,
+        parameters=allowed_names(parameters),
+        responses=allowed_names(responses),
+        security=allowed_names(security),
+        children=_children(definitions) if new else {},
+    )
+
+
+def allowed_names(names: Iterable[str]) -> dict[str, str]:
+    """A name of its own in v3 for each that is not allowed there."""
+    taken = {*names}
+    wanted = {name: _OTHERS.sub("_", name).strip("_") for name in taken if not is_allowed(name)}
+    uses = Counter(wanted.values())
+    chosen: dict[str, str] = {}
+    for name, plain in sorted(wanted.items()):
+        digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        new, digits = plain, _DIGITS
+        if not plain or uses[plain] > 1 or plain in taken:
+            new = f"{plain}.{digest[:digits]}".lstrip(".")
+        while new in taken:
+            digits += 1
+            new = f"{plain}.{digest[:digits]}" if digits <= len(digest) else f"{new}_"
+        taken.add(new)
+        chosen[name] = new
+    return chosen
+
+
+def is_allowed(name: str) -> bool:
+    return bool(name) and not _OTHERS.search(name)
+
+
+def renamed(new: str | None) -> str:
+    """The reason that is reported, for a name that became ``new`` or, None, stays."""
+    if new is None:
+        return "OpenAPI 3.0 has no such character in a name; kept, as apiservers publish it"
+    return f"OpenAPI 3.0 has no such character in a name; called {cut(new)}"
+
+
+def _children(definitions: Mapping[str, Any]) -> dict[Place, tuple[str, ...]]:
+    found: dict[Place, list[str]] = {}
+    for name, node in definitions.items():
+        parents = node.get("allOf") if isinstance(node, dict) else None
+        for parent in parents if isinstance(parents, list) else ():
+            ref = parent.get("$ref") if isinstance(parent, dict) else None
+            if isinstance(ref, str) and ref.startswith("#/"):
+                found.setdefault(tuple(tokens_of(ref)), []).append(name)
+    return {place: tuple(names) for place, names in found.items()}

@@ -1,0 +1,202 @@
+"""Kept connections: none is used again once more came on it than its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+
+from exchanges import exchanges_that_went_wrong
+from specmux_cache.http.connector import CheckedConnector
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+OTHER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"
+
+
+@dataclass
+class Server:
+    """Answers with ``answer`` first, then with OK; ``stray`` comes ``pause`` seconds after the first."""
+
+    answer: bytes = OK
+    stray: bytes = b""
+    pause: float = 0.01
+    greeting: bytes = b""
+    connections: int = 0
+    url: str = ""
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+    tasks: list[asyncio.Task[None] | None] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.writers.append(writer)
+        self.tasks.append(asyncio.current_task())
+        try:
+            writer.write(self.greeting)
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                answer, stray, self.answer, self.stray = self.answer, self.stray, OK, b""
+                writer.write(answer)
+                await writer.drain()
+                if stray:
+                    await asyncio.sleep(self.pause)
+                    writer.write(stray)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def session_for(server: Server, **options: Any) -> AsyncIterator[aiohttp.ClientSession]:
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    try:
+        async with aiohttp.ClientSession(connector=CheckedConnector(**options)) as session:
+            yield session
+    finally:
+        listening.close()
+        await asyncio.wait_for(asyncio.gather(*filter(None, server.tasks)), 10)
+
+
+async def get(session: aiohttp.ClientSession, server: Server, **options: Any) -> bytes:
+    async with session.get(server.url, **options) as response:
+        return await response.read()
+
+
+def test_connection_is_kept_where_nothing_came_on_it() -> None:
+    async def scenario() -> None:
+        server = Server()
+        async with session_for(server) as session:
+            for _ in range(5):
+                assert await get(session, server) == b"ok"
+                await asyncio.sleep(0.005)
+        assert server.connections == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "answer", [OK, b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n', b"HTTP/1.1 204 No Content\r\n\r\n"]
+)
+@pytest.mark.parametrize("stray", [OTHER, OTHER[:20], b"x", b"\r\n", OTHER * 10])
+def test_whatever_comes_after_an_answer_is_nobodys(answer: bytes, stray: bytes) -> None:
+    async def scenario() -> None:
+        server = Server(answer=answer, stray=stray)
+        async with session_for(server) as session:
+            await get(session, server)
+            await asyncio.sleep(0.04)
+            assert await get(session, server) == b"ok"
+        assert server.connections == 2
+
+    asyncio.run(scenario())
+
+
+def test_what_lies_in_the_socket_unread_is_nobodys() -> None:
+    async def scenario() -> None:
+        server = Server()
+        async with session_for(server) as session:
+            await get(session, server)
+            # Straight into the socket, and asked again before the event loop can have read it.
+            server.writers[0].get_extra_info("socket")._sock.send(OTHER)
+            assert await get(session, server) == b"ok"
+        assert server.connections == 2
+
+    asyncio.run(scenario())
+
+
+def test_server_that_sent_too_much_gets_a_connection_for_each_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        server = Server(stray=OTHER)
+        async with session_for(server) as session:
+            await get(session, server)
+            await asyncio.sleep(0.04)
+            for _ in range(3):
+                assert await get(session, server) == b"ok"
+        assert server.connections == 4
+
+    with caplog.at_level(logging.WARNING, "specmux_cache"):
+        asyncio.run(scenario())
+    assert len(caplog.records) == 1
+
+
+def test_server_that_says_it_waited_too_long_is_trusted_still(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        server = Server(stray=b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+        async with session_for(server) as session:
+            await get(session, server)
+            await asyncio.sleep(0.04)
+            for _ in range(3):
+                assert await get(session, server) == b"ok"
+        assert server.connections == 2
+
+    asyncio.run(scenario())
+    assert caplog.records == []
+
+
+def test_answer_to_nothing_asked_is_a_fault() -> None:
+    async def scenario() -> None:
+        server = Server(greeting=OTHER)
+        async with session_for(server) as session:
+
+            async def greeted(*_: object) -> None:
+                await asyncio.sleep(0.02)
+
+            slow = aiohttp.TraceConfig()
+            slow.on_connection_create_end.append(greeted)
+            slow.freeze()
+            session.trace_configs.append(slow)
+            with pytest.raises(aiohttp.ClientConnectionError, match="before it was asked"):
+                await get(session, server)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("method", "fields"),
+    [("HEAD", {}), ("GET", {"If-None-Match": '"1"'}), ("GET", {"if-modified-since": "x"})],
+)
+def test_connection_is_not_kept_after_an_answer_without_body_where_that_is_asked_for(
+    method: str, fields: dict[str, str]
+) -> None:
+    async def scenario() -> None:
+        server = Server(answer=OK.removesuffix(b"ok") if method == "HEAD" else OK)
+        async with session_for(server, keeps_after_no_body=False) as session:
+            async with session.request(method, server.url, headers=fields):
+                pass
+            await get(session, server)
+            await get(session, server)
+        assert server.connections == 2
+
+    asyncio.run(scenario())
+
+
+def test_server_that_closes_an_idle_connection_is_asked_over_another() -> None:
+    async def scenario() -> None:
+        server = Server()
+        async with session_for(server) as session:
+            await get(session, server)
+            server.writers[0].close()
+            await asyncio.sleep(0.01)
+            assert await get(session, server) == b"ok"
+
+    asyncio.run(scenario())
+
+
+def test_no_exchange_gets_anothers_answer() -> None:
+    wrong, strays = asyncio.run(exchanges_that_went_wrong(2_000, CheckedConnector))
+    assert strays > 200
+    assert wrong == []
+
+
+def test_aiohttps_own_connector_mixes_answers_up() -> None:
+    """What CheckedConnector is for: it goes when this fails."""
+    wrong, _ = asyncio.run(exchanges_that_went_wrong(600, aiohttp.TCPConnector, patience=0.05))
+    assert wrong

@@ -1,0 +1,32 @@
+"""Ten thousand exchanges with backends that misframe at random: none may get another's answer.
+
+.venv/bin/python tests/stress/stress_exchanges.py [--exchanges N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+import aiohttp
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from exchanges import exchanges_that_went_wrong
+from specmux_cache.http.connector import CheckedConnector
+
+
+async def main(count: int) -> int:
+    wrong, strays = await exchanges_that_went_wrong(count, CheckedConnector)
+    before, _ = await exchanges_that_went_wrong(count // 10, aiohttp.TCPConnector, patience=0.1)
+    print(f"exchanges: {count}, strays: {strays}, answers of another request: {len(wrong)}")
+    print(f"aiohttp's own connector: {count // 10}, answers of another request: {len(before)}")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--exchanges", type=int, default=10_000)
+    sys.exit(asyncio.run(main(parser.parse_args().exchanges)))
