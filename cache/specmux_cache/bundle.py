@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from specmux_cache.errors import BundleError, cut
+from specmux_cache.errors import BundleError
 from specmux_cache.http.responses import Entry, held_from, metadata_of
 from specmux_cache.store.bodies import digest_of, is_digest
 from specmux_cache.store.keys import Key
 from specmux_cache.store.rows import Digest
+from specmux_converters.errors import cut
 
 VERSION: Final = 1
 MANIFEST: Final = "bundle.json"

@@ -5,19 +5,19 @@ Invariant: a document handed out cannot be changed by who got it, for the next o
 
 from __future__ import annotations
 
-import io
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
-import cbor2
 import orjson
 
-from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF, SELF_DESCRIBED_CBOR
+from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF
+from specmux_converters.codecs import cbor
+from specmux_converters.document import DEFAULT_LIMITS, Document
+from specmux_converters.errors import ConverterError
 
-Document: TypeAlias = "dict[str, Any]"
-
-DEPTH_MAX: Final = 200
+LIMITS: Final = DEFAULT_LIMITS
+DEPTH_MAX: Final = LIMITS.max_depth
 
 
 class ReadOnlyDict(dict[str, Any]):
@@ -67,7 +67,10 @@ def decode(body: bytes, media_type: str) -> Document:
         except orjson.JSONDecodeError as error:
             raise ValueError("the document is not JSON") from error
     elif media_type == CBOR:
-        tree = _decode_cbor(body)
+        try:
+            tree = cbor.decode_value(body, limits=LIMITS)
+        except ConverterError as error:
+            raise ValueError(f"the document is not CBOR as Kubernetes writes it: {error}") from error
     else:
         raise ValueError("only JSON and CBOR are decoded")
     if not isinstance(tree, dict):
@@ -119,46 +122,3 @@ def _read_only(tree: Any, depth: int) -> Any:
     if kind is ReadOnlyDict:
         return kind({name: _read_only(value, depth - 1) for name, value in tree.items()})
     return kind([_read_only(value, depth - 1) for value in tree])
-
-
-def _decode_cbor(body: bytes) -> Any:
-    data = body.removeprefix(SELF_DESCRIBED_CBOR)
-    stream = io.BytesIO(data)
-    try:
-        tree = cbor2.load(
-            stream,
-            tag_hook=_refuse_tag,
-            semantic_decoders=SHARING,
-            max_depth=DEPTH_MAX,
-            allow_duplicate_keys=False,
-        )
-        _refuse_foreign(tree, DEPTH_MAX)
-    except (cbor2.CBORDecodeError, ValueError, TypeError, RecursionError) as error:
-        raise ValueError("the document is not CBOR as Kubernetes writes it") from error
-    if stream.tell() != len(data):
-        raise ValueError("bytes follow the CBOR document")
-    return tree
-
-
-def _refuse_tag(*_: object) -> NoReturn:
-    raise ValueError("a tag")
-
-
-SHARING: Final = dict.fromkeys((25, 28, 29, 256), _refuse_tag)
-"""Tags by which a few bytes mean a tree of any size."""
-
-
-def _refuse_foreign(tree: Any, depth: int) -> None:
-    """Only what JSON has, too: known tags decode to other things (dates, sets, shared references)."""
-    if depth == 0:
-        raise ValueError("too deep")
-    if isinstance(tree, dict):
-        for name, value in tree.items():
-            if not isinstance(name, str):
-                raise TypeError("a key that is no text")
-            _refuse_foreign(value, depth - 1)
-    elif isinstance(tree, list):
-        for value in tree:
-            _refuse_foreign(value, depth - 1)
-    elif not (tree is None or isinstance(tree, (str, int, float, bool, bytes))):
-        raise TypeError("a value that JSON does not have")

@@ -10,6 +10,7 @@ CacheError
 ├── GroupVersionNotFound     not in the discovery root
 ├── NotCached                offline, and not stored
 ├── BundleError              not a bundle, or not as it was written
+├── MergeRefused             a document that cannot be merged with others, or none at all
 └── StoreError               the disk store
     ├── StoreUnavailable     the directory cannot be used at all; a client falls back to memory
     ├── StoreFull            this body was not stored: no room below the bound
@@ -20,14 +21,7 @@ CacheError
 
 from __future__ import annotations
 
-TEXT_MAX = 200
-"""Characters of foreign text that an error repeats; the rest is cut, since it may reach a log."""
-
-
-def cut(text: str) -> str:
-    """Foreign text, printable and short enough for one log line."""
-    shown = text[:TEXT_MAX].encode("unicode_escape").decode("ascii")
-    return shown if len(text) <= TEXT_MAX else f"{shown}… ({len(text)} characters)"
+from specmux_converters.errors import cut
 
 
 class CacheError(Exception):
@@ -91,6 +85,10 @@ class BundleError(CacheError):
         super().__init__(f"bundle {cut(path)}: {reason}")
         self.reason = reason
         self.path = path
+
+
+class MergeRefused(CacheError):
+    """The documents are not changed; the message names the place in the one that is at fault."""
 
 
 class StoreError(CacheError):

@@ -78,4 +78,4 @@ class Merged:
     renamed: Mapping[str, Mapping[str, str]]
     """Group-version -> component -> its name in the merged document, where another had taken the first."""
     dropped: Mapping[str, tuple[str, ...]]
-    """Group-version -> operations ("GET /path") that an earlier group-version has, differently."""
+    """Group-version -> what its document says and the merged one does not: "<pointer>: <reason>"."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-JSON: Final = "application/json"
-CBOR: Final = "application/cbor"
-PROTOBUF: Final = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+from specmux_converters import media_types
+from specmux_converters.codecs.cbor import SELF_DESCRIBED as SELF_DESCRIBED_CBOR
+
+JSON: Final[str] = media_types.JSON
+CBOR: Final[str] = media_types.CBOR
+PROTOBUF: Final[str] = media_types.PROTOBUF
 ALIASES: Final = {
     "json": JSON,
     "cbor": CBOR,
     "protobuf": PROTOBUF,
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": PROTOBUF,
 }
-SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
-"""RFC 8949 3.4.6: what every Kubernetes CBOR document begins with."""
 VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream"})
 """Types that servers give when they have not thought about it: kube-aggregator's root is ``text/plain``."""
 

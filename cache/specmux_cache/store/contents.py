@@ -14,13 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from specmux_cache.errors import DiskFull, StoreError, StoreFull, StoreUnavailable, cut
+from specmux_cache.errors import DiskFull, StoreError, StoreFull, StoreUnavailable
 from specmux_cache.store.bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
 from specmux_cache.store.directory import release_reserve
 from specmux_cache.store.index import Index, RawEntry, Victim
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text, seal, unseal
+from specmux_converters.errors import cut
 
 ACCESS_SECONDS: Final = 60.0
 """A use is written down at most this often."""

@@ -24,8 +24,9 @@ from typing import Any, Final
 
 import diskcache
 
-from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable, cut
+from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable
 from specmux_cache.store.plain_disk import PlainDisk
+from specmux_converters.errors import cut
 
 NAME: Final = diskcache.core.DBNAME
 SCHEMA_VERSION: Final = 1

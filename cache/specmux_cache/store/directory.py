@@ -12,7 +12,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from specmux_cache.errors import StoreUnavailable, cut
+from specmux_cache.errors import StoreUnavailable
+from specmux_converters.errors import cut
 
 VERSION: Final = 1
 VERSION_FILE: Final = "version"

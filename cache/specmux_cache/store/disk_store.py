@@ -12,15 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from specmux_cache.errors import (
-    DiskFull,
-    StoreBusy,
-    StoreDamaged,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-    cut,
-)
+from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
 from specmux_cache.store.checking import Problem, verify
 from specmux_cache.store.compaction import BATCH, Compaction, CompactionReport, Goal
 from specmux_cache.store.contents import Contents, refused, unsealed
@@ -31,6 +23,7 @@ from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.locks import locked
 from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text
+from specmux_converters.errors import cut
 
 __all__ = [
     "CompactionReport",
