@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -47,6 +46,7 @@ from specmux_aggregator.proxy.handler import Relaying
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.version import VERSION
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -303,7 +303,7 @@ class App:
             self.backends,
             self._representations,
             self.metrics,
-            version=version("specmux"),
+            version=VERSION,
             config_state=lambda: self._config_state,
             auth_complaint=lambda: None if self._gate is None else self._gate.complaint(),
             discovery=self.discovery,

@@ -1,33 +1,72 @@
-"""The command line: parses and hands over, nothing else."""
+"""The command line: the list of commands, and what holds for all of them.
+
+Nothing heavy is imported here: ``--version``, ``--help`` and completion answer at once (a test lists the
+modules that they import).
+"""
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from typing import Final
 
 import click
 
-from specmux_aggregator.commands.check_config import check_config
-from specmux_aggregator.commands.convert import convert
-from specmux_aggregator.commands.demo import demo
-from specmux_aggregator.commands.merge import merge
-from specmux_aggregator.commands.serve import serve
-from specmux_cache.cli import cache
+from specmux_aggregator.commands.listing import CommandList, Listed
+from specmux_aggregator.commands.output import output_of_group
+from specmux_aggregator.console import set_verbosity
+from specmux_aggregator.version import VERSION
+
+_COMMANDS: Final = "specmux_aggregator.commands"
+
+SECTIONS: Final = {
+    "Start": {
+        "demo": Listed(
+            f"{_COMMANDS}.demo:demo", "Start backends and the service on this machine, and say what to try."
+        ),
+        "serve": Listed(f"{_COMMANDS}.serve:serve", "Serve the discovery and the documents of all backends."),
+        "check-config": Listed(
+            f"{_COMMANDS}.check_config:check_config", "Read a configuration and say what it means."
+        ),
+    },
+    "Documents": {
+        "convert": Listed(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
+        "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
+    },
+    "Client": {
+        "cache": Listed(f"{_COMMANDS}.cache:cache", "Keep the OpenAPI documents of servers on disk."),
+    },
+    "Other": {
+        "completion": Listed(f"{_COMMANDS}.completion:completion", "Print the completion of a shell."),
+        "help": Listed(f"{_COMMANDS}.help:show_help", "Print the help of a command."),
+        "version": Listed(f"{_COMMANDS}.help:print_version", "Print the version."),
+    },
+}
+"""A command's line says where it is and what it does; a module is imported when its command is used."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("specmux"), prog_name="specmux", message="%(prog)s %(version)s")
-def main() -> None:
+@click.group(
+    cls=CommandList,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='"specmux COMMAND --help" has the options and examples of a command.',
+)
+@click.version_option(VERSION, "-V", "--version", prog_name="specmux", message="%(prog)s %(version)s")
+@click.option("-v", "--verbose", is_flag=True, help="Say what the libraries log, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+@output_of_group
+@click.pass_context
+def main(context: click.Context, verbose: bool, quiet: bool) -> None:
     """One OpenAPI v3 discovery in front of many Kubernetes-style apiservers."""
+    if verbose and quiet:
+        raise click.UsageError("--verbose and --quiet contradict each other; give one of them")
+    set_verbosity(context, 1 if verbose else -1 if quiet else 0)
+    if verbose:
+        _log_to_standard_error()
 
 
-@click.command("version")
-def print_version() -> None:
-    """Print the version."""
-    click.echo(f"specmux {version('specmux')}")
+def _log_to_standard_error() -> None:
+    import logging
 
-
-for command in (serve, check_config, convert, merge, cache, demo, print_version):
-    main.add_command(command)
+    logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s: %(message)s")
 
 
 if __name__ == "__main__":

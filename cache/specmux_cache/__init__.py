@@ -1,12 +1,26 @@
-"""A bounded, compactable, crash-safe disk cache for clients of ``/openapi/v3``."""
+"""A bounded, compactable, crash-safe disk cache for clients of ``/openapi/v3``.
 
-from specmux_cache.client import AsyncSchemaCache
-from specmux_cache.errors import CacheError, GroupVersionNotFound
-from specmux_cache.events import Event
-from specmux_cache.options import CacheOptions
-from specmux_cache.results import Schema
-from specmux_cache.store.disk_store import DiskStore, StoreLimits
-from specmux_cache.sync import SchemaCache
+    from specmux_cache import SchemaCache
+
+    with SchemaCache("http://127.0.0.1:8001") as cache:
+        deployment = cache.spec("apps/v1")["components"]["schemas"]["io.k8s.api.apps.v1.Deployment"]
+
+What a name needs is imported when the name is first used: the HTTP library alone takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
+    from specmux_cache.client import AsyncSchemaCache
+    from specmux_cache.errors import CacheError, GroupVersionNotFound
+    from specmux_cache.events import Event
+    from specmux_cache.options import CacheOptions
+    from specmux_cache.results import Schema
+    from specmux_cache.store.disk_store import DiskStore, StoreLimits
+    from specmux_cache.sync import SchemaCache
 
 __all__ = [
     "AsyncSchemaCache",
@@ -19,3 +33,25 @@ __all__ = [
     "SchemaCache",
     "StoreLimits",
 ]
+
+_MODULES = {
+    "AsyncSchemaCache": "client",
+    "CacheError": "errors",
+    "CacheOptions": "options",
+    "DiskStore": "store.disk_store",
+    "Event": "events",
+    "GroupVersionNotFound": "errors",
+    "Schema": "results",
+    "SchemaCache": "sync",
+    "StoreLimits": "store.disk_store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from specmux_cache.client import AsyncSchemaCache
 from specmux_cache.events import CacheStats, Event
+from specmux_cache.http.server import Server
 from specmux_cache.options import CacheOptions
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
 from specmux_cache.store.compaction import CompactionReport
@@ -76,6 +77,10 @@ class SchemaCache:
             self._run(self._cache.__aexit__(kind, error, trace))
         finally:
             self._stop()
+
+    @property
+    def server(self) -> Server:
+        return self._cache.server
 
     def paths(self, *, refresh: bool = False) -> Paths:
         return self._run(self._cache.paths(refresh=refresh))

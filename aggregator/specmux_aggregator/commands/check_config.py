@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.config.setting_fields import setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
@@ -24,11 +25,19 @@ DIRECTORY_FILES_MAX = 10_000
 """Documents of a directory that are counted."""
 
 
-@click.command("check-config")
+@click.command(
+    "check-config",
+    epilog=examples(
+        "specmux check-config specmux.yaml",
+        ("ask every backend, too", "specmux check-config specmux.yaml --probe"),
+    ),
+)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--probe", is_flag=True, help="Also ask every backend for its root.")
 def check_config(file: Path, probe: bool) -> None:
-    """Read a configuration as "serve" would, and say what was understood.
+    """Read a configuration and say what it means.
+
+    It is read as "serve" would read it.
 
     Exit codes: 0 ok, 2 usage, 3 invalid configuration, 4 no backend reachable (with --probe).
     """

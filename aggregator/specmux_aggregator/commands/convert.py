@@ -22,6 +22,7 @@ from specmux_aggregator.commands.document_files import (
     write_file,
     write_out,
 )
+from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.loss_counts import counted
 from specmux_aggregator.commands.progress import progress
 from specmux_converters import codecs, media_types
@@ -69,16 +70,44 @@ FORMATS: Final[Mapping[str, Format]] = {
 }
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        (
+            "Swagger 2.0 of a cluster, as one OpenAPI v3 document",
+            "kubectl get --raw /openapi/v2 | specmux convert -",
+        ),
+        ("a file for each group-version", "specmux convert swagger.json --split documents/"),
+        (
+            "CustomResourceDefinitions, as their apiserver publishes them",
+            "specmux convert crds/ --split documents/",
+        ),
+        ("what was lost on the way", "specmux convert swagger.json --losses text > v3.json"),
+    )
+)
 @click.argument("source", metavar="FILE|DIR|-", type=click.Path(path_type=Path, exists=True, allow_dash=True))
-@click.option("--profile", type=click.Choice(["kubernetes", "oas"]), default="kubernetes", show_default=True)
+@click.option(
+    "--profile",
+    type=click.Choice(["kubernetes", "oas"]),
+    default="kubernetes",
+    show_default=True,
+    help="As Kubernetes publishes v3, or as the OpenAPI Specification has it.",
+)
 @click.option(
     "--split",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
     help="One file per group-version.",
 )
-@click.option("--to", "form", type=click.Choice(list(FORMATS)), default="json", show_default=True)
+@click.option(
+    "-o",
+    "--to",
+    "--output",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="json",
+    show_default=True,
+    help="How it is written.",
+)
 @click.option(
     "--losses", "report", type=click.Choice(["text", "json"]), help="List every loss on standard error."
 )
@@ -86,9 +115,11 @@ FORMATS: Final[Mapping[str, Format]] = {
 def convert(
     source: Path, profile: Profile, split: Path | None, form: str, report: str | None, strict: bool
 ) -> None:
-    """Convert a document to OpenAPI v3, whatever it is: Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI v3
-    in any encoding, which is only encoded anew; CustomResourceDefinitions as JSON or YAML. A folder with
-    several documents is converted with --split, all CustomResourceDefinitions in it together.
+    """Convert a document to OpenAPI v3.
+
+    It may be Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI v3 in any encoding, which is only encoded
+    anew; CustomResourceDefinitions as JSON or YAML. A folder with several documents is converted with
+    --split, all CustomResourceDefinitions in it together.
 
     Without --split one document is written to standard output, else DIR/apis/apps/v1.json and so on. What
     cannot be carried over is reported on standard error.

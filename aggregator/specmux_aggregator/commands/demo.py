@@ -12,6 +12,7 @@ import orjson
 
 from specmux_aggregator.app import App
 from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.config.settings import Listen, Log, Polling, Settings
 from specmux_aggregator.demo.backends import serving, v2_application, v3_application
 from specmux_aggregator.demo.documents import (
@@ -35,10 +36,13 @@ READY_TIMEOUT = 30.0
 """Seconds that the demonstration's own backends may take for their first answers."""
 
 
-@click.command()
+@click.command(epilog=examples("specmux demo", ("on any free port", "specmux demo --port 0")))
 @click.option("--port", default=8080, show_default=True, help="Port to listen on; 0 takes a free one.")
 def demo(port: int) -> None:
-    """Start backends on loopback with documents of ours, the aggregator in front, and say what to try."""
+    """Start backends and the service on this machine, and say what to try.
+
+    The backends are real HTTP servers on loopback with documents of ours. Ctrl-C ends it.
+    """
     configure_logging(Log(level="warning"))
     with reported_errors():
         asyncio.run(run_demo(port))

@@ -31,7 +31,7 @@ class Refused(SpecmuxError):
     """A file or an answer that cannot be read, converted or written. ``where`` names it."""
 
     def __init__(self, where: object, reason: object) -> None:
-        super().__init__(f"{cut(str(where))}: {reason}")
+        super().__init__(f"{cut(str(where))}: {reason}" if reason else str(where))
 
 
 @contextmanager

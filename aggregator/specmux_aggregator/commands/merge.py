@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -19,75 +18,82 @@ from specmux_aggregator.commands.document_files import (
     write_file,
     write_out,
 )
+from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.loss_counts import counted
+from specmux_aggregator.commands.output import document_format
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.config.setting_fields import BadValue
-from specmux_aggregator.config.settings import Limits, Polling
-from specmux_aggregator.config.urls import backend_url
-from specmux_aggregator.http.content_codings import decoded
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
-from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload
-from specmux_converters.document import Document, canonical, parse
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.sources import SourceOptions, opened, server_options
+from specmux_converters.document import Document, canonical
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.merging.merge import Merged
 from specmux_converters.merging.merge import merge as merge_documents
-from specmux_converters.recognise import Kind, kind_of, recognise
+from specmux_converters.recognise import Kind, recognise
 from specmux_converters.swagger2.conversion import convert
-
-MOVES_MAX: Final = 3
-"""How often one document may change while it is asked for."""
-
-TOTAL_BYTES_MAX: Final = 1024 * 1024 * 1024
+from specmux_converters.yaml.writer import to_yaml
 
 
-@click.command()
-@click.argument("source", metavar="DIR|URL")
+@click.command(
+    epilog=examples(
+        ("the cluster of the current context", "specmux merge --output-file all.json"),
+        ("a folder, as YAML", "specmux merge documents/ -o yaml"),
+        ("a server behind kubectl proxy", "specmux merge http://127.0.0.1:8001"),
+    )
+)
+@click.argument("source_name", metavar="[DIR|URL]", required=False)
+@document_format
 @click.option(
-    "-o",
-    "--output",
+    "--output-file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Instead of standard output.",
 )
-@click.option(
-    "--ca-file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="What the server's certificate is checked with.",
-)
-@click.option(
-    "--token-file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A bearer token to ask with.",
-)
-def merge(source: str, output: Path | None, ca_file: Path | None, token_file: Path | None) -> None:
-    """Merge all group-versions of a folder, or of a server (http://127.0.0.1:8001, for "kubectl proxy"), into
-    one OpenAPI v3 document.
+@server_options
+def merge(source_name: str | None, output: str, output_file: Path | None, source: SourceOptions) -> None:
+    """Merge all group-versions into one OpenAPI v3 document.
 
-    Components of one name that differ are renamed, and what cannot be said twice is reported.
+    They are those of a folder, or of a server: a URL, or the cluster of a kubeconfig's context. Components of
+    one name that differ are renamed, and what cannot be said twice is reported.
 
     Exit codes: 0 ok, 1 refused or not reached, 2 usage.
     """
     with reported_refusals(), progress("merging"):
-        if source.lower().startswith(("http://", "https://")):
-            backend = _backend(source, ca_file, token_file)
-            documents = asyncio.run(_fetched(backend))
-        elif Path(source).is_dir():
-            documents = _read(Path(source))
+        if source_name is not None and Path(source_name).is_dir():
+            documents = _read(Path(source_name))
         else:
-            raise click.UsageError(f"neither a folder nor a URL: {cut(source)}")
-        with refusals(source):
+            documents = _fetched(_server(source_name, source))
+        with refusals(source_name or "the cluster"):
             merged = merge_documents(documents)
         _report(merged)
-        data = canonical(merged.document)
-        if output is None:
+        data = to_yaml(merged.document) if output == "yaml" else canonical(merged.document)
+        if output_file is None:
             write_out(data, is_text=True)
         else:
-            write_file(output, data)
+            write_file(output_file, data)
+
+
+def _server(name: str | None, source: SourceOptions) -> SourceOptions:
+    """Raises click.UsageError for a name that is no URL."""
+    if name is None:
+        return source
+    if not name.lower().startswith(("http://", "https://")):
+        raise click.UsageError(f"neither a folder nor a URL: {cut(name)}")
+    return replace(source, server=name)
+
+
+def _fetched(source: SourceOptions) -> dict[GroupVersion, Document]:
+    """All documents of a server, converted where it has v2 only. Raises Refused, click.UsageError."""
+    try:
+        with opened(source) as server:
+            loaded = server.load()
+    except SourceError as error:
+        raise click.UsageError(str(error)) from error
+    except SourceUnreachable as error:
+        raise Refused(error, "") from error
+    for unread in loaded.unread:
+        raise Refused(unread.where, unread.reason)
+    return dict(loaded.documents.documents)
 
 
 def _read(folder: Path) -> dict[GroupVersion, Document]:
@@ -109,77 +115,6 @@ def _read(folder: Path) -> dict[GroupVersion, Document]:
             # Each apiserver's Swagger 2.0 has a /version/ of its own: what differs is told as a conflict.
             documents[GroupVersion(f"{key} of {relative}") if key in documents else key] = document
     return documents
-
-
-def _backend(url: str, ca_file: Path | None, token_file: Path | None) -> Backend:
-    try:
-        checked = backend_url(url)
-    except BadValue as error:
-        raise click.UsageError(str(error)) from error
-    tls, credentials = BackendTLS(ca_file=ca_file), Credentials(token_file=token_file)
-    return Backend(name=BackendName("server"), url=checked, tls=tls, credentials=credentials)
-
-
-async def _fetched(backend: Backend) -> dict[GroupVersion, Document]:
-    """All documents of a server, converted where it speaks v2 only. Raises Refused."""
-    client = BackendClient(backend, polling=Polling(), limits=Limits())
-    try:
-        root = await client.root()
-        match root:
-            case Failure(cause=Cause.NOT_FOUND):
-                return _converted(await client.swagger(), backend)
-            case Failure():
-                raise Refused(backend.url, root.detail)
-            case NotModified():
-                raise Refused(backend.url, "304 to a plain request")
-        fetched: dict[GroupVersion, Document] = {}
-        total = 0
-        for key, hash in root.offers.items():
-            data = await _document(client, key, hash)
-            total += len(data)
-            if total > TOTAL_BYTES_MAX:
-                raise Refused(backend.url, f"more than {TOTAL_BYTES_MAX} bytes together")
-            with refusals(key):
-                fetched[key] = parse(data)
-                if kind_of(fetched[key]) is not Kind.OPENAPI_3:
-                    raise Refused(key, "no OpenAPI 3.0")
-        return fetched
-    finally:
-        await client.close()
-
-
-async def _document(client: BackendClient, key: GroupVersion, hash: Hash | None) -> bytes:
-    for _ in range(MOVES_MAX):
-        answer = await client.document(key, hash=hash, accept_gzip=True)
-        match answer:
-            case Payload():
-                return _plain(answer, key)
-            case Moved():
-                hash = answer.hash
-            case Failure():
-                raise Refused(key, answer.detail)
-            case NotModified():
-                break
-    raise Refused(key, "keeps changing")
-
-
-def _converted(answer: Payload | NotModified | Failure, backend: Backend) -> dict[GroupVersion, Document]:
-    match answer:
-        case Payload():
-            with refusals(backend.url):
-                found = recognise(_plain(answer, backend.url))
-                if found.kind is not Kind.SWAGGER_2:
-                    raise Refused(backend.url, "its /openapi/v2 is no Swagger 2.0")
-                return _split(found.documents[0], backend.url)
-        case Failure():
-            raise Refused(backend.url, answer.detail)
-        case NotModified():
-            raise Refused(backend.url, "304 to a plain request")
-
-
-def _plain(answer: Payload, where: str) -> bytes:
-    with refusals(where):
-        return decoded(answer.body, answer.coding, max_bytes=Limits().max_document_bytes)
 
 
 def _report(merged: Merged) -> None:

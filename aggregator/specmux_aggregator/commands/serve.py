@@ -8,20 +8,36 @@ from collections.abc import Callable
 import click
 
 from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.settings_help import SettingsCommand, help_all
 from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.source import ConfigSource
-from specmux_aggregator.config.watch import watch_config
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.process import configure_logging, run
 
 
-@click.command()
+@click.command(
+    cls=SettingsCommand,
+    epilog=examples(
+        ("the cluster of the current context of a kubeconfig", "specmux serve --kubeconfig ~/.kube/config"),
+        ("two apiservers", "specmux serve --backend a=https://10.0.0.1:6443 --backend b=https://10.0.0.2"),
+        ("files: OpenAPI v3, Swagger 2.0, CustomResourceDefinitions", "specmux serve --directory documents/"),
+        ("everything from a file", "specmux serve --config specmux.yaml"),
+    ),
+)
+@click.option(
+    "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=help_all, help="Show all flags."
+)
 @config_flags
 def serve(source: ConfigSource) -> None:
-    """Serve the discovery and the documents of all backends until SIGTERM.
+    """Serve the discovery and the documents of all backends.
 
+    It runs until SIGTERM or Ctrl-C.
     Every setting is a flag, an environment variable and a key of the file, in this order of precedence.
     """
+    # Imported by who serves: help and completion need neither the HTTP library nor the service.
+    from specmux_aggregator.config.watch import watch_config
+    from specmux_aggregator.process import configure_logging, run
+
     with reported_errors():
         settings = source.read()
         has_source = source.file is not None or settings.backends or settings.kubernetes.is_meant

@@ -38,6 +38,8 @@ class Access:
     partition: str | None
     """Entries are shared by this name, so that a token that is exchanged every hour keeps what was stored;
     None: by what is shown."""
+    identity: str = ""
+    """Names who a client certificate is for."""
 
 
 def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) -> Access:
@@ -59,6 +61,7 @@ def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) 
         server_name=backend.tls.server_name,
         proxy=backend.proxy_url,
         partition=partition,
+        identity=str(options.client_certificate or ""),
     )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import click
-
+from specmux_aggregator.console import warn
 from specmux_aggregator.sources.options import SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
@@ -34,7 +33,7 @@ def opened(options: SourceOptions) -> Iterator[Source]:
 def report_unread(loaded: Loaded) -> None:
     """A warning on standard error for each thing that could not be used."""
     for unread in loaded.unread[:NAMED_MAX]:
-        click.echo(f"Warning: {unread}", err=True)
+        warn(str(unread))
     more = len(loaded.unread) - NAMED_MAX
     if more > 0:
-        click.echo(f"Warning: and {more} more that could not be used", err=True)
+        warn(f"and {more} more that could not be used")

@@ -65,50 +65,65 @@ class SourceOptions:
 
 def source_options(command: Command) -> Command:
     """Adds the options; the command gets them as ``source: SourceOptions``. A usage error for two sources."""
+    return _with(command, [*_SERVER, *_FILES, *_CREDENTIALS, _CACHE])
 
+
+def server_options(command: Command) -> Command:
+    """``source_options`` without files, for commands that ask servers only and have a cache of their own."""
+    return _with(command, [*_SERVER, *_CREDENTIALS])
+
+
+def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
     @functools.wraps(command)
     def with_source(*arguments: Any, **values: Any) -> Any:
         mine = {name: values.pop(name) for name in SourceOptions.__dataclass_fields__ if name in values}
         return command(*arguments, source=_checked(SourceOptions(**mine)), **values)
 
     decorated: Any = with_source
-    for option in reversed(_options()):
+    for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 
 
-def _options() -> list[Callable[[Any], Any]]:
-    return [
-        click.option(
-            "--server", metavar="URL", envvar="SPECMUX_SERVER", show_envvar=True,
-            help="Ask this server: http(s)://host[:port][/path].",
-        ),
-        click.option("--kubeconfig", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-            help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
-        ),
-        click.option("--context", metavar="NAME", help="The context of this name.  [default: current]"),
-        click.option(
-            "--directory", "directories", metavar="DIR", multiple=True,
-            type=click.Path(path_type=Path, exists=True, file_okay=False),
-            help="Read the documents below this folder instead: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
-        ),
-        click.option(
-            "--file", "files", metavar="FILE", multiple=True,
-            type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
-            help="Read this file instead (- for standard input). Repeatable.",
-        ),
-        click.option("--offline", is_flag=True, help="Ask no server: use what the disk cache has."),
-        click.option("--token-file", metavar="FILE", type=_FILE, help="A bearer token for --server."),
-        click.option("--ca-file", metavar="FILE", type=_FILE, help="Trust these certificates alone."),
-        click.option("--client-certificate", metavar="FILE", type=_FILE, help="Presented to --server."),
-        click.option("--client-key", metavar="FILE", type=_FILE, help="Its private key."),
-        click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check who --server is."),
-        click.option(
-            "--cache-directory", metavar="DIR", envvar="SPECMUX_CACHE_DIRECTORY",
-            type=click.Path(path_type=Path, file_okay=False),
-            help="Where the disk cache lies.  [default: $XDG_CACHE_HOME/specmux]",
-        ),
-    ]  # fmt: skip
+_SERVER: Final = (
+    click.option(
+        "--server", metavar="URL", envvar="SPECMUX_SERVER", show_envvar=True,
+        help="Ask this server: http(s)://host[:port][/path].",
+    ),
+    click.option(
+        "--kubeconfig", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+        help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
+    ),
+    click.option("--context", metavar="NAME", help="The context of this name.  [default: current]"),
+    click.option("--offline", is_flag=True, help="Ask no server: use what the disk cache has."),
+)  # fmt: skip
+
+_FILES: Final = (
+    click.option(
+        "--directory", "directories", metavar="DIR", multiple=True,
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="Read the documents below this folder instead: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
+    ),
+    click.option(
+        "--file", "files", metavar="FILE", multiple=True,
+        type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
+        help="Read this file instead (- for standard input). Repeatable.",
+    ),
+)  # fmt: skip
+
+_CREDENTIALS: Final = (
+    click.option("--token-file", metavar="FILE", type=_FILE, help="A bearer token for --server."),
+    click.option("--ca-file", metavar="FILE", type=_FILE, help="Trust these certificates alone."),
+    click.option("--client-certificate", metavar="FILE", type=_FILE, help="Presented to --server."),
+    click.option("--client-key", metavar="FILE", type=_FILE, help="Its private key."),
+    click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check who --server is."),
+)
+
+_CACHE: Final = click.option(
+    "--cache-directory", metavar="DIR", envvar="SPECMUX_CACHE_DIRECTORY",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the disk cache lies.  [default: $XDG_CACHE_HOME/specmux]",
+)  # fmt: skip
 
 
 def _checked(source: SourceOptions) -> SourceOptions:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-import click
-
+from specmux_aggregator.console import warn
 from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
 from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.errors import SourceError, SourceUnreachable
@@ -16,10 +16,11 @@ from specmux_aggregator.sources.options import SourceOptions
 from specmux_aggregator.sources.source import Loaded, Unread
 from specmux_cache import CacheOptions, SchemaCache
 from specmux_cache.errors import CacheError, GroupVersionNotFound, NotCached, RequestError, UnexpectedStatus
+from specmux_cache.options import default_directory
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
-from specmux_converters.errors import ConverterError
+from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import Kind, kind_of, recognise
 from specmux_converters.swagger2.conversion import convert
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
@@ -42,30 +43,41 @@ _DISCOVERY: Final = {
 @contextmanager
 def opened_server(options: SourceOptions) -> Iterator[ServerSource]:
     """Raises SourceError, SourceUnreachable."""
+    with opened_client(options, root_ttl=ROOT_TTL) as client:
+        yield ServerSource(client, where=str(client.server))
+
+
+@contextmanager
+def opened_client(
+    options: SourceOptions, *, partition: str | None = None, root_ttl: float = 0.0
+) -> Iterator[SchemaCache]:
+    """The client of the server that is meant. ``partition``: instead of the context's or the credentials'.
+    ``root_ttl``: seconds for which the list of documents is trusted.
+
+    Raises SourceError.
+    """
     access = access_of(options)
-    stored = CacheOptions(partition=access.partition, offline=options.offline, root_ttl=ROOT_TTL)
-    if options.cache_directory is not None:
-        stored = CacheOptions(
-            directory=options.cache_directory,
-            partition=access.partition,
-            offline=options.offline,
-            root_ttl=ROOT_TTL,
-        )
+    cache_options = CacheOptions(
+        directory=options.cache_directory or default_directory(os.environ),
+        partition=partition or access.partition,
+        offline=options.offline,
+        root_ttl=root_ttl,
+    )
     try:
-        cache = SchemaCache(
+        client = SchemaCache(
             access.url,
-            stored,
+            cache_options,
             headers=access.headers,
             tls=access.tls,
             proxy=access.proxy,
             server_name=access.server_name,
-            identity=str(options.client_certificate or ""),
-            warn=_warn,
+            identity=access.identity,
+            warn=warn,
         )
     except ValueError as error:
         raise SourceError(f"{access.url}: {error}") from error
-    with cache:
-        yield ServerSource(cache, where=access.url)
+    with client:
+        yield client
 
 
 class ServerSource:
@@ -101,8 +113,9 @@ class ServerSource:
                 documents[key] = self._document(key)
             except (CacheError, ConverterError) as error:
                 unread.append(Unread(key, str(error)))
-        if wanted and not documents:
-            raise SourceUnreachable(f"{self.where}: none of its documents can be had; {unread[0]}")
+        if not documents and (unread or group_versions is None):
+            reason = unread[0] if unread else "it publishes none"
+            raise SourceUnreachable(f"{self.where}: not one document: {reason}")
         return Loaded(DocumentSet(documents), tuple(unread))
 
     def resources(self) -> Mapping[GroupVersion, Resources]:
@@ -129,8 +142,11 @@ class ServerSource:
         schema = self._cache.schema(key, media="json")
         if schema.stale and not self._has_told:
             self._has_told = True
-            _warn(f"{self.where} did not confirm it: documents of {schema.age:.0f} s ago are used")
-        return parse(schema.body)
+            warn(f"{self.where} did not confirm it: documents of {schema.age:.0f} s ago are used")
+        document = parse(schema.body)
+        if kind_of(document) is not Kind.OPENAPI_3:
+            raise InvalidDocument("no OpenAPI 3.0")
+        return document
 
     def _swagger(self) -> Mapping[GroupVersion, Document]:
         """What its Swagger 2.0 document converts to. Raises SourceUnreachable where it has none either."""
@@ -164,21 +180,17 @@ def _failures(where: str) -> Iterator[None]:
     except GroupVersionNotFound as error:
         raise SourceError(str(error)) from error
     except RequestError as error:
-        raise SourceUnreachable(f"{error}{_next_step(error)}") from error
+        raise SourceUnreachable(f"{error}{next_step(error)}") from error
     except CacheError as error:
         raise SourceError(str(error)) from error
 
 
-def _next_step(error: RequestError) -> str:
+def next_step(error: CacheError) -> str:
     match error:
         case UnexpectedStatus(status=401):
             return "; log in again, or give a token with --token-file"
         case UnexpectedStatus(status=403):
             return "; the user needs the ClusterRole system:discovery, or another --context"
-        case _ if "certificate" in error.reason:
+        case RequestError() if "certificate" in error.reason:
             return "; give the server's CA with --ca-file"
     return ""
-
-
-def _warn(text: str) -> None:
-    click.echo(f"Warning: {text}", err=True)

@@ -90,7 +90,7 @@ def test_losses_of_swagger_are_counted(tmp_path: Path) -> None:
 
 
 def test_output_file(folder: Path, tmp_path: Path) -> None:
-    result = run(folder, "-o", tmp_path / "new" / "merged.json")
+    result = run(folder, "--output-file", tmp_path / "new" / "merged.json")
     assert (result.exit_code, result.stdout) == (0, "")
     assert (tmp_path / "new" / "merged.json").read_bytes() == run(folder).stdout_bytes
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from fakes.bare_authority import BareAuthority
 from fakes.openapi_server import Reference, Reply, document
 from fakes.openapi_thread import serving_in_thread
-from specmux_cache.cli import cache
+from specmux_aggregator.commands.cache import cache
 
 CORE = document("core")
 COMMANDS = ("paths", "get", "warm", "ls", "stats", "verify", "compact", "clear", "export", "import", "doctor")

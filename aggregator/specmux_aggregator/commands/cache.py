@@ -1,0 +1,361 @@
+"""``specmux cache``: the client library from the command line.
+
+Exit codes: 0 done, 1 not found, 2 usage, 3 the cache or a bundle is damaged, 4 the server or the network.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import Output, json_of_group, output_of_group, output_option, show
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.console import size, warn
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.sources.completion import complete_group_versions
+from specmux_aggregator.sources.options import SourceOptions, server_options
+from specmux_cache.errors import (
+    BundleError,
+    CacheError,
+    GroupVersionNotFound,
+    NotCached,
+    RequestError,
+    StoreDamaged,
+)
+
+if TYPE_CHECKING:  # imported where they are used: help and completion need no HTTP library and no index
+    from specmux_cache import DiskStore, SchemaCache
+
+NOT_FOUND: Final = 1
+CORRUPTION: Final = 3
+SERVER: Final = 4
+HASH_SHOWN: Final = 12
+"""Digits of a hash in a table."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def with_output(command: Command) -> Command:
+    """``-o``, and ``--json`` for ``-o json``."""
+
+    flag = click.option(
+        "--json", is_flag=True, expose_value=False, is_eager=True, callback=json_of_group,
+        help="The same as -o json.",
+    )  # fmt: skip
+    return output_option(flag(command))
+
+
+def with_server(command: Command) -> Command:
+    """The options that say which server, and as whom."""
+    partition = click.option(
+        "--partition", metavar="NAME", help="Share entries by this name.  [default: by who asks]"
+    )
+    return server_options(partition(command))
+
+
+@click.group(
+    "cache",
+    epilog=examples(
+        ("what the cluster of the current context publishes", "specmux cache paths"),
+        ("fetch all of it, then read it without a server", "specmux cache warm"),
+        "specmux cache get apps/v1 --offline",
+        ("what is stored, and how much", "specmux cache ls -o json"),
+        "specmux cache stats",
+    ),
+)
+@click.option(
+    "--directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="SPECMUX_CACHE_DIRECTORY",
+    help="Where the cache lies.  [default: $XDG_CACHE_HOME/specmux]",
+)
+@output_of_group
+@click.option("--json", is_flag=True, expose_value=False, callback=json_of_group, hidden=True)
+@click.pass_context
+def cache(context: click.Context, directory: Path | None) -> None:
+    """Keep the OpenAPI documents of servers on disk."""
+    from specmux_cache.options import default_directory
+
+    context.obj = directory or default_directory(os.environ)
+
+
+@cache.command(
+    epilog=examples("specmux cache paths", "specmux cache paths --server http://127.0.0.1:8080 -o json")
+)
+@with_server
+@with_output
+@click.pass_obj
+def paths(directory: Path, /, output: Output, source: SourceOptions, partition: str | None) -> None:
+    """List the group-versions that the server publishes."""
+    with failures(), opened(directory, source, partition) as client:
+        found = client.paths()
+        listed = {name: document.hash for name, document in found.documents.items()}
+        value = {"paths": listed, "from_cache": found.from_cache, "stale": found.stale, "age": found.age}
+        show(output, value, (f"{name}\t{hash_[:HASH_SHOWN]}" for name, hash_ in listed.items()))
+        warn_if_stale(found.stale)
+
+
+@cache.command(
+    epilog=examples(
+        "specmux cache get apps/v1 --pretty",
+        ("what is known of it instead of the document", "specmux cache get apps/v1 -o json"),
+    )
+)
+@click.argument("group_version", shell_complete=complete_group_versions)
+@click.option("--media", metavar="TYPE", help="json, cbor, protobuf, or a media type.")
+@click.option("--pretty", is_flag=True, help="JSON with line breaks.")
+@with_server
+@with_output
+@click.pass_obj
+def get(
+    directory: Path,
+    /,
+    group_version: str,
+    media: str | None,
+    pretty: bool,
+    output: Output,
+    source: SourceOptions,
+    partition: str | None,
+) -> None:
+    """Print a document. With -o json or yaml, print what is known of it instead."""
+    with failures(), opened(directory, source, partition) as client:
+        schema = client.schema(group_version, media="json" if pretty else media)
+        if output == "text":
+            sys.stdout.buffer.write(_indented(schema.body) if pretty else schema.body)
+            sys.stdout.buffer.flush()
+        else:
+            value = asdict(schema)
+            value["size"] = len(value.pop("body"))
+            show(output, value, ())
+        warn_if_stale(schema.stale)
+
+
+@cache.command(epilog=examples("specmux cache warm", "specmux cache warm apps/v1 batch/v1 --context prod"))
+@click.argument("group_versions", nargs=-1, shell_complete=complete_group_versions)
+@with_server
+@with_output
+@click.pass_obj
+def warm(
+    directory: Path,
+    /,
+    group_versions: tuple[str, ...],
+    output: Output,
+    source: SourceOptions,
+    partition: str | None,
+) -> None:
+    """Fetch what is not stored yet: these group-versions, or all."""
+    with failures(), progress("fetching"), opened(directory, source, partition) as client:
+        done = client.prefetch(group_versions or None)
+    failed = {name: str(error) for name, error in done.failed.items()}
+    value = {"fetched": list(done.fetched), "present": list(done.present), "failed": failed}
+    lines = [f"{len(done.fetched)} fetched, {len(done.present)} present, {len(failed)} failed"]
+    show(output, value, [*lines, *failed.values()])
+    if failed:
+        is_missing = all(isinstance(error, GroupVersionNotFound) for error in done.failed.values())
+        raise SystemExit(NOT_FOUND if is_missing else SERVER)
+
+
+@cache.command(
+    "ls", epilog=examples("specmux cache ls", "specmux cache ls --server https://10.0.0.1:6443 -o yaml")
+)
+@click.option("--server", "prefix", metavar="URL", help="Of this server alone.")
+@with_output
+@click.pass_obj
+def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
+    """List what is stored."""
+    with failures(), store_of(directory) as store:
+        rows = list(store.rows(*([prefix] if prefix else [])))
+        listed = [
+            {
+                **asdict(row.key),
+                "size": row.size,
+                "digest": row.digest,
+                "touched_at": row.touched_at,
+                "superseded": row.superseded,
+            }
+            for row in rows
+        ]
+        is_read = sys.stdout.isatty()
+        lines = (
+            f"{row.key.server}\t{row.key.group_version}\t{row.key.hash[:HASH_SHOWN]}\t{row.key.media_type}"
+            f"\t{size(row.size) if is_read else row.size}{' superseded' * row.superseded}"
+            for row in rows
+        )
+        show(output, listed, lines)
+
+
+@cache.command(epilog=examples("specmux cache stats", "specmux cache stats -o json"))
+@with_output
+@click.pass_obj
+def stats(directory: Path, output: Output) -> None:
+    """Count what is stored, in entries and in bytes on disk."""
+    with failures(), store_of(directory) as store:
+        value = asdict(store.stats())
+        is_read = sys.stdout.isatty()
+        lines = (
+            f"{name}\t{size(number) if is_read and 'bytes' in name else number}"
+            for name, number in value.items()
+        )
+        show(output, value, lines)
+
+
+@cache.command(
+    epilog=examples("specmux cache verify", ("remove what is damaged", "specmux cache verify --fix"))
+)
+@click.option("--fix", is_flag=True, help="Remove what is wrong; safe beside programs that use the cache.")
+@with_output
+@click.pass_obj
+def verify(directory: Path, fix: bool, output: Output) -> None:
+    """Read everything, and say what is not as it was stored. Exits 3 when something is left that is wrong."""
+    with failures(), store_of(directory) as store:
+        problems = store.check(fix=fix)
+        listed = [asdict(problem) for problem in problems]
+        lines = [f"{problem.kind}\t{problem.detail}{' fixed' * problem.is_fixed}" for problem in problems]
+        show(output, listed, lines or ["nothing wrong"])
+    if any(not problem.is_fixed for problem in problems):
+        if not fix:
+            warn('"specmux cache verify --fix" removes what is wrong; it is fetched again when it is needed')
+        raise SystemExit(CORRUPTION)
+
+
+@cache.command(
+    epilog=examples("specmux cache compact --dry-run", "specmux cache compact --max-bytes 50000000")
+)
+@click.option(
+    "--max-bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=0),
+    help="Get down to this.  [default: the low mark]",
+)
+@click.option(
+    "--max-age", metavar="SECONDS", type=click.FloatRange(min=0), help="Without use for so long, entries go."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@with_output
+@click.pass_obj
+def compact(
+    directory: Path, max_bytes: int | None, max_age: float | None, dry_run: bool, output: Output
+) -> None:
+    """Shrink the cache now."""
+    with failures(), store_of(directory) as store:
+        value = asdict(store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
+        show(output, value, (f"{name}\t{number}" for name, number in value.items()))
+
+
+@cache.command(epilog=examples("specmux cache clear"))
+@with_output
+@click.pass_obj
+def clear(directory: Path, output: Output) -> None:
+    """Remove every entry, of every server."""
+    with failures(), store_of(directory) as store:
+        removed = store.clear()
+        show(output, {"removed": removed}, [f"{removed} removed"])
+
+
+@cache.command("export", epilog=examples("specmux cache export prod.bundle --context prod"))
+@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
+@with_server
+@with_output
+@click.pass_obj
+def export_bundle(
+    directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
+) -> None:
+    """Write what is stored of a server into one file."""
+    with failures(), opened(directory, source, partition) as client:
+        count = client.export(bundle)
+        show(output, {"exported": count}, [f"{count} exported"])
+
+
+@cache.command(
+    "import", epilog=examples("specmux cache import prod.bundle --server https://10.0.0.1:6443 --offline")
+)
+@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
+@with_server
+@with_output
+@click.pass_obj
+def import_bundle(
+    directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
+) -> None:
+    """Store what a file holds as this server's."""
+    with failures(), opened(directory, source, partition) as client:
+        count = client.import_(bundle)
+        show(output, {"imported": count}, [f"{count} imported"])
+
+
+@cache.command(epilog=examples("specmux cache doctor", "specmux cache doctor --server http://127.0.0.1:8080"))
+@click.option("--server", metavar="URL", envvar="SPECMUX_SERVER", help="Look at this server, too.")
+@with_output
+@click.pass_obj
+def doctor(directory: Path, server: str | None, output: Output) -> None:
+    """Look for what commonly goes wrong. Exits 3 for the directory, 4 for the server."""
+    from specmux_cache.doctor import examine
+
+    with failures():
+        findings = examine(directory, server)
+        lines = (f"{'ok' if one.is_good else 'BAD'}\t{one.subject}\t{one.detail}" for one in findings)
+        show(output, [asdict(one) for one in findings], lines)
+    bad = {one.subject for one in findings if not one.is_good}
+    if bad:
+        raise SystemExit(SERVER if bad == {"server"} else CORRUPTION)
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Errors of the client as one line and an exit code."""
+    try:
+        yield
+    except (GroupVersionNotFound, NotCached) as error:
+        raise _exit(error, NOT_FOUND) from error
+    except (StoreDamaged, BundleError) as error:
+        raise _exit(error, CORRUPTION) from error
+    except (RequestError, SourceUnreachable) as error:
+        raise _exit(error, SERVER) from error
+    except CacheError as error:
+        raise _exit(error, CORRUPTION) from error
+    except SourceError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def opened(directory: Path, source: SourceOptions, partition: str | None) -> Iterator[SchemaCache]:
+    """A client as the options say. Raises SourceError for what cannot be used."""
+    from specmux_aggregator.sources.servers import opened_client
+
+    with opened_client(replace(source, cache_directory=directory), partition=partition) as client:
+        yield client
+
+
+@contextmanager
+def store_of(directory: Path) -> Iterator[DiskStore]:
+    from specmux_cache import DiskStore
+
+    with DiskStore.open(directory, warn=warn) as store:
+        yield store
+
+
+def warn_if_stale(is_stale: bool) -> None:
+    if is_stale:
+        warn("stale: the server could not confirm it")
+
+
+def _indented(body: bytes) -> bytes:
+    import orjson
+
+    return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _exit(error: Exception, code: int) -> SystemExit:
+    from specmux_aggregator.sources.servers import next_step
+
+    step = next_step(error) if isinstance(error, CacheError) else ""
+    click.echo(f"Error: {error}{step}", err=True)
+    return SystemExit(code)

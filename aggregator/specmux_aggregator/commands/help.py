@@ -1,0 +1,29 @@
+"""``specmux help`` and ``specmux version``."""
+
+from __future__ import annotations
+
+import click
+
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.version import VERSION
+
+
+@click.command("help", epilog=examples("specmux help", "specmux help cache get"))
+@click.argument("command", nargs=-1)
+@click.pass_context
+def show_help(context: click.Context, command: tuple[str, ...]) -> None:
+    """Print the help of a command."""
+    found: click.Command = context.find_root().command
+    shown = click.Context(found, info_name="specmux")
+    for name in command:
+        inner = found.get_command(shown, name) if isinstance(found, click.Group) else None
+        if inner is None:
+            raise click.UsageError(f'no command "{" ".join(command)}"; "specmux --help" lists them')
+        found, shown = inner, click.Context(inner, info_name=name, parent=shown)
+    click.echo(found.get_help(shown))
+
+
+@click.command("version", epilog=examples("specmux version"))
+def print_version() -> None:
+    """Print the version."""
+    click.echo(f"specmux {VERSION}")

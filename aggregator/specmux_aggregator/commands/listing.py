@@ -1,0 +1,82 @@
+"""The list of commands: what ``specmux --help`` and completion show without importing a single one.
+
+A command's module is imported when the command is run or asked for its own help.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command before it is imported."""
+
+    target: str
+    """``module:attribute``"""
+    summary: str
+    """The first sentence of its help (a test compares them)."""
+
+    def load(self) -> click.Command:
+        module, _, attribute = self.target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+class CommandList(click.Group):
+    """A group whose commands are listed in sections and imported one at a time."""
+
+    def __init__(
+        self, *arguments: Any, sections: Mapping[str, Mapping[str, Listed]], **parameters: Any
+    ) -> None:
+        super().__init__(*arguments, **parameters)
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for section in self.sections.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        listed = self._listed(cmd_name)
+        return None if listed is None else listed.load()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(len(name) for name in self.list_commands(ctx))
+        for title, section in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), listed.summary.rstrip(".")) for name, listed in section.items()]
+                )
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # click's own would import every command for its help.
+        commands = [
+            CompletionItem(name, help=listed.summary.rstrip("."))
+            for name, listed in self._every()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _listed(self, name: str) -> Listed | None:
+        return next((listed for known, listed in self._every() if known == name), None)
+
+    def _every(self) -> Iterator[tuple[str, Listed]]:
+        for section in self.sections.values():
+            yield from section.items()
+
+
+def examples(*lines: Sequence[str] | str) -> str:
+    """An epilog of lines that users can copy: a command, or a pair of what it does and the command."""
+    shown = []
+    for line in lines:
+        if isinstance(line, str):
+            shown.append(f"  {line}")
+        else:
+            purpose, command = line
+            shown += [f"  # {purpose}", f"  {command}"]
+    return "\n".join(["\b", "Examples:", *shown])

@@ -1,0 +1,88 @@
+"""How a command prints what it found: text for people, JSON or YAML for programs.
+
+``-o`` may stand before the subcommand or after it; the last one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal, TypeVar
+
+import click
+
+from specmux_aggregator.console import write_line
+
+Output = Literal["text", "json", "yaml"]
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMATS: Final = ("text", "json", "yaml")
+_KEY: Final = "specmux.output"
+
+
+def output_option(command: Command) -> Command:
+    """For commands, which get ``output: Output``."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(FORMATS),
+        callback=_chosen,
+        help="How it is printed.  [default: text]",
+    )(command)
+
+
+def document_format(command: Command) -> Command:
+    """For commands whose output is a document: ``output`` is ``json`` or ``yaml``."""
+    return click.option(
+        "-o", "--output", type=click.Choice(("json", "yaml")), callback=_document,
+        help="How it is written.  [default: json]",
+    )(command)  # fmt: skip
+
+
+def output_of_group(command: Command) -> Command:
+    """For groups: what their commands print as, unless they say otherwise themselves."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(FORMATS),
+        callback=_remember,
+        expose_value=False,
+        help="How commands print what they found.  [default: text]",
+    )(command)
+
+
+def show(output: Output, value: Any, lines: Iterable[str]) -> None:
+    """``value`` for programs, or ``lines`` for people, on standard output."""
+    match output:
+        case "json":
+            import orjson
+
+            write_line(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+        case "yaml":
+            import yaml
+
+            dumped = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
+            write_line(dumped.rstrip("\n"))
+        case "text":
+            for line in lines:
+                write_line(line)
+
+
+def _chosen(context: click.Context, _: click.Parameter, value: str | None) -> str:
+    chosen: str = value or context.meta.get(_KEY, "text")
+    return chosen
+
+
+def _document(context: click.Context, _: click.Parameter, value: str | None) -> str:
+    chosen: str = value or context.meta.get(_KEY, "json")
+    return "json" if chosen == "text" else chosen
+
+
+def _remember(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.meta[_KEY] = value
+
+
+def json_of_group(context: click.Context, _: click.Parameter, value: bool) -> None:
+    """The callback of ``--json``, which is short for ``-o json``."""
+    if value:
+        context.meta[_KEY] = "json"

@@ -1,0 +1,75 @@
+"""What commands say to people: warnings on standard error, sizes and ages in words, colour on a terminal.
+
+Colour is only for a terminal, and never where NO_COLOR is set (no-color.org).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
+
+import click
+
+Colour = Literal["red", "yellow", "green"]
+
+_VERBOSITY: Final = "specmux.verbosity"
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+_AGES: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
+
+
+def set_verbosity(context: click.Context, level: int) -> None:
+    """-1: warnings are left out; 1: what the libraries log is shown too."""
+    context.meta[_VERBOSITY] = level
+
+
+def verbosity() -> int:
+    """0 outside a command."""
+    context = click.get_current_context(silent=True)
+    return 0 if context is None else int(context.meta.get(_VERBOSITY, 0))
+
+
+def warn(text: str) -> None:
+    """A line on standard error, unless the user asked for quiet."""
+    if verbosity() >= 0:
+        click.echo(f"{coloured('Warning:', 'yellow', error=True)} {text}", err=True)
+
+
+def write_line(text: str) -> None:
+    click.echo(text)
+
+
+def coloured(text: str, colour: Colour, *, error: bool = False) -> str:
+    """``error``: it is meant for standard error."""
+    stream = sys.stderr if error else sys.stdout
+    is_shown = stream is not None and stream.isatty() and not os.environ.get("NO_COLOR")
+    return click.style(text, fg=colour) if is_shown else text
+
+
+def size(number: int) -> str:
+    """Bytes in the largest unit of which there is one: ``1.4 MiB``."""
+    amount, unit = float(number), 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{number} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def age(seconds: float | None) -> str:
+    """As kubectl prints ages, in one unit: ``12s``, ``4m``, ``3h``, ``2d``."""
+    if seconds is None:
+        return "never"
+    for length, unit in _AGES:
+        if seconds >= length:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{max(seconds, 0):.0f}s"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines with columns as wide as they need to be, as kubectl prints them."""
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return [
+        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
