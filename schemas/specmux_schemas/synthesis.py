@@ -45,7 +45,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """What a path below a group-version leads to."""
 
     resource: str
@@ -74,7 +74,7 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
     drafts: dict[str, dict[str, _Draft]] = {}
     has_watch_paths = False
     for path, item in _objects(document.get("paths")):
-        place = _place(path, f"/{group_version}/")
+        place = place_of(path, f"/{group_version}/")
         if place is None:
             continue
         has_watch_paths |= place.is_watch
@@ -128,8 +128,8 @@ def names_of(manifest: Document) -> tuple[str, Names] | None:
     )
 
 
-def _place(path: str, prefix: str) -> _Place | None:
-    """None for a path that leads to no resource."""
+def place_of(path: str, prefix: str) -> Place | None:
+    """What a path leads to, None where that is no resource. ``prefix``: "/apis/apps/v1/"."""
     if not path.startswith(prefix):
         return None
     segments = path[len(prefix) :].rstrip("/").split("/")
@@ -139,13 +139,13 @@ def _place(path: str, prefix: str) -> _Place | None:
     is_namespaced = len(segments) > 2 and segments[:2] == ["namespaces", "{namespace}"]
     match segments[2:] if is_namespaced else segments:
         case [resource] if _is_literal(resource):
-            return _Place(resource, "", is_namespaced, is_collection=True, is_watch=is_watch)
+            return Place(resource, "", is_namespaced, is_collection=True, is_watch=is_watch)
         case [resource, parameter] if _is_literal(resource) and not _is_literal(parameter):
-            return _Place(resource, "", is_namespaced, is_collection=False, is_watch=is_watch)
+            return Place(resource, "", is_namespaced, is_collection=False, is_watch=is_watch)
         case [resource, parameter, subresource, *_] if (
             _is_literal(resource) and not _is_literal(parameter) and _is_literal(subresource)
         ):
-            return _Place(resource, subresource, is_namespaced, is_collection=False, is_watch=is_watch)
+            return Place(resource, subresource, is_namespaced, is_collection=False, is_watch=is_watch)
     return None
 
 
@@ -153,7 +153,7 @@ def _is_literal(segment: str) -> bool:
     return bool(segment) and "{" not in segment
 
 
-def _add(draft: _Draft, place: _Place, method: str, operation: Document, parameters: Iterable[str]) -> None:
+def _add(draft: _Draft, place: Place, method: str, operation: Document, parameters: Iterable[str]) -> None:
     action = operation.get("x-kubernetes-action")
     by_method = _COLLECTION_METHODS if place.is_collection else _METHODS
     verb = _VERBS.get(action) if isinstance(action, str) else None

@@ -1,0 +1,25 @@
+"""What changed between two sides that serve APIs, for whom, and how badly.
+
+``Served`` is one side: documents (``add_document``) and CustomResourceDefinitions (``add_manifests``).
+``compare`` finds the places that differ; ``reports`` makes changes of them and writes those down.
+"""
+
+from specmux_schemas.differences.comparison import Comparison
+from specmux_schemas.differences.comparison import compare_served as compare
+from specmux_schemas.differences.document_contents import add_document
+from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.manifests import add_manifests
+from specmux_schemas.differences.policy import Policy, read_policy
+from specmux_schemas.differences.served import Basis, Served
+
+__all__ = [
+    "Basis",
+    "Comparison",
+    "Policy",
+    "Served",
+    "Severity",
+    "add_document",
+    "add_manifests",
+    "compare",
+    "read_policy",
+]

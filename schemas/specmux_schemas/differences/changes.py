@@ -1,0 +1,114 @@
+"""Changes as readers want them: one for each edit, with all the places where it shows.
+
+An edit of a component shows wherever the component is referred to; a new parameter, on every operation.
+Sorted, so equal comparisons give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.differences.impacts import Impacts, Severity
+from specmux_schemas.differences.places import Place
+from specmux_schemas.differences.rules import RULES
+
+_FINGERPRINT_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """Where a change shows."""
+
+    group_version: GroupVersion
+    kind: str
+    path: str
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.group_version, self.kind, self.path) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One edit. ``places`` are sorted, and there is at least one."""
+
+    id: str
+    severity: Severity
+    impacts: Impacts
+    what: Any
+    old: Any
+    new: Any
+    places: tuple[Location, ...]
+
+    @property
+    def location(self) -> Location:
+        """The first place, which stands for all."""
+        return self.places[0]
+
+    @property
+    def message(self) -> str:
+        """The rule's words, and what it was and is now where that is short."""
+        what = self.what if isinstance(self.what, str) else written(self.what)
+        said = RULES[self.id].says.replace("{what}", what)
+        before, after = _short(self.old), _short(self.new)
+        if before and after:
+            return f"{said}: {before} became {after}"
+        if before or after:
+            return f"{said}: {before or after}"
+        return said
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same change in every comparison: of id, group-version, kind, path and what."""
+        place = self.location
+        parts = [self.id, place.group_version, place.kind, place.path, self.what]
+        text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(text).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def changes_of(places: Iterable[tuple[Place, Severity]]) -> tuple[Change, ...]:
+    """The worst first; ``places`` with the severity that they count as."""
+    groups: dict[Any, list[Place]] = {}
+    for place, severity in places:
+        groups.setdefault(_edit(place, severity), []).append(place)
+    changes = [_change(severity, found) for (severity, *_), found in groups.items()]
+    return tuple(sorted(changes, key=_order))
+
+
+def written(value: Any) -> str:
+    """A JSON value as one line."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _edit(place: Place, severity: Severity) -> tuple[Any, ...]:
+    where = place.origin or (place.group_version, place.kind, place.path)
+    return severity, place.id, where, written(place.what), place.impacts
+
+
+def _change(severity: Severity, places: list[Place]) -> Change:
+    first = min(places, key=_location)
+    locations = tuple(sorted({_location(place) for place in places}))
+    return Change(first.id, severity, first.impacts, first.what, first.old, first.new, locations)
+
+
+def _location(place: Place) -> Location:
+    return Location(place.group_version, place.kind, place.path)
+
+
+def _order(change: Change) -> tuple[Any, ...]:
+    return -change.severity, change.location, change.id, written(change.what), change.impacts
+
+
+_SHORT: Final = 80
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) and value.isprintable() else written(value)
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

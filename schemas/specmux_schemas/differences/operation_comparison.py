@@ -1,0 +1,174 @@
+"""Two operations of one path and method: parameters, media types, answers, ids, and bodies of no kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from specmux_schemas.differences.deprecations import deprecation_changes
+from specmux_schemas.differences.document_contents import deref, mapping
+from specmux_schemas.differences.findings import Finding
+from specmux_schemas.differences.served import Operation
+from specmux_schemas.differences.value_types import type_changes, value_type
+
+_DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")
+_ANY_TYPE: Final = "*/*"
+
+ParameterKey = tuple[str, str]
+
+
+def is_untouched(old: Operation, new: Operation) -> bool:
+    """Word for word the same; what it refers to is compared elsewhere."""
+    return _written(old.subject) == _written(new.subject) and (
+        _written(old.item.get("parameters")) == _written(new.item.get("parameters"))
+    )
+
+
+def operation_changes(old: Operation, new: Operation, *, keeps_id: bool) -> Iterator[Finding]:
+    """``keeps_id``: whether another id is worth telling, which follows from another kind or scope."""
+    if keeps_id and old.subject.get("operationId") != new.subject.get("operationId"):
+        yield Finding(
+            "operation-id-changed",
+            "",
+            what=old.what,
+            old=old.subject.get("operationId"),
+            new=new.subject.get("operationId"),
+        )
+    yield from deprecation_changes(old.subject, new.subject, what=old.what)
+    yield from _parameter_changes(old, new)
+    yield from _request_changes(old, new)
+    yield from _response_changes(old, new)
+
+
+def is_documented_differently(old: Operation, new: Operation) -> bool:
+    return any(old.subject.get(key) != new.subject.get(key) for key in _DOCUMENTATION)
+
+
+def plain_bodies(old: Operation, new: Operation) -> Iterator[tuple[str, Any, Any]]:
+    """Schemas of no kind that both carry in one media type, and where they stand: "request", "response"."""
+    before, after = _request(old), _request(new)
+    yield from (("request", *schemas) for schemas in _common(old, new, before, after))
+    answers, later = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
+    for code in answers:
+        if code in later:
+            before = deref(old.document, answers[code], "responses")
+            after = deref(new.document, later[code], "responses")
+            yield from (("response", *schemas) for schemas in _common(old, new, before, after))
+
+
+def _common(
+    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[tuple[Any, Any]]:
+    contents, later = mapping(before.get("content")), mapping(after.get("content"))
+    for media_type in contents:
+        if media_type not in later:
+            continue
+        schemas = (mapping(contents[media_type]).get("schema"), mapping(later[media_type]).get("schema"))
+        if not old.schemas.kind(schemas[0]) and not new.schemas.kind(schemas[1]):
+            yield schemas
+
+
+def _parameter_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    before, after = _parameters(old), _parameters(new)
+    for key, parameter in before.items():
+        if key not in after:
+            yield Finding("parameter-removed", "", what=_shown(parameter))
+            continue
+        if _is_required(after[key]) and not _is_required(parameter):
+            yield Finding("parameter-required", "", what=_shown(parameter))
+        if parameter != after[key]:
+            yield from _type_changes(old, new, parameter, after[key])
+    for key, parameter in after.items():
+        if key not in before:
+            change = "parameter-required" if _is_required(parameter) else "parameter-added"
+            yield Finding(change, "", what=_shown(parameter))
+
+
+def _type_changes(
+    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Values that were sent may be refused; more types than before refuse none."""
+    schemas = _schema(before), _schema(after)
+    for _ in range(2):  # a list's items, too
+        views = old.schemas.view(schemas[0]).keywords, new.schemas.view(schemas[1]).keywords
+        types = value_type(old.schemas, views[0]), value_type(new.schemas, views[1])
+        for found in type_changes(*types):
+            if found.id in ("type-changed", "type-narrowed"):
+                yield Finding("parameter-type-changed", "", what=_shown(before), old=found.old, new=found.new)
+                return
+        schemas = views[0].get("items"), views[1].get("items")
+
+
+def _schema(parameter: Mapping[str, Any]) -> Any:
+    """By ``schema``, or by the only entry of ``content``."""
+    contents = list(mapping(parameter.get("content")).values())
+    return parameter.get("schema", mapping(contents[0]).get("schema") if contents else None)
+
+
+def _parameters(operation: Operation) -> dict[ParameterKey, Mapping[str, Any]]:
+    """By where they stand and their names; those of the path by their position in it."""
+    found: dict[ParameterKey, Mapping[str, Any]] = {}
+    for holder in (operation.item, operation.subject):
+        listed = holder.get("parameters")
+        for entry in listed if isinstance(listed, list) else ():
+            parameter = deref(operation.document, entry, "parameters")
+            where, name = parameter.get("in"), parameter.get("name")
+            if isinstance(where, str) and isinstance(name, str):
+                found[where, _name(operation, where, name)] = parameter
+    return found
+
+
+def _name(operation: Operation, where: str, name: str) -> str:
+    if where == "path":
+        before, found, _ = operation.path.partition(f"{{{name}}}")
+        return str(before.count("{")) if found else name
+    return name.lower() if where == "header" else name
+
+
+def _is_required(parameter: Mapping[str, Any]) -> bool:
+    return parameter.get("required") is True and parameter.get("in") != "path"
+
+
+def _shown(parameter: Mapping[str, Any]) -> str:
+    return f"{parameter.get('in')}:{parameter.get('name')}"
+
+
+def _request(operation: Operation) -> Mapping[str, Any]:
+    return deref(operation.document, operation.subject.get("requestBody"), "requestBodies")
+
+
+def _request_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    before, after = _request(old), _request(new)
+    taken = mapping(after.get("content")).keys()
+    # A resource is never written without a body, whatever its document says.
+    if after.get("required") is True and before.get("required") is not True and not old.kind:
+        yield Finding("request-body-required", "")
+    if before and after:
+        for media_type in mapping(before.get("content")).keys() - taken:
+            if _ANY_TYPE not in taken:
+                yield Finding("request-media-type-removed", "", what=media_type)
+        for media_type in taken - mapping(before.get("content")).keys():
+            yield Finding("media-type-added", "", what=media_type)
+
+
+def _response_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    before, after = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
+    for code in before:
+        if code not in after:
+            yield Finding("response-removed", "", what=code)
+    for code in after:
+        if code not in before:
+            yield Finding("response-added", "", what=code)
+            continue
+        given = mapping(deref(old.document, before[code], "responses").get("content"))
+        later = mapping(deref(new.document, after[code], "responses").get("content"))
+        for media_type in given.keys() - later.keys():
+            yield Finding("response-media-type-removed", "", what=media_type)
+        for media_type in later.keys() - given.keys():
+            yield Finding("media-type-added", "", what=media_type)
+
+
+def _written(value: Any) -> bytes:
+    return orjson.dumps(value)

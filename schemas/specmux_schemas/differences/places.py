@@ -1,0 +1,80 @@
+"""One change at one place, with what it means there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.differences.impacts import Impact, Impacts, Severity, lowered
+from specmux_schemas.differences.rules import RULES
+from specmux_schemas.differences.served import Basis
+
+_ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``kind`` is "METHOD /path" for operations that have none, "" for whole group-versions."""
+
+    id: str
+    group_version: GroupVersion
+    kind: str
+    path: str
+    what: Any
+    impacts: Impacts
+    old: Any = None
+    new: Any = None
+    origin: str = ""
+    """What the place shares with others that the same edit changed."""
+
+    @property
+    def severity(self) -> Severity:
+        return self.impacts.severity
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Who has to do with a kind: clients that write it, clients that read it, stored objects."""
+
+    write: bool = True
+    read: bool = True
+    stored: bool = True
+
+
+EVERYBODY: Final = Direction()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Says what a change means in one group-version."""
+
+    group_version: GroupVersion
+    basis: Basis
+
+    def field(self, change: str, direction: Direction, *, is_own_status: bool) -> Impacts:
+        """Of a field. ``is_own_status``: it is written through a subresource, by those who serve it."""
+        rule = RULES[change]
+        impacts = rule.impacts
+        if rule.is_lowered_when_described and self.basis is Basis.DESCRIBED:
+            impacts = Impacts(lowered(impacts.write), lowered(impacts.read), lowered(impacts.stored))
+        if is_own_status:
+            impacts = replace(impacts, write=lowered(impacts.write), stored=lowered(impacts.stored))
+        return self.whole(_masked(impacts, direction))
+
+    def whole(self, impacts: Impacts) -> Impacts:
+        """Of what is no field. Alpha versions may break, where nobody enforces them."""
+        if self.basis is Basis.ENFORCED or not _ALPHA.fullmatch(self.group_version.rpartition("/")[2]):
+            return impacts
+        return Impacts(
+            *(min(impact, Impact.WARNING) for impact in (impacts.write, impacts.read, impacts.stored))
+        )
+
+
+def _masked(impacts: Impacts, direction: Direction) -> Impacts:
+    return Impacts(
+        impacts.write if direction.write else Impact.NONE,
+        impacts.read if direction.read else Impact.NONE,
+        impacts.stored if direction.stored else Impact.NONE,
+    )

@@ -1,0 +1,146 @@
+"""What a team decided about changes: other severities, and changes that are allowed, for a reason.
+
+Globs have ``*`` and ``?`` only: brackets belong to paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from specmux_converters.errors import InvalidDocument
+from specmux_converters.losses import pointer_to
+from specmux_schemas.differences.impacts import SEVERITIES, Severity
+from specmux_schemas.differences.places import Place
+from specmux_schemas.differences.rules import RULES
+
+_GLOBS: Final = ("id", "groupVersion", "kind", "path")
+_DATE: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Changes that all four patterns match are allowed, up to the end of the day ``until``."""
+
+    patterns: tuple[re.Pattern[str], ...]
+    shown: str
+    reason: str
+    until: str | None
+
+    def matches(self, place: Place) -> bool:
+        values = (place.id, place.group_version, place.kind, place.path)
+        return all(pattern.fullmatch(value) for pattern, value in zip(self.patterns, values, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    severities: Mapping[str, Severity]
+    allowances: tuple[Allowance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Places with the severity that they count as, without those that are allowed."""
+
+    places: tuple[tuple[Place, Severity], ...]
+    allowed: int
+    notes: tuple[str, ...]
+    """Entries of the policy that allow nothing, or not any more."""
+
+
+NO_POLICY: Final = Policy({})
+
+
+def judge(places: Iterable[Place], policy: Policy, *, today: str) -> Judged:
+    """``today``: as "2026-11-30"; an entry whose ``until`` is past allows nothing."""
+    valid = [entry for entry in policy.allowances if entry.until is None or entry.until >= today]
+    used: set[int] = set()
+    kept = []
+    allowed = 0
+    for place in places:
+        matching = {index for index, entry in enumerate(valid) if entry.matches(place)}
+        used |= matching
+        allowed += bool(matching)
+        if not matching:
+            kept.append((place, policy.severities.get(place.id, place.severity)))
+    notes = [
+        f"policy: the entry for {entry.shown} expired on {entry.until}"
+        for entry in policy.allowances
+        if entry not in valid
+    ]
+    notes += [
+        f"policy: the entry for {entry.shown} allows nothing that changed"
+        for index, entry in enumerate(valid)
+        if index not in used
+    ]
+    return Judged(tuple(kept), allowed, tuple(notes))
+
+
+def read_policy(document: Any) -> Policy:
+    """Raises InvalidDocument, with the pointer of what is wrong."""
+    root = _members(document, (), ("severity", "allow"))
+    severities = {}
+    for change, level in _object(root.get("severity") or {}, ("severity",)).items():
+        if change not in RULES:
+            _refuse("is no id of a change", ("severity", change))
+        if not isinstance(level, str) or level not in SEVERITIES:
+            _refuse(f"must be one of {', '.join(SEVERITIES)}", ("severity", change))
+        severities[change] = SEVERITIES[level]
+    allow = root.get("allow") or []
+    if not isinstance(allow, list):
+        _refuse("must be a list", ("allow",))
+    return Policy(severities, tuple(_allowances(allow)))
+
+
+def _allowances(entries: list[Any]) -> Iterator[Allowance]:
+    for index, entry in enumerate(entries):
+        where = ("allow", index)
+        members = _members(entry, where, (*_GLOBS, "reason", "until"))
+        globs = {}
+        for key in _GLOBS:
+            globs[key] = members.get(key, "*")
+            if not isinstance(globs[key], str):
+                _refuse("must be a text", (*where, key))
+        if all(glob == "*" for glob in globs.values()):
+            _refuse(f"must name one of {', '.join(_GLOBS)}", where)
+        reason = members.get("reason")
+        if not isinstance(reason, str) or not reason.strip():
+            _refuse("must say why", (*where, "reason"))
+        shown = ", ".join(f"{key} {glob}" for key, glob in globs.items() if glob != "*")
+        patterns = tuple(_pattern(glob) for glob in globs.values())
+        yield Allowance(patterns, shown, reason, _until(members.get("until"), where))
+
+
+def _until(value: Any, where: tuple[str | int, ...]) -> str | None:
+    """YAML reads a date as one; it is written back."""
+    if value is None:
+        return None
+    text = str(value)
+    if not _DATE.fullmatch(text):
+        _refuse('must be a date like "2026-11-30"', (*where, "until"))
+    return text
+
+
+def _pattern(glob: str) -> re.Pattern[str]:
+    parts = (".*" if mark == "*" else "." if mark == "?" else re.escape(mark) for mark in glob)
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _members(value: Any, where: tuple[str | int, ...], known: tuple[str, ...]) -> dict[str, Any]:
+    members = _object(value, where)
+    for key in members:
+        if key not in known:
+            _refuse(f"is not known here; known are {', '.join(known)}", (*where, str(key)))
+    return members
+
+
+def _object(value: Any, where: tuple[str | int, ...]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        _refuse("must be an object", where)
+    return value
+
+
+def _refuse(reason: str, where: tuple[str | int, ...]) -> NoReturn:
+    raise InvalidDocument(reason, pointer=pointer_to(*where))

@@ -1,0 +1,6 @@
+"""A comparison written for its reader: a person, a script, or a system that runs tests and reviews."""
+
+from specmux_schemas.differences.reports.formats import FORMATS, render
+from specmux_schemas.differences.reports.report import Report, report_of
+
+__all__ = ["FORMATS", "Report", "render", "report_of"]

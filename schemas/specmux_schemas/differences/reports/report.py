@@ -1,0 +1,75 @@
+"""What every form of a report says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from specmux_schemas.differences.changes import Change, changes_of
+from specmux_schemas.differences.comparison import Comparison
+from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.policy import NO_POLICY, Policy, judge
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``old`` and ``new`` name the two sides as their user does."""
+
+    old: str
+    new: str
+    changes: tuple[Change, ...]
+    documentation: int
+    allowed: int = 0
+    """Places that a policy allows, which are in no change."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> Severity | None:
+        """None where nothing changed but documentation."""
+        return max((change.severity for change in self.changes), default=None)
+
+    def counts(self) -> dict[Severity, tuple[int, int]]:
+        """Changes and places of each severity, the worst first."""
+        changes = Counter(change.severity for change in self.changes)
+        places: Counter[Severity] = Counter()
+        for change in self.changes:
+            places[change.severity] += len(change.places)
+        return {severity: (changes[severity], places[severity]) for severity in reversed(Severity)}
+
+
+def report_of(
+    comparison: Comparison, *, old: str, new: str, policy: Policy = NO_POLICY, today: str = ""
+) -> Report:
+    """``today`` ("2026-11-30") ends entries of the policy; without it none ends."""
+    judged = judge(comparison.places, policy, today=today)
+    changes = changes_of(judged.places)
+    return Report(old, new, changes, comparison.documentation, judged.allowed, judged.notes)
+
+
+def summary_line(report: Report) -> str:
+    """One sentence."""
+    parts = [
+        f"{changes} {severity.word}" + (f" at {places} places" if places > changes else "")
+        for severity, (changes, places) in report.counts().items()
+        if changes
+    ]
+    said = ", ".join(parts) or "no changes"
+    if report.documentation:
+        said += f"; documentation alone differs at {report.documentation} places"
+    if report.allowed:
+        said += f"; {report.allowed} places are allowed by the policy"
+    return said
+
+
+def concerned(change: Change) -> str:
+    """Who has to act on the change: "writers, readers may have to, stored objects"."""
+    impacts = change.impacts
+    sides = (("writers", impacts.write), ("readers", impacts.read), ("stored objects", impacts.stored))
+    breaks = [name for name, impact in sides if impact.word == "breaking"]
+    may = [name for name, impact in sides if impact.word == "warning"]
+    said = [f"breaks {_listed(breaks)}"] if breaks else []
+    return ", ".join(said + ([f"may concern {_listed(may)}"] if may else []))
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

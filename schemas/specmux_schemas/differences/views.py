@@ -1,0 +1,173 @@
+"""Schemas as if every ``$ref`` and ``allOf`` were written out in place, one level at a time.
+
+What stands beside a reference wins for annotations and ``x-*``; constraints add up, as ``allOf`` means. Names
+of components are kept only to say where children come from: two documents never match by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.references import name_in
+from specmux_schemas.kinds import group_version_kinds
+from specmux_schemas.references import EMPTY, resolved, schemas_of
+
+_MOST_DEEP: Final = 64
+"""References and ``allOf`` in each other; what lies deeper allows anything."""
+
+_CHILDREN: Final = ("properties", "required", "items", "additionalProperties")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One schema, read."""
+
+    keywords: Mapping[str, Any]
+    """Without ``$ref`` and ``allOf``. Its children may have either."""
+    source: str | None
+    """The component that all children are of; None where they are written in place or come from several."""
+    beside: Mapping[str, Any]
+    """What stands beside the reference to ``source``."""
+
+
+ANYTHING: Final = View(EMPTY, None, EMPTY)
+
+
+class Schemas:
+    """The components of one document, for reading the schemas of it. Never writes into them."""
+
+    def __init__(self, document: Document) -> None:
+        self.components = schemas_of(document)
+        self._views: dict[str, View] = {}
+        self._kinds: dict[str, tuple[str, str] | None] = {}
+
+    def view(self, schema: Any, depth: int = 0) -> View:
+        """A schema that is none, refers to nothing, or to itself, allows anything."""
+        if not isinstance(schema, dict) or depth > _MOST_DEEP:
+            return ANYTHING
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            name = name_in(reference, "schemas")
+            found = ANYTHING if name is None else self._component(name, depth)
+            return _beside(found, {key: schema[key] for key in schema if key != "$ref"})
+        parts = schema.get("allOf")
+        if not isinstance(parts, list):
+            return View(schema, None, EMPTY)
+        own = {key: value for key, value in schema.items() if key != "allOf"}
+        views = [self.view(part, depth + 1) for part in parts]
+        if len(views) == 1:
+            return _beside(views[0], own)
+        merged: Mapping[str, Any] = EMPTY
+        for view in views:
+            merged = _merged(merged, view.keywords)
+        return View(_merged(merged, own), None, EMPTY)
+
+    def kind(self, schema: Any) -> tuple[str, str] | None:
+        """Name and group of the kind that a schema is; None where it is none."""
+        if not isinstance(schema, dict):
+            return None
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return _kind(resolved(self.components, schema))
+        if reference not in self._kinds:
+            self._kinds[reference] = _kind(resolved(self.components, schema))
+        return self._kinds[reference]
+
+    def _component(self, name: str, depth: int) -> View:
+        known = self._views.get(name)
+        if known is None:
+            self._views[name] = ANYTHING  # what a ring leads to
+            found = self.view(self.components.get(name), depth + 1)
+            self._views[name] = known = View(found.keywords, name, EMPTY)
+        return known
+
+
+def _kind(schema: Mapping[str, Any]) -> tuple[str, str] | None:
+    kinds = group_version_kinds(schema) if "x-kubernetes-group-version-kind" in schema else ()
+    if not kinds:
+        return None
+    # Kinds of every group-version (DeleteOptions) list all that a server has; they are those of the core.
+    group = "" if any(not kind.group for kind in kinds) else min(kind.group for kind in kinds)
+    return kinds[0].kind, group
+
+
+def _beside(view: View, own: Mapping[str, Any]) -> View:
+    """``view`` with what stands beside the reference to it."""
+    if not own:
+        return view
+    keywords = _merged(view.keywords, own)
+    if any(key in own for key in _CHILDREN):
+        return View(keywords, None, EMPTY)
+    return View(keywords, view.source, {**view.beside, **own} if view.beside else own)
+
+
+def _merged(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Both schemas at once; ``own`` is the outer one."""
+    if not part:
+        return own
+    both = {**part, **own}
+    for key in part.keys() & own.keys() & _JOINS.keys():
+        both[key] = _JOINS[key](part[key], own[key])
+    return both
+
+
+def _all_of(part: Any, own: Any) -> Any:
+    return {"allOf": [part, own]} if isinstance(part, dict) and isinstance(own, dict) else own
+
+
+def _properties(part: Any, own: Any) -> Any:
+    if not (isinstance(part, dict) and isinstance(own, dict)):
+        return own
+    return {**part, **own, **{name: _all_of(part[name], own[name]) for name in part if name in own}}
+
+
+def _union(part: Any, own: Any) -> Any:
+    if not (isinstance(part, list) and isinstance(own, list)):
+        return own
+    return [*part, *(item for item in own if item not in part)]
+
+
+def _common(part: Any, own: Any) -> Any:
+    if not (isinstance(part, list) and isinstance(own, list)):
+        return own
+    return [item for item in own if item in part]
+
+
+def _type(part: Any, own: Any) -> Any:
+    return "integer" if (part, own) == ("integer", "number") else own
+
+
+def _bound(choose: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def join(part: Any, own: Any) -> Any:
+        if isinstance(part, int | float) and isinstance(own, int | float):
+            return choose(part, own)
+        return own
+
+    return join
+
+
+def _pattern(part: Any, own: Any) -> Any:
+    # No value is checked against both at once: the text only has to be the same for the same two.
+    return own if part == own else " and ".join(sorted((str(part), str(own))))
+
+
+_JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "properties": _properties,
+    "required": _union,
+    "items": _all_of,
+    "additionalProperties": _all_of,
+    "enum": _common,
+    "type": _type,
+    "pattern": _pattern,
+    "uniqueItems": _bound(max),
+    "oneOf": _union,
+    "anyOf": _union,
+    "x-kubernetes-validations": _union,
+    **dict.fromkeys(("minimum", "minLength", "minItems", "minProperties"), _bound(max)),
+    **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), _bound(min)),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _bound(max)),
+}
+"""By keyword, what two schemas that both hold mean together; for any other the outer one wins."""
