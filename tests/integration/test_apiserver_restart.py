@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from cluster_service import (
+
+from fakes.apiserver import FakeAPIServer, document, serving
+from fakes.cluster import API_SERVICES, CRDS, FakeCluster
+from running.cluster_service import (
     APPS,
     METRICS,
     WIDGETS,
@@ -25,9 +28,6 @@ from cluster_service import (
     with_discovery,
     within,
 )
-
-from fakes.apiserver import FakeAPIServer, document, serving
-from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from running.service import QUICK, Client
 from specmux_aggregator.kubernetes.watch import Timing
 

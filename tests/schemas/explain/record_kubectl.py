@@ -22,9 +22,8 @@ import orjson
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[2]))
 
-from kubectl_program import KUBECTLS, Kubectl  # noqa: E402
-
 from data.explained_documents import random_path, release, release_kinds, release_resources  # noqa: E402
+from running.kubectl import KUBECTLS, Kubectl  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from specmux_schemas.errors import SchemasError  # noqa: E402
 from specmux_schemas.explain.plaintext import plaintext  # noqa: E402
