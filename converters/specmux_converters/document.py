@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
+from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.json_text import (
     POINTER_MAX_BYTES,
     count_strings,
@@ -20,8 +20,10 @@ from specmux_converters.json_text import (
     may_be_go_escaped,
     most_values,
     pointer_at,
+    rounded_integers,
     with_characters,
 )
+from specmux_converters.losses import Loss
 
 Document: TypeAlias = dict[str, Any]
 
@@ -53,11 +55,12 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
+def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS, losses: list[Loss] | None = None) -> Document:
     """The JSON object in ``data``, in its own key order.
 
     Raises InvalidDocument for what is not one JSON object (equal keys, numbers beyond a double and lone
-    surrogates included), LimitExceeded past ``limits``. Integers beyond 64 bits become floats.
+    surrogates included), LimitExceeded past ``limits``. Integers beyond 64 bits become floats; those that are
+    other numbers then are added to ``losses``.
     """
     limits.check_bytes(data)
     if len(data) > 2 * limits.max_values and most_values(data) > limits.max_values:
@@ -68,25 +71,40 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Document:
         raise _refusal(error) from error
     if not isinstance(document, dict):
         raise InvalidDocument("not a JSON object")
-    _check(data, document, limits)
+    if not _is_as_written(data, document, limits) and losses is not None:
+        losses += _rounded(data)
     return document
 
 
-def _check(data: bytes, document: Document, limits: Limits) -> None:
-    """Depth and equal keys, read off the document written again: a walk in Python would cost more than the
-    parser did.
+def rounding(number: int, pointer: str) -> Loss:
+    """The loss of an integer that became a double."""
+    return Loss(pointer, "number", f"{cut(str(number))} is beyond 64 bits; now {float(number)}")
+
+
+def _rounded(data: bytes) -> list[Loss]:
+    named, count = rounded_integers(data)
+    losses = [rounding(number, pointer) for pointer, number in named]
+    if count > len(named):
+        losses.append(Loss("", "number", f"{count - len(named)} more are beyond 64 bits; now doubles"))
+    return losses
+
+
+def _is_as_written(data: bytes, document: Document, limits: Limits) -> bool:
+    """Checks depth and equal keys, read off the document written again: a walk in Python would cost more than
+    the parser did.
 
     A text that was read and comes out the same has lost nothing; strings are counted in any other.
     """
     written = _written(document, limits, indented=data.startswith(b"{\n"))
     if _is_same(data, written):
-        return
+        return True
     if may_be_go_escaped(data) and _is_same(data, go_escaped(written)):
-        return
+        return True
     if _is_same(with_characters(data), written):
-        return
+        return True
     if count_strings(data) != count_strings(written):
         raise InvalidDocument("the key is there twice", pointer=duplicate_pointer(data.decode()))
+    return False
 
 
 def _is_same(data: bytes, written: bytes) -> bool:

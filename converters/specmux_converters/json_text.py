@@ -23,6 +23,11 @@ MAX_WRITTEN_OUT: Final = 4096
 _UNICODE_ESCAPE: Final = re.compile(rb"\\u([0-9a-fA-F]{4})")
 _SHORT_ESCAPES: Final = frozenset('"\\/bfnrtu')
 _ESCAPE: Final = re.compile(rb'\\["\\]')
+_LONG: Final = re.compile(rb"[0-9]{19}")
+_NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?[0-9]+)(?![0-9.eE])|[0-9.eE+-]+', re.DOTALL)
+"""Strings and numbers, of which the group is an integer."""
+_ROUNDED_NAMED: Final = 3
+"""Finding the place of one reads the text up to there."""
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
 
 
@@ -70,6 +75,28 @@ def _character(escape: re.Match[bytes]) -> bytes:
     if character < " " or "\ud800" <= character <= "\udfff" or character in _SHORT_ESCAPES:
         return escape[0]
     return character.encode()
+
+
+def rounded_integers(data: bytes) -> tuple[list[tuple[str, int]], int]:
+    """Integers of a JSON text that are beyond 64 bits, so that the parser makes doubles of them, and not the
+    same number as a double: pointers and values of the first few, and how many there are."""
+    if not _LONG.search(data):
+        return [], 0
+    found = []
+    count = 0
+    for match in _NUMBER.finditer(data):
+        digits = match[1]
+        if digits is not None and len(digits) > 18 and is_rounded(number := int(digits)):
+            count += 1
+            if count <= _ROUNDED_NAMED:
+                is_near = match.start() <= POINTER_MAX_BYTES
+                found.append((pointer_at(data.decode(), match.start()) if is_near else "", number))
+    return found, count
+
+
+def is_rounded(number: int) -> bool:
+    """Whether it is beyond 64 bits and another number as a double."""
+    return not -(2**63) <= number < 2**64 and int(float(number)) != number
 
 
 def deep_pointer(document: Any, depth: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -10,6 +10,7 @@ from specmux_converters import codecs, media_types
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.errors import InvalidDocument
+from specmux_converters.losses import Loss
 from specmux_converters.swagger2.source import SWAGGER_VERSIONS
 from specmux_converters.yaml.reader import parse_yaml_stream
 
@@ -26,31 +27,43 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """``documents`` is one for the two specifications, any number of manifests for CRDS."""
+    """``documents`` is one for the two specifications, any number of manifests for CRDS. ``losses`` is what
+    reading changed: integers that no JSON parser keeps."""
 
     kind: Kind
     documents: tuple[Document, ...]
+    losses: tuple[Loss, ...] = ()
 
 
 def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Recognised:
     """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf; CRD manifests as
-    JSON or YAML, a stream or a List of them too.
+    JSON or YAML, a stream or a List of them too. Manifests are read as YAML 1.1, as kubectl does, anything
+    else as YAML 1.2.
 
     Raises InvalidDocument for anything else, and for what breaks off or lies about what it is.
     """
-    documents = _read(data, limits)
+    data = data.removeprefix(_BYTE_ORDER_MARK)
+    reading = _Reading(data, limits, is_manifest=_CRD.encode() in data)
+    found = _recognised(reading)
+    if reading.is_yaml and reading.is_manifest != (found.kind is Kind.CRDS):
+        return _recognised(_Reading(data, limits, is_manifest=not reading.is_manifest))
+    return found
+
+
+def _recognised(reading: _Reading) -> Recognised:
+    documents, losses = reading.documents(), reading.losses
     if not documents:
         raise InvalidDocument("0 documents: there is nothing in it")
     manifests = [item for document in documents for item in _items(document)]
     crds = tuple(item for item in manifests if item.get("kind") == _CRD)
     if crds:
-        return Recognised(Kind.CRDS, crds)
+        return Recognised(Kind.CRDS, crds, tuple(losses))
     if len(documents) != 1:
         raise InvalidDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind = kind_of(documents[0])
     if kind is None:
         raise InvalidDocument("neither Swagger 2.0, OpenAPI 3.0 nor CustomResourceDefinitions")
-    return Recognised(kind, documents)
+    return Recognised(kind, documents, tuple(losses))
 
 
 def kind_of(document: Document) -> Kind | None:
@@ -60,29 +73,43 @@ def kind_of(document: Document) -> Kind | None:
     return Kind.OPENAPI_3 if isinstance(version, str) and version.startswith("3.") else None
 
 
-def _read(data: bytes, limits: Limits) -> tuple[Document, ...]:
-    data = data.removeprefix(_BYTE_ORDER_MARK)
-    media_type = codecs.recognise(data)
-    if media_type == media_types.JSON:
-        return _read_json(data, limits)
-    if media_type == media_types.PROTOBUF_V2:
-        return (protobuf_v2.decode(data, limits=limits),)
-    if media_type is not None and media_type in codecs.CODECS:
-        return (codecs.decode(data, media_type, limits=limits),)
-    if media_type is not None:
-        raise InvalidDocument(f"a {media_type}, which is no OpenAPI document")
-    return parse_yaml_stream(data, limits=limits)
+@dataclass(slots=True)
+class _Reading:
+    """Bytes of any form as documents. ``is_manifest`` counts where they are YAML."""
 
+    data: bytes
+    limits: Limits
+    is_manifest: bool
+    is_yaml: bool = False
+    losses: list[Loss] = field(default_factory=list)
 
-def _read_json(data: bytes, limits: Limits) -> tuple[Document, ...]:
-    """A YAML flow mapping begins with a brace too; the JSON error is the one worth telling."""
-    try:
-        return (parse(data, limits=limits),)
-    except InvalidDocument as refusal:
+    def documents(self) -> tuple[Document, ...]:
+        media_type = codecs.recognise(self.data)
+        if media_type == media_types.JSON:
+            return self._json()
+        if media_type == media_types.PROTOBUF_V2:
+            return (protobuf_v2.decode(self.data, limits=self.limits),)
+        if media_type is not None and media_type in codecs.CODECS:
+            return (codecs.decode(self.data, media_type, limits=self.limits),)
+        if media_type is not None:
+            raise InvalidDocument(f"a {media_type}, which is no OpenAPI document")
+        return self._yaml()
+
+    def _json(self) -> tuple[Document, ...]:
+        """A YAML flow mapping begins with a brace too; the JSON error is the one worth telling."""
         try:
-            return parse_yaml_stream(data, limits=limits)
-        except InvalidDocument:
-            raise refusal from None
+            return (parse(self.data, limits=self.limits, losses=self.losses),)
+        except InvalidDocument as refusal:
+            try:
+                return self._yaml()
+            except InvalidDocument:
+                raise refusal from None
+
+    def _yaml(self) -> tuple[Document, ...]:
+        self.is_yaml = True
+        return parse_yaml_stream(
+            self.data, limits=self.limits, is_manifest=self.is_manifest, losses=self.losses
+        )
 
 
 def _items(document: Document) -> list[Document]:

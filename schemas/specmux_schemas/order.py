@@ -44,17 +44,26 @@ BUILT_IN_GROUPS: Final = {group: priority for priority, group in _BUILT_IN}
 """What kube-apiserver registers its own groups with: without it ``kubectl get ingress`` behind two backends
 could mean another group's."""
 
-_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_NUMBER_MAX: Final = 2**63 - 1
+"""Go's int: a name with a greater number is none of these versions (apimachinery, pkg/version/helpers.go)."""
 _MATURITY: Final = {"alpha": 0, "beta": 1, None: 2}
 
 
 def version_rank(version: str) -> tuple[int, int, int, int, tuple[int, ...]]:
     """Sorts v10 before v2 before v1beta2 before v1beta1 before v1alpha1, and all these before any other name,
-    which sort among themselves by their letters."""
+    which sort among themselves by their letters, as do names of one version (v1, v01)."""
     match = _VERSION.fullmatch(version)
-    if match is None or len(version) > 40:
+    numbers = [_number(digits or "0") for digits in match.group(1, 3)] if match else []
+    if match is None or max(numbers) > _NUMBER_MAX:
         return (1, 0, 0, 0, tuple(map(ord, version)))
-    return (0, -_MATURITY[match[2]], -int(match[1]), -int(match[3] or 0), ())
+    major, minor = numbers
+    return (0, -_MATURITY[match[2]], -major, -minor, tuple(map(ord, version)))
+
+
+def _number(digits: str) -> int:
+    significant = digits.lstrip("0")
+    return int(significant or "0") if len(significant) < 20 else _NUMBER_MAX + 1
 
 
 def maturity(version: str) -> int:

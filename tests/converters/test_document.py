@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import specmux_converters.document
+from shared_data import DATA, read, shared
 from specmux_converters import Limits, parse
 from specmux_converters.document import canonical, content_hash
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.json_text import with_characters
+from specmux_converters.losses import Loss
+from specmux_converters.recognise import recognise
 
 
 @pytest.mark.parametrize(
@@ -204,3 +207,26 @@ def test_error_survives_a_process_pool_and_cuts_foreign_text() -> None:
     assert (type(again), again.reason, again.pointer) == (LimitExceeded, "reason", error.pointer)
     assert "\n" not in str(error)
     assert len(str(error)) < 700
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b'{"a": {"maximum": 123456789012345678901234567890}}', ["/a/maximum"]),
+        (b'{"a": [1, -123456789012345678901, "123456789012345678901"]}', ["/a/1"]),
+        (b'{"a": 18446744073709551615, "b": 36893488147419103232}', []),
+        (b'{"a": 123456789012345678901.0, "b": 1e30}', []),
+        (b'{"a": [' + b"123456789012345678901, " * 9 + b"1]}", ["/a/0", "/a/1", "/a/2", ""]),
+    ],
+)
+def test_integers_that_no_parser_keeps_are_reported(text: bytes, expected: list[str]) -> None:
+    losses: list[Loss] = []
+    parse(text, losses=losses)
+    assert [(loss.pointer, loss.construct) for loss in losses] == [(place, "number") for place in expected]
+
+
+@shared
+def test_09_uint64_stays_in_json_and_more_is_reported() -> None:
+    found = recognise(read(DATA / "defects/09-numbers.json"))
+    assert [loss.pointer for loss in found.losses] == ["/definitions/A/maximum"]
+    assert found.documents[0]["definitions"]["B"]["maximum"] == 2**64 - 1

@@ -6,11 +6,13 @@ import random
 
 import pytest
 
+from shared_data import DATA, load, shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.order import discovery_rank, maturity, version_rank
 
 ORDERED = [
-    "v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10",
+    "v10", "v2", "v01", "v1", "v0", "v11beta2", "v10beta3", "v3beta1", "v1beta0", "v12alpha1", "v11alpha2",
+    "foo1", "foo10",
     "v1gamma1",
 ]  # fmt: skip
 
@@ -21,7 +23,7 @@ def test_versions_sort_by_maturity_then_number_then_letters() -> None:
     assert sorted(shuffled, key=version_rank) == ORDERED
 
 
-@pytest.mark.parametrize("name", ["v0", "v01", "v1beta", "v1beta0", "V1", "v" + "9" * 5000, ""])
+@pytest.mark.parametrize("name", ["v1beta", "V1", "v1.0", "v-1", "v" + str(2**63), "v" + "9" * 5000, ""])
 def test_version_sorts_behind_all_real_ones_when_it_is_none(name: str) -> None:
     assert version_rank(name) > version_rank("v1alpha1")
 
@@ -41,3 +43,9 @@ def test_discovery_goes_by_group_then_version() -> None:
         "version",
     ]
     assert sorted(map(GroupVersion, keys), key=discovery_rank) == ordered
+
+
+@shared
+def test_versions_of_zero_are_versions() -> None:
+    case = load(DATA / "defects/14-discovery-v0.json")
+    assert sorted(case["versions"], key=version_rank) == case["upstream_order"]

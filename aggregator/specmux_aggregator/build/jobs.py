@@ -8,7 +8,7 @@ costs that definition, not the document.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specmux_aggregator.build.built import Built, FileBuilt, Owned
@@ -24,11 +24,11 @@ from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.losses import Loss, unescape
+from specmux_converters.losses import Grade, Loss, unescape
 from specmux_converters.media_types import MediaType
 from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
-from specmux_converters.recognise import recognise
+from specmux_converters.recognise import Recognised, recognise
 from specmux_converters.swagger2.conversion import Conversion, convert
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
@@ -78,10 +78,9 @@ def build_swagger(
         recognised = recognise(plain, limits=limits)
         if recognised.kind is not DocumentKind.SWAGGER_2:
             return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
-        (document,) = recognised.documents
         return convert_document(
             memo,
-            document,
+            recognised,
             owned=owned,
             held=held,
             max_group_versions=max_group_versions,
@@ -112,7 +111,7 @@ def build_file(
             return FileBuilt(
                 convert_document(
                     memo,
-                    document,
+                    recognised,
                     owned=owned,
                     held=held,
                     max_group_versions=max_group_versions,
@@ -146,13 +145,13 @@ def build_manifests(
 
 def convert_document(
     memo: BuildMemo,
-    document: Document,
+    recognised: Recognised,
     *,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     max_group_versions: int,
 ) -> tuple[Built, ...]:
-    """The group-version documents of a parsed Swagger 2.0 document. Raises ConverterError.
+    """The group-version documents of a Swagger 2.0 document. Raises ConverterError.
 
     A path whose group-version could not stand in a URL is in none of them."""
     taken: set[GroupVersion] = set()
@@ -165,8 +164,8 @@ def convert_document(
             raise LimitExceeded(f"paths of more than {max_group_versions} group-versions")
         return True
 
-    conversion = convert(document, owns=owns, memo=memo.conversion)
-    lost = losses_by_group_version(conversion)
+    conversion = convert(recognised.documents[0], owns=owns, memo=memo.conversion)
+    lost = losses_by_group_version(conversion, recognised.losses)
     return tuple(
         _built(
             group_version,
@@ -192,10 +191,14 @@ def encode(
         return Failure(Cause.BAD_BODY, str(error))
 
 
-def losses_by_group_version(conversion: Conversion) -> dict[GroupVersion, tuple[Loss, ...]]:
-    """Each loss beside every document that holds the construct it speaks of."""
+def losses_by_group_version(
+    conversion: Conversion, of_reading: Sequence[Loss] = ()
+) -> dict[GroupVersion, tuple[Loss, ...]]:
+    """Each loss beside every document that holds the construct it speaks of. Notes are none."""
     found: dict[GroupVersion, list[Loss]] = {}
-    for loss in conversion.losses:
+    for loss in (*of_reading, *conversion.losses):
+        if loss.grade is not Grade.LOSS:
+            continue
         for group_version in _concerned(loss, conversion):
             found.setdefault(group_version, []).append(loss)
     return {group_version: tuple(losses) for group_version, losses in found.items()}

@@ -23,14 +23,14 @@ from specmux_aggregator.commands.document_files import (
     write_out,
 )
 from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.loss_counts import counted
+from specmux_aggregator.commands.loss_counts import counted, listed
 from specmux_aggregator.commands.progress import progress
 from specmux_converters import codecs, media_types
 from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.losses import Loss
+from specmux_converters.losses import Grade, Loss
 from specmux_converters.recognise import Kind, recognise
 from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
@@ -109,9 +109,16 @@ FORMATS: Final[Mapping[str, Format]] = {
     help="How it is written.",
 )
 @click.option(
-    "--losses", "report", type=click.Choice(["text", "json"]), help="List every loss on standard error."
+    "--losses",
+    "report",
+    type=click.Choice(["text", "json"]),
+    help="List losses on standard error, and notes: what is said in another way.",
 )
-@click.option("--strict", is_flag=True, help="Write nothing and exit with 3 when something would be lost.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Write nothing and exit with 3 when something would be lost. Notes do not count.",
+)
 def convert(
     source: Path, profile: Profile, split: Path | None, form: str, report: str | None, strict: bool
 ) -> None:
@@ -129,7 +136,7 @@ def convert(
     with reported_refusals(), progress("converting"):
         result = _converted(source, profile, is_split=split is not None)
         _report(result.losses, report)
-        if strict and result.losses:
+        if strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
         _write(result, FORMATS[form], source, split)
 
@@ -173,15 +180,15 @@ def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: boo
         match found.kind:
             case Kind.SWAGGER_2 if is_split:
                 conversion = convert_documents(found.documents[0], profile=profile)
-                return _Result(dict(conversion.documents.items()), conversion.losses)
+                return _Result(dict(conversion.documents.items()), (*found.losses, *conversion.losses))
             case Kind.SWAGGER_2:
                 whole = convert_whole(found.documents[0], profile=profile)
-                return _Result({None: whole.document}, whole.losses)
+                return _Result({None: whole.document}, (*found.losses, *whole.losses))
             case Kind.OPENAPI_3:
                 key = _key_of(path, source, found.documents[0]) if is_split else None
-                return _Result({key: found.documents[0]}, as_is=frozenset({key}))
+                return _Result({key: found.documents[0]}, found.losses, frozenset({key}))
             case Kind.CRDS:
-                return _published(found.documents, source, is_split=is_split)
+                return _published(found.documents, source, is_split=is_split, losses=found.losses)
 
 
 def _joined(results: Sequence[tuple[Path, _Result]], losses: Sequence[Loss]) -> _Result:
@@ -252,10 +259,8 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
         case "json":
             click.echo(orjson.dumps([loss._asdict() for loss in losses]), err=True)
         case "text":
-            for loss in losses:
-                click.echo(
-                    f"{cut(loss.pointer) or '(document)'}: {cut(loss.construct)}: {loss.reason}", err=True
-                )
+            for line in listed(losses):
+                click.echo(line, err=True)
         case _ if losses:
             click.echo(f"{counted(losses)} (--losses text lists them)", err=True)
 

@@ -1,21 +1,46 @@
-"""Losses in one line, for people who have not asked for the list."""
+"""Losses and notes for people: how many in one line, or listed, with the notes of one kind in one line."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from specmux_converters.errors import cut
-from specmux_converters.losses import Loss
+from specmux_converters.losses import Grade, Loss
 
 _KINDS_MAX: Final = 5
+_NAMED_MAX: Final = 3
+"""Places of one kind of note that are named."""
 
 
 def counted(losses: Sequence[Loss]) -> str:
-    """``3 losses: 2 × schemes, 1 × security``, the most frequent kinds first."""
-    kinds = Counter(loss.construct for loss in losses)
-    listed = ", ".join(f"{count} × {cut(kind)}" for kind, count in kinds.most_common(_KINDS_MAX))
+    """``2 losses: 2 × default; 1067 notes: 1067 × operation schemes``, the most frequent kinds first."""
+    grades = {loss.grade for loss in losses}
+    return "; ".join(_counted(grade, losses) for grade in (Grade.LOSS, Grade.NOTE) if grade in grades)
+
+
+def listed(losses: Sequence[Loss]) -> Iterator[str]:
+    """Lines: one for each loss, then one for all notes that say the same."""
+    notes: dict[tuple[str, str], list[str]] = {}
+    for loss in losses:
+        if loss.grade is Grade.LOSS:
+            yield f"{_place(loss)}: {cut(loss.construct)}: {loss.reason}"
+        else:
+            notes.setdefault((loss.construct, loss.reason), []).append(_place(loss))
+    for (construct, reason), places in notes.items():
+        more = f" and {len(places) - _NAMED_MAX} more" if len(places) > _NAMED_MAX else ""
+        named = f"{', '.join(places[:_NAMED_MAX])}{more}"
+        yield f"note, {len(places)} × {cut(construct)}: {reason} ({named})"
+
+
+def _place(loss: Loss) -> str:
+    return cut(loss.pointer) or "(document)"
+
+
+def _counted(grade: Grade, losses: Sequence[Loss]) -> str:
+    kinds = Counter(loss.construct for loss in losses if loss.grade is grade)
+    named = ", ".join(f"{count} × {cut(kind)}" for kind, count in kinds.most_common(_KINDS_MAX))
     more = f" and {len(kinds) - _KINDS_MAX} other kinds" if len(kinds) > _KINDS_MAX else ""
-    noun = "loss" if len(losses) == 1 else "losses"
-    return f"{len(losses)} {noun}: {listed}{more}"
+    noun = {Grade.LOSS: ("loss", "losses"), Grade.NOTE: ("note", "notes")}[grade][kinds.total() != 1]
+    return f"{kinds.total()} {noun}: {named}{more}"

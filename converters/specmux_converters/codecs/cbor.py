@@ -1,9 +1,10 @@
 """Documents as CBOR (RFC 8949), as KEP-4222 has it: deterministic, self-described, strict when reading.
 
 Written: one item behind tag 55799, definite lengths, map keys in the order of their encoded bytes, shortest
-floats. Read: no other tag, no key twice (``'a'`` and ``b'a'`` are one key), valid UTF-8, integers of int64,
-finite floats, nothing behind the item. cbor2 does the work; what it is laxer about is found afterwards,
-by a scan of the bytes and, only where that or orjson takes offence, by a walk over the values.
+floats, doubles for integers beyond int64. Read: no other tag, no key twice (``'a'`` and ``b'a'`` are one),
+valid UTF-8, integers of int64, finite floats, nothing behind the item. cbor2 does the work; what it is laxer
+about is found afterwards, by a scan of the bytes and, only where that or orjson takes offence, by a walk over
+the values.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _STRINGS: Final = (2, 3)
 _ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 """Additional information -> bytes of the argument behind the head (RFC 8949, section 3)."""
 
+_DOUBLE_END: Final = 2**1023
+"""Not every integer beyond is a finite double."""
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _UNUSUAL_NUMBERS: Final = tuple(
@@ -38,6 +42,7 @@ _UNUSUAL_NUMBERS: Final = tuple(
     for pattern in (
         rb"\x1b[\x80-\xff]",  # an unsigned integer beyond int64
         rb"\x3b[\x80-\xff]",  # a negative one
+        rb"[\xc2\xc3][\x40-\x5b]",  # either, beyond 64 bits
         rb"\xf9[\x7c-\x7f\xfc-\xff]",  # NaN and the infinities as half,
         rb"\xfa[\x7f\xff]",  # single
         rb"\xfb[\x7f\xff]",  # and double precision
@@ -63,7 +68,7 @@ def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
         # Deeper than orjson goes, or not of JSON. cbor2 would recurse without a limit: the walk has one.
         data = _dump(_walk(document, Unrepresentable))
     if _has_unusual_number(data):
-        _walk(document, Unrepresentable)
+        data = _dump(_walk(document, Unrepresentable))
     return SELF_DESCRIBED + data
 
 
@@ -247,12 +252,14 @@ def _of_json(value: Any, path: tuple[str | int, ...], refused: _Refusal) -> Any:
                 raise refused("a byte string that is not UTF-8", pointer=pointer_to(*path)) from error
         case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
             return value
+        case int() if refused is Unrepresentable and abs(value) < _DOUBLE_END:
+            return float(value)  # as Go has read it from the JSON (apimachinery, pkg/util/json)
         case float() if value - value == 0:
             return value
         case str():
             reason = "text with a lone surrogate"
         case int() | float():
-            reason = "a number that is not finite, or an integer beyond 64 bits"
+            reason = "a number that is not finite, or an integer beyond int64"
         case _:
             reason = f"a {type(value).__name__}, which JSON does not have"
     raise refused(reason, pointer=pointer_to(*path))

@@ -39,21 +39,25 @@ def component_of(ref: str, group_version: GroupVersion, known: Container[Compone
 
 
 def choose_names(nodes: Mapping[Component, Any]) -> dict[Component, str]:
-    """A name for each component: equal ones of one kind and name share it, the others get ``_v2``, ``_v3``.
+    """A name for each component: equal ones of one kind and name share it. Those that most documents have
+    keep it, so that a document that changes alone is the one that is renamed; the others get ``_v2``.
 
     Depends on what the components say and on the order of their group-versions' names, and on nothing else.
     """
     classes = _classes(nodes)
     taken = {(component.kind, component.name) for component in nodes}
-    names: dict[Component, str] = {}
-    chosen: dict[tuple[str, str], dict[int, str]] = {}
+    variants: dict[tuple[str, str], dict[int, list[Component]]] = {}
     for component in sorted(nodes):
-        variants = chosen.setdefault((component.kind, component.name), {})
-        variant = classes[component]
-        if variant not in variants:
-            variants[variant] = _free_name(component, taken) if variants else component.name
-            taken.add((component.kind, variants[variant]))
-        names[component] = variants[variant]
+        same = variants.setdefault((component.kind, component.name), {})
+        same.setdefault(classes[component], []).append(component)
+    names: dict[Component, str] = {}
+    for same in variants.values():
+        first, *others = sorted(same.values(), key=len, reverse=True)  # of equally many, the first in order
+        names.update({component: component.name for component in first})
+        for members in others:
+            name = _free_name(members[0], taken)
+            taken.add((members[0].kind, name))
+            names.update(dict.fromkeys(members, name))
     return names
 
 

@@ -1,7 +1,7 @@
 """All group-version documents as one: the client-side utility that KEP-2896 leaves to clients.
 
-Two components of one name are the same when they say the same, and so does all that they refer to. The first
-(by group-version) keeps the name, the others get ``_v2``, ``_v3``, as kube-openapi's aggregator calls them.
+Two components of one name are the same when they say the same, and so does all that they refer to. Those that
+most documents have keep the name, the others get ``_v2``, ``_v3``, as kube-openapi's aggregator calls them.
 Ids of operations are names of that kind, too: links refer to them.
 """
 

@@ -1,24 +1,24 @@
 """YAML in, Documents out: what people keep CRDs and Swagger files in.
 
-Built from libyaml's events, without recursion and without PyYAML's constructors, which run YAML 1.1: there
-``=`` is an error, ``on`` and ``no`` are booleans, ``1:30`` is ninety, and a date is an object. Here a plain
-scalar is what the YAML 1.2 core schema says (yaml.org/spec/1.2.2, 10.3.2), a key is its own text, and an
-alias is counted as if it were written out.
+Built from libyaml's events, without recursion and without PyYAML's constructors: there ``=`` is an error,
+``1:30`` is ninety, and a date is an object. Here a plain scalar is what its schema says (``scalars``): in
+manifests what kubectl makes of it, elsewhere what YAML 1.2 does, with a key its own text. An alias is counted
+as if it were written out.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import isinf
 from typing import Any, Final, NoReturn
 
 import yaml
 
-from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, rounding
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
-from specmux_converters.losses import pointer_to
+from specmux_converters.json_text import is_rounded
+from specmux_converters.losses import Loss, pointer_to
+from specmux_converters.yaml.scalars import key_1_1, yaml_1_1, yaml_1_2
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TEXT_TAGS: Final = frozenset({"!", f"{_TAG}str", f"{_TAG}binary", f"{_TAG}timestamp"})
@@ -26,24 +26,21 @@ _PLAIN_TAGS: Final = frozenset(
     {f"{_TAG}{name}" for name in ("int", "float", "bool", "null", "value", "merge")}
 )
 _CONTAINER_TAGS: Final = frozenset({"!", f"{_TAG}map", f"{_TAG}seq", f"{_TAG}omap", f"{_TAG}set"})
-_WORDS: Final = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_DOUBLE_DIGITS: Final = 300
-"""Characters of an integer: a double takes one more digit or two, and Python's int() takes quadratic time."""
 MAX_TAG_DIRECTIVES: Final = 1000
 """libyaml compares each with all before it: 40,000 of them would take three seconds."""
 _NODE_BYTES: Final = 128
 """What a value counts for beside its text: 256 MiB are two million of them, which take eight seconds."""
 
 
-def parse_yaml_stream(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, ...]:
-    """The documents in ``data``, the empty ones left out. Errors as ``document.parse``.
+def parse_yaml_stream(
+    data: bytes,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    is_manifest: bool = False,
+    losses: list[Loss] | None = None,
+) -> tuple[Document, ...]:
+    """The documents in ``data``, the empty ones left out; a manifest is read as YAML 1.1. What reading
+    changes is added to ``losses``. Errors as ``document.parse``.
 
     Aliased values are the same object wherever they stand: read them, never write into them.
     """
@@ -51,19 +48,23 @@ def parse_yaml_stream(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     if data.replace(b"\0", b"").count(b"%TAG") > MAX_TAG_DIRECTIVES:  # in UTF-16, too
         raise LimitExceeded(f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
     documents = []
-    for value in _Composer(limits).documents(_events(data)):
+    composer = _Composer(limits, is_manifest=is_manifest)
+    for value in composer.documents(_events(data)):
         if isinstance(value, dict):
             documents.append(value)
         elif value is not None:
             raise InvalidDocument("not a YAML mapping")
+    if losses is not None:
+        losses += composer.losses
     return tuple(documents)
 
 
 def is_plain_text(text: str) -> bool:
     """Whether an unquoted scalar of this text is that string."""
-    return not (
-        text in _WORDS or _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text) or _NO_NUMBER.fullmatch(text)
-    )
+    try:
+        return isinstance(yaml_1_2(text), str)
+    except ValueError:
+        return False
 
 
 def _events(data: bytes) -> Iterator[yaml.Event]:
@@ -85,6 +86,8 @@ class _Open:
     anchor: str | None
     start: int
     key: str | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+    """What was written for keys that are called something else."""
     merged: list[Any] = field(default_factory=list)
     height: int = 1
 
@@ -99,8 +102,11 @@ class _Anchored:
 class _Composer:
     """``spent`` counts bytes as if every alias were written out."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, is_manifest: bool) -> None:
+        self.losses: list[Loss] = []
         self._limits = limits
+        self._schema = yaml_1_1 if is_manifest else yaml_1_2
+        self._is_manifest = is_manifest
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored | None] = {}
         self._spent = 0
@@ -140,10 +146,20 @@ class _Composer:
             parent.key = "<<"
             parent.merged.append(None)
             return
-        if event.value in parent.value:
-            parent.key = event.value
-            self._refuse("the key is there twice")
-        parent.key = event.value
+        parent.key = self._name(event) if self._is_manifest and event.implicit[0] else event.value
+        if parent.key in parent.value:
+            if parent.texts.get(parent.key, parent.key) == event.value:
+                self._refuse("the key is there twice")
+            reason = f"{cut(event.value)} is another key that is read so, and there too; the last counts"
+            self.losses.append(Loss(self._pointer(), "key", reason))
+        if parent.key != event.value:
+            parent.texts[parent.key] = event.value
+
+    def _name(self, event: yaml.ScalarEvent) -> str:
+        try:
+            return key_1_1(event.value)
+        except ValueError as error:
+            self._refuse(str(error))
 
     def _value(self, event: yaml.ScalarEvent) -> Any:
         if event.tag in _TEXT_TAGS:
@@ -155,27 +171,13 @@ class _Composer:
         return self._refuse(f"the tag {cut(event.tag)} is not known")
 
     def _plain(self, text: str) -> Any:
-        if text in _WORDS:
-            return _WORDS[text]
-        if _INTEGER.fullmatch(text):
-            return self._integer(text)
-        if _FLOAT.fullmatch(text):
-            return self._finite(float(text))
-        if _NO_NUMBER.fullmatch(text):
-            self._refuse("JSON has no such number")
-        return text
-
-    def _integer(self, text: str) -> int | float:
-        """Beyond 64 bits a number is a double, as it is for JSON."""
-        if len(text) > _DOUBLE_DIGITS:
-            self._refuse("the number is infinite as a double")
-        number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-        return number if -(2**63) <= number < 2**64 else self._finite(float(number))
-
-    def _finite(self, number: float) -> float:
-        if isinf(number):
-            self._refuse("the number is infinite as a double")
-        return number
+        try:
+            value = self._schema(text)
+        except ValueError as error:
+            self._refuse(str(error))
+        if value.__class__ is float and text.strip("+-").isdecimal() and is_rounded(int(text)):
+            self.losses.append(rounding(int(text), self._pointer()))
+        return value
 
     def _alias(self, name: str | None) -> None:
         anchored = self._anchors.get(name or "")

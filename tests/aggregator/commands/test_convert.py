@@ -32,7 +32,8 @@ SWAGGER: dict[str, Any] = {
     "definitions": {"A": {"type": "string", "enum": ["on", "=", "0e0", "x"]}, "Unused": {}},
     "paths": {"/api/v1/a": {"get": {"responses": OK}}, "/apis/apps/v1/": {"get": {"responses": OK}}},
 }
-LOSSY = {**SWAGGER, "security": [{"k": []}]}
+NOTED = {**SWAGGER, "security": [{}]}
+LOSSY = {**NOTED, "unknown": 1}
 OPENAPI = {"paths": {"/apis/apps/v1/": {}}, "openapi": "3.0.0", "info": {"version": "1", "title": "t"}}
 
 
@@ -114,11 +115,17 @@ def test_openapi_keeps_its_key_order_and_its_name(tmp_path: Path) -> None:
 
 def test_losses_are_counted_listed_and_dumped() -> None:
     data = orjson.dumps(LOSSY)
-    assert run("-", stdin=data).stderr == "1 loss: 1 × security (--losses text lists them)\n"
-    listed = run("-", "--losses", "text", stdin=data).stderr
-    assert listed.startswith("/security: security: ")
+    counts = "1 loss: 1 × field unknown; 1 note: 1 × security (--losses text lists them)\n"
+    assert run("-", stdin=data).stderr == counts
+    lines = run("-", "--losses", "text", stdin=data).stderr.splitlines()
+    assert lines[0].startswith("/unknown: field unknown: ")
+    assert lines[1].startswith("note, 1 × security: ")
+    assert lines[1].endswith(" (/security)")
     dumped = json.loads(run("-", "--losses", "json", stdin=data).stderr)
-    assert [(each["pointer"], each["construct"]) for each in dumped] == [("/security", "security")]
+    assert [(each["pointer"], each["construct"], each["grade"]) for each in dumped] == [
+        ("/security", "security", "note"),
+        ("/unknown", "field unknown", "loss"),
+    ]
     assert json.loads(run("-", "--losses", "json", stdin=orjson.dumps(SWAGGER)).stderr) == []
 
 
@@ -127,6 +134,18 @@ def test_strict_writes_nothing_when_something_is_lost(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert not (tmp_path / "out").exists()
     assert run("-", "--strict", stdin=orjson.dumps(SWAGGER)).exit_code == 0
+    assert run("-", "--strict", stdin=orjson.dumps(NOTED)).exit_code == 0
+
+
+@shared
+def test_strict_converts_a_release_of_kubernetes_and_says_its_notes_in_a_few_lines() -> None:
+    data = read(DATA / "k8s-pairs/1.35/v2/swagger.json.gz")
+    result = run("-", "--strict", "--losses", "text", stdin=data)
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("note, 1067 × operation schemes: ")
+    assert lines[0].endswith(" and 1064 more)")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_losses_of_swagger_are_counted(tmp_path: Path) -> None:
     (tmp_path / "swagger.json").write_bytes(swagger("api/v1"))
     result = run(tmp_path)
     assert result.exit_code == 0
-    assert result.stderr == f"{tmp_path}/swagger.json: 1 loss: 1 × operation schemes\n"
+    assert result.stderr == f"{tmp_path}/swagger.json: 1 note: 1 × operation schemes\n"
 
 
 def test_output_file(folder: Path, tmp_path: Path) -> None:

@@ -87,15 +87,19 @@ def test_a_float_takes_its_shortest_form_and_stays_a_float_when_written(value: f
     assert exact(cbor.decode(data, limits=LIMITS)) == exact({"a": value})
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, -(2**63) - 1, 2**64, 2**200])
+def test_an_integer_beyond_int64_is_a_double_as_go_writes_it(number: int) -> None:
+    document = {"components": {"schemas": {"A": {"maximum": number}}}}
+    read = cbor.decode(cbor.encode(document), limits=LIMITS)
+    assert exact(read["components"]["schemas"]["A"]["maximum"]) == exact(float(number))
+
+
 @pytest.mark.parametrize(
     ("document", "pointer"),
     [
         ({"a": [math.nan]}, "/a/0"),
         ({"a": {"b": math.inf}}, "/a/b"),
-        ({"a": 2**63}, "/a"),
-        ({"components": {"schemas": {"A": {"maximum": 2**64 - 1}}}}, "/components/schemas/A/maximum"),
-        ({"a": -(2**63) - 1}, "/a"),
-        ({"a": 2**200}, "/a"),
+        ({"a": 2**2000}, "/a"),
         ({"a": "\ud800"}, "/a"),
         ({"a": {1, 2}}, "/a"),
         ({"paths": {"/p": {"get": {"x": object()}}}}, "/paths/~1p/get/x"),

@@ -277,11 +277,11 @@ spec:
 """
 
 
-def test_yaml_of_the_kind_that_people_write() -> None:
+def test_yaml_is_read_as_kubectl_reads_it() -> None:
     built = build(recognise(YAML.encode()).documents)
     spec = built.documents[V1]["components"]["schemas"][COMPONENT]["properties"]["spec"]
-    assert spec["properties"].keys() == {"y", "n", "on"}
-    assert spec["properties"]["n"]["enum"] == ["=", "!=", "on", "1:30", "2020-01-01"]
+    assert spec["properties"].keys() == {"true", "false"}
+    assert spec["properties"]["false"]["enum"] == ["=", "!=", True, "1:30", "2020-01-01"]
 
 
 @pytest.mark.parametrize(

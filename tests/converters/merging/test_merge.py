@@ -199,7 +199,8 @@ def test_discriminators_name_what_was_renamed() -> None:
         schemas = {"Pet": pet, "Cat": {"title": title}, "Dog": {"title": title}}
         return {"paths": get(path), "components": {"schemas": schemas}}
 
-    merged = of(a=pets("/a", "x"), b=pets("/b", "y"), c=pets("/c", "y", mapping=mapping))
+    others = {"d": pets("/d", "x"), "e": pets("/e", "x")}
+    merged = of(a=pets("/a", "x"), b=pets("/b", "y"), c=pets("/c", "y", mapping=mapping), **others)
     cat, dog = "#/components/schemas/Cat_v2", "#/components/schemas/Dog_v2"
     schemas = schemas_of(merged)
     assert schemas["Pet"]["discriminator"] == {"propertyName": "kind"}
@@ -211,6 +212,17 @@ def test_discriminators_name_what_was_renamed() -> None:
         "Cat": cat,
         "Dog": dog,
     }
+
+
+def test_what_most_documents_have_keeps_its_name() -> None:
+    def of_title(path: str, title: str) -> Any:
+        return {"paths": get(path), "components": {"schemas": {"A": {"title": title}}}}
+
+    merged = of(a=of_title("/a", "odd"), b=of_title("/b", "most"), c=of_title("/c", "most"))
+    assert schemas_of(merged) == {"A": {"title": "most"}, "A_v2": {"title": "odd"}}
+    assert [(each.group_version, each.new_name) for each in merged.renamed] == [("a", "A_v2")]
+    tie = of(a=of_title("/a", "x"), b=of_title("/b", "y"))
+    assert schemas_of(tie) == {"A": {"title": "x"}, "A_v2": {"title": "y"}}
 
 
 def test_references_that_are_escaped_for_a_uri_are_followed() -> None:
