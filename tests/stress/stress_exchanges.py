@@ -14,7 +14,7 @@ import aiohttp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from exchanges import exchanges_that_went_wrong
+from running.exchanges import exchanges_that_went_wrong
 from specmux_cache.http.connector import CheckedConnector
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.server.connections import Connection
+from specmux_aggregator.server.connection import Connection
 
 
 class Reason(StrEnum):

@@ -11,7 +11,7 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.auth.authenticator import Asked, Authority, Reason, Refused
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.server.connections import Connection
+from specmux_aggregator.server.connection import Connection
 from specmux_aggregator.server.listener import HEALTH
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.tasks import log_failure

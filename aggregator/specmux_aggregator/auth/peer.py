@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from specmux_aggregator.server.connections import Connection
+from specmux_aggregator.server.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)

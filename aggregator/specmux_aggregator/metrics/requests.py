@@ -94,6 +94,16 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
             counts.write_stalls,
         ),
         (
+            "specmux_idle_connections_closed",
+            "Idle connections closed to make room for new ones.",
+            counts.idle_closed,
+        ),
+        (
+            "specmux_held_cuts",
+            "Clients that were cut off because they held most of the memory for unanswered requests.",
+            counts.held_cuts,
+        ),
+        (
             "specmux_accelerated_requests",
             "Requests answered inside the parser's callback.",
             counts.accelerated,

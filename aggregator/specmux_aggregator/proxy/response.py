@@ -21,7 +21,7 @@ from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.upload import Upload
-from specmux_aggregator.server.connections import Connection, WireRequest
+from specmux_aggregator.server.connection import Connection, WireRequest
 from specmux_aggregator.server.sending import SLICE
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
 from specmux_aggregator.upstream.responses import too_large

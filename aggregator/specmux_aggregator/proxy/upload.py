@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import HttpVersion11, hdrs
 
-from specmux_aggregator.server.connections import WireRequest
+from specmux_aggregator.server.connection import WireRequest
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 STOP: Final = 1.0  # seconds that a cancelled writer gets to let go; it takes one turn of the loop

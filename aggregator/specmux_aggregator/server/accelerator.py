@@ -16,49 +16,32 @@ All this leans on private parts of aiohttp; canary.py proves them at each start.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from aiohttp import HttpVersion11
 from aiohttp.hdrs import AUTHORIZATION, EXPECT, HOST
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
 
-from specmux_aggregator.server.connections import END_OF_HEAD, Begun, Connection, Connections
+from specmux_aggregator.server.connection import NOTHING, Begun, Connection, Parsed
+from specmux_aggregator.server.held import END_OF_HEAD, HEAD_MAX
 from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.protocols import Shared
 from specmux_aggregator.server.request_memo import Slot
 from specmux_aggregator.server.requests import is_host
 from specmux_aggregator.server.sending import SLICE, WHOLE_MAX
-
-Parsed = tuple[Any, bool, bytes]
-"""What aiohttp's parser returns: messages with their payloads, whether the protocol changes, what is left."""
-
-NOTHING: Final[Parsed] = ((), False, b"")
-
-
-class Tap:
-    """Stands in for a connection's parser: ``feed_data`` goes to the connection first."""
-
-    __slots__ = ("feed_data", "feed_eof", "message_consumed", "pause_reading", "set_upgraded")
-
-    def __init__(self, parser: Any, feed: Callable[[bytes], Parsed]) -> None:
-        self.feed_data = feed
-        self.feed_eof = parser.feed_eof
-        self.message_consumed = parser.message_consumed
-        self.pause_reading = parser.pause_reading
-        self.set_upgraded = parser.set_upgraded
 
 
 class AcceleratedConnection(Connection):
     """A connection that answers what it can before aiohttp hears of it."""
 
-    __slots__ = ("_answers", "_is_at_boundary", "_is_ours", "_message_consumed", "_parse")
+    __slots__ = ("_answers", "_is_at_boundary", "_is_ours")
 
     def __init__(
         self,
-        connections: Connections,
+        connections: Shared,
         *,
         answers: Answers,
         is_ours: Callable[[RawRequestMessage, Connection], bool],
@@ -71,14 +54,6 @@ class AcceleratedConnection(Connection):
         self._is_at_boundary = True
         """Every byte so far belongs to a request that was answered here: the parser is as it was at first."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        parser: Any = self._parser
-        self._parse = parser.feed_data
-        self._message_consumed = parser.message_consumed
-        tap: Any = Tap(parser, self._feed)  # has what aiohttp asks of its parser
-        self._parser = tap
-
     def data_received(self, data: bytes) -> None:
         if self._is_at_boundary:
             now = time.monotonic()
@@ -89,29 +64,40 @@ class AcceleratedConnection(Connection):
         super().data_received(data)
 
     def _feed(self, data: bytes) -> Parsed:
+        if self._is_refused:
+            return NOTHING
         parsed: Parsed = self._parse(data)
+        if self._answer_at_once(data, parsed):
+            self.held.answered_at_once(data)
+            return NOTHING
+        self._count(data, parsed)
+        return parsed
+
+    def _answer_at_once(self, data: bytes, parsed: Parsed) -> bool:
         messages, is_upgraded, _ = parsed
         was_at_boundary = self._is_at_boundary
         self._is_at_boundary = False
         # ``begun``: the memo knew the answer, and could not write all of it.
         if len(messages) != 1 or is_upgraded or self.begun is not None:
-            return parsed
+            return False
         message, payload = messages[0]
         if payload is not EMPTY_PAYLOAD or not is_plain(message) or not self._can_answer():
-            return parsed
+            return False
+        if self.held.head + len(data) > HEAD_MAX:
+            return False
         now = time.monotonic()
         try:
             slot = self._answers.find(message, now) if self._is_ours(message, self) else None
         except Exception:  # noqa: BLE001 - the ordinary tier meets the same error, logs it and answers 500
-            return parsed
+            return False
         if slot is None or not self._send(slot, now):
-            return parsed
+            return False
         self._message_consumed()
         if data.endswith(END_OF_HEAD):
             self._is_at_boundary = True
             if was_at_boundary and AUTHORIZATION not in message.headers:  # nobody's token is kept
                 self._answers.remember(data, slot)
-        return NOTHING
+        return True
 
     def _can_answer(self) -> bool:
         """The task is parked with nothing queued, and what is written now goes out in order."""

@@ -17,7 +17,8 @@ from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server.accelerator import AcceleratedConnection
-from specmux_aggregator.server.connections import Connection, Connections, WireRequest
+from specmux_aggregator.server.connection import Connection, WireRequest
+from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.server.stats import RequestStats
@@ -26,14 +27,17 @@ TRIED: Final = "3.14."
 """Releases of aiohttp whose private parts this was written against."""
 
 PRIVATE: Final = (
+    "_buffer_paused",
     "_close",
     "_force_close",
     "_keepalive_timeout",
     "_messages",
     "_next_keepalive_close_time",
     "_parser",
+    "_pause_reading_for_buffer",
     "_paused",
     "_request_count",
+    "_resume_reading_if_drained",
     "_upgraded",
     "_waiter",
 )

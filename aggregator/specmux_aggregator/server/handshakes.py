@@ -10,13 +10,11 @@ import asyncio
 import ssl
 from asyncio import sslproto
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.certificates import Certificates
-
-if TYPE_CHECKING:
-    from specmux_aggregator.server.connections import Connections
 
 RECEIVE: Final = 16 * 1024
 """Bytes taken from a socket at once: one TLS record."""
@@ -25,8 +23,16 @@ RECEIVE: Final = 16 * 1024
 class Handshakes:
     """Makes the protocols of a TLS listener. Lives in one event loop."""
 
-    def __init__(self, connections: Connections, certificates: Certificates, listen: Listen) -> None:
-        self.connections = connections
+    def __init__(
+        self,
+        make_connection: Callable[[], asyncio.Protocol],
+        admission: Admission,
+        certificates: Certificates,
+        listen: Listen,
+    ) -> None:
+        """``make_connection``: of a client whose handshake is done."""
+        self.make_connection = make_connection
+        self.admission = admission
         self.certificates = certificates
         self.listen = listen
         self.tasks: set[asyncio.Task[None]] = set()
@@ -51,7 +57,7 @@ class Handshake(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         plain = cast("asyncio.Transport", transport)
-        if not self._handshakes.connections.admit(self, plain.get_extra_info("peername")):
+        if not self._handshakes.admission.admit(self, plain.get_extra_info("peername")):
             plain.abort()
             return
         task = asyncio.get_running_loop().create_task(self._shake(plain))
@@ -76,14 +82,14 @@ class Handshake(asyncio.Protocol):
             raise
         finally:
             # Whoever comes next takes the place in this same turn of the loop.
-            shared.connections.release(self)
+            shared.admission.release(self)
         if encrypted is None or hall.is_over:
             plain.abort()
         elif not shared.certificates.is_current(encrypted.get_extra_info("ssl_object")):
             # The CA that it proved itself to is not the clients' any more.
             encrypted.abort()
         else:
-            hall.hand_over(encrypted, shared.connections)
+            hall.hand_over(encrypted, shared.make_connection)
 
 
 class _Records(sslproto.SSLProtocol):
@@ -163,8 +169,8 @@ class _Hall(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_over = True
 
-    def hand_over(self, encrypted: asyncio.Transport, make: Callable[[], Any]) -> None:
-        connection: asyncio.Protocol = make()
+    def hand_over(self, encrypted: asyncio.Transport, make: Callable[[], asyncio.Protocol]) -> None:
+        connection = make()
         encrypted.set_protocol(connection)
         connection.connection_made(encrypted)
         for data in self._received:

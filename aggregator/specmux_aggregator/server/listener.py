@@ -24,10 +24,12 @@ from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.server import accelerator_check as canary
 from specmux_aggregator.server.accelerator import AcceleratedConnection
 from specmux_aggregator.server.certificates import Certificates
-from specmux_aggregator.server.connections import Connection, Connections, WireRequest, path_of
+from specmux_aggregator.server.connection import Connection, WireRequest
+from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.handshakes import Handshakes
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.protocols import Guard, Relay, Response, Service
+from specmux_aggregator.server.refusals import path_of
 from specmux_aggregator.server.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.server.stats import RequestStats
@@ -100,7 +102,9 @@ class HTTPServer:
         )
         made: Callable[[], asyncio.BaseProtocol] = self._connections
         if self._certificates is not None:
-            self._handshakes = Handshakes(self._connections, self._certificates, listen)
+            self._handshakes = Handshakes(
+                self._connections, self._connections.admission, self._certificates, listen
+            )
             made = self._handshakes
         try:
             self._listener = await asyncio.get_running_loop().create_server(

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import Prepared, TimeLines
+from specmux_aggregator.server.admission import Admission
+from specmux_aggregator.server.held import HeldByAll
+from specmux_aggregator.server.sending import BodyFiles
+from specmux_aggregator.server.stats import RequestStats
 
 if TYPE_CHECKING:
-    from specmux_aggregator.server.connections import Connection, WireRequest
+    from specmux_aggregator.server.connection import Connection, WireRequest
 
 
 class Service(Protocol):
@@ -56,3 +60,22 @@ class Relay(Protocol):
 
     async def relay(self, request: WireRequest) -> Response:
         """The backend's answer as it streams in, or our own where there is none."""
+
+
+class Shared(Protocol):
+    """What the connections of one listener share."""
+
+    stats: RequestStats
+    lines: TimeLines
+    files: BodyFiles
+    held: HeldByAll
+    admission: Admission
+
+    def opened(self, connection: Connection) -> None:
+        """It was admitted."""
+
+    def closed(self, connection: Connection) -> None:
+        """It is lost, whether it was admitted or not."""
+
+    def cut_largest(self) -> None:
+        """More is held of requests than may be: cut those that hold most."""

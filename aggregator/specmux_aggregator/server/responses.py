@@ -16,7 +16,7 @@ from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.server.sending import SLICE, WHOLE_MAX
 
 if TYPE_CHECKING:
-    from specmux_aggregator.server.connections import Connection, WireRequest
+    from specmux_aggregator.server.connection import Connection, WireRequest
 
 
 class WireResponse:
@@ -56,6 +56,7 @@ class WireResponse:
 
     async def write_eof(self) -> None:
         """Nothing is left to write."""
+        await self._connection.linger()
 
     async def _write(self, request: WireRequest) -> None:
         writer, body, sent = request.writer, self._prepared.body, self._sent

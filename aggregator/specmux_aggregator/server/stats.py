@@ -78,6 +78,8 @@ class RequestCounts:
     disconnects: int
     header_timeouts: int
     write_stalls: int
+    held_cuts: int
+    idle_closed: int
     accelerated: int
     memo_hits: int
 
@@ -93,6 +95,8 @@ class RequestStats:
         "connections_refused_by_address",
         "disconnects",
         "header_timeouts",
+        "held_cuts",
+        "idle_closed",
         "in_flight",
         "in_flight_elsewhere",
         "malformed",
@@ -119,6 +123,10 @@ class RequestStats:
         """Clients that left before their answer was complete."""
         self.header_timeouts = 0
         self.write_stalls = 0
+        self.idle_closed = 0
+        """Closed to make room for a new connection: idle longest when as many as may be were open."""
+        self.held_cuts = 0
+        """Cut: all connections together held too much of requests, and these held most."""
         self.accelerated = 0
         """Answered inside the parser's callback; includes ``memo_hits``."""
         self.memo_hits = 0
@@ -150,6 +158,8 @@ class RequestStats:
             disconnects=self.disconnects,
             header_timeouts=self.header_timeouts,
             write_stalls=self.write_stalls,
+            held_cuts=self.held_cuts,
+            idle_closed=self.idle_closed,
             accelerated=self.accelerated,
             memo_hits=self.memo_hits,
         )

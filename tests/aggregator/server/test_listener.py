@@ -78,18 +78,39 @@ def test_accelerator_that_fails_its_trial_is_off_and_costs_one_line(
 
 
 @on_every_tier
-def test_connection_above_the_cap_is_closed_at_once(tier: str) -> None:
+def test_connection_above_the_cap_is_closed_at_once_where_no_other_is_idle(tier: str) -> None:
     with running(tier, max_connections=2) as started:
         with started.connect() as one, started.connect() as two:
-            eventually(lambda: started.counts.connections == 2)
+            for client in (one, two):
+                client.sendall(request("/hang"))
+            eventually(lambda: started.counts.in_flight == 2)
             with started.connect() as three:
                 assert read_all(three) == b""
+            assert (started.counts.connections_refused, started.counts.idle_closed) == (1, 0)
+            started.service.released.set()
             for client in (one, two):
-                client.sendall(request())
                 assert read_answer(client)
-            assert started.counts.connections_refused == 1
         eventually(lambda: started.counts.connections == 0)
         assert b" 200 OK" in started.exchange(request(close=True))
+
+
+@on_every_tier
+def test_connection_that_was_idle_longest_makes_room_for_one_above_the_cap(tier: str) -> None:
+    with running(tier, max_connections=3) as started:
+        with started.connect() as one, started.connect() as two, started.connect() as three:
+            for client in (one, two, three, one):
+                client.sendall(request())
+                read_answer(client)
+                time.sleep(0.02)
+            with started.connect() as four:
+                four.sendall(request())
+                assert read_answer(four)
+                assert read_all(two) == b""
+                for client in (one, three, four):
+                    client.sendall(request())
+                    assert read_answer(client)
+                assert (started.counts.connections, started.counts.idle_closed) == (3, 1)
+        eventually(lambda: started.counts.connections == 0)
 
 
 @on_every_tier

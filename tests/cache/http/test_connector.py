@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from exchanges import exchanges_that_went_wrong
+from running.exchanges import exchanges_that_went_wrong
 from specmux_cache.http.connector import CheckedConnector
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -8,7 +8,7 @@ from typing import Final
 
 import aiohttp
 
-from misframing_backend import Misframing, misframing
+from fakes.misframing_backend import Misframing, misframing
 
 AT_ONCE: Final = 20
 EACH: Final = 10

@@ -1,0 +1,43 @@
+"""How many connections clients have, TLS handshakes among them, in all and from one address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.server.client_addresses import ClientAddresses, address_of
+from specmux_aggregator.server.stats import RequestStats
+
+
+class Admission:
+    """Counts the connections of one listener."""
+
+    def __init__(self, listen: Listen, stats: RequestStats, *, make_room: Callable[[], bool]) -> None:
+        """``make_room`` gives up a connection that nobody needs, and releases it; False: there is none."""
+        self._max = listen.max_connections
+        self._stats = stats
+        self._make_room = make_room
+        self._holders: dict[object, bytes] = {}
+        """Each with the address that it counts under."""
+        self._addresses = ClientAddresses(listen.max_connections_per_address)
+
+    def admit(self, holder: object, peer: Any) -> bool:
+        """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it."""
+        if len(self._holders) >= self._max and not self._make_room():
+            self._stats.connections_refused += 1
+            return False
+        address = address_of(peer)
+        if not self._addresses.take(address):
+            self._stats.connections_refused_by_address += 1
+            return False
+        self._holders[holder] = address
+        self._stats.connections = len(self._holders)
+        return True
+
+    def release(self, holder: object) -> None:
+        """Its place is free; a holder that has none, or none any more, is nothing."""
+        address = self._holders.pop(holder, None)
+        if address is not None:
+            self._addresses.give_back(address)
+        self._stats.connections = len(self._holders)

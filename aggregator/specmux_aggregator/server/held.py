@@ -1,0 +1,146 @@
+"""What connections hold of requests: heads that are not whole yet, requests that wait for their turn, and the
+one that is answered, counted as what it costs in memory.
+
+Invariant: a head is at most ``HEAD_MAX`` bytes, and all connections together hold at most ``HELD_MAX`` and
+one read each. aiohttp bounds lines, fields and messages by number: 128 fields of 8 KB, 32 requests, each held
+twice, are 64 MiB for one connection that reads nothing of its answers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final
+
+from aiohttp.http import RawRequestMessage
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD
+
+HEAD_MAX: Final = 64 * 1024
+"""Bytes of a request line and all header fields."""
+
+PAUSE_AT: Final = 256 * 1024
+"""Cost from which on nothing more of a connection is read until it has its answers."""
+
+HELD_MAX: Final = 32 * 1024 * 1024
+"""Cost of all connections together from which on those are cut that hold most."""
+
+MESSAGE_COST: Final = 2_500
+FIELD_COST: Final = 400
+"""Bytes of memory beside the text, which aiohttp holds twice: as it came, and decoded."""
+
+BODY_HELD: Final = 80 * 1024
+"""Bytes that can wait of a body that nobody reads."""
+
+END_OF_HEAD: Final = b"\r\n\r\n"
+
+
+class HeadTooLarge(HttpProcessingError):
+    """A head of more than HEAD_MAX bytes."""
+
+    code = 431
+
+
+class HeldByAll:
+    """The cost of all connections of a listener."""
+
+    __slots__ = ("cost",)
+
+    def __init__(self) -> None:
+        self.cost = 0
+
+    @property
+    def is_too_much(self) -> bool:
+        return self.cost > HELD_MAX
+
+
+class Held:
+    """The cost of one connection, in bytes of memory."""
+
+    __slots__ = ("_all", "_costs", "_head_cost", "_payload", "cost", "head")
+
+    def __init__(self, held_by_all: HeldByAll) -> None:
+        self._all = held_by_all
+        self._costs: deque[int] = deque()
+        """Of each message that waits, after that of the one before, which aiohttp does not let go of."""
+        self._payload: Any = EMPTY_PAYLOAD
+        self._head_cost = 0
+        self.head = 0
+        """Bytes of a head that is not whole yet."""
+        self.cost = 0
+
+    def take(self, data: bytes, messages: Sequence[tuple[RawRequestMessage, Any]]) -> None:
+        """``data`` was parsed, and these messages came out of it. Raises HeadTooLarge."""
+        try:
+            self._take(data, messages)
+        finally:
+            self._sum_up()
+
+    def _take(self, data: bytes, messages: Sequence[tuple[RawRequestMessage, Any]]) -> None:
+        if messages:
+            if self.head + len(data) > HEAD_MAX and head_size(messages[0][0]) > HEAD_MAX:
+                raise HeadTooLarge
+            self._costs.extend(cost_of(message) for message, _ in messages)
+            self._payload = messages[-1][1]
+            self.head = self._head_cost = 0
+            if self._is_in_body():
+                self._costs[-1] += min(len(data), BODY_HELD)
+            else:
+                self._begin(_after_heads(data))
+        elif self._is_in_body():
+            if self._costs:
+                self._costs[-1] = min(self._costs[-1] + len(data), MESSAGE_COST + BODY_HELD)
+        else:
+            self._begin(data)
+
+    def taken(self, waiting: int) -> None:
+        """So many messages wait still."""
+        while len(self._costs) > waiting + 1:
+            self._costs.popleft()
+        self._sum_up()
+
+    def answered_at_once(self, data: bytes) -> None:
+        """A request that ended within ``data`` was the only one, and nobody holds it any more."""
+        if self.head or not data.endswith(END_OF_HEAD):
+            self.head = self._head_cost = 0
+            self._begin(_after_heads(data))
+            self._sum_up()
+
+    def clear(self) -> None:
+        self._costs.clear()
+        self._payload = EMPTY_PAYLOAD
+        self.head = self._head_cost = 0
+        self._sum_up()
+
+    def _begin(self, data: bytes) -> None:
+        self.head += len(data)
+        self._head_cost += 2 * len(data) + FIELD_COST * data.count(b"\n")
+        if self.head > HEAD_MAX:
+            raise HeadTooLarge
+
+    def _is_in_body(self) -> bool:
+        return self._payload is not EMPTY_PAYLOAD and not self._payload.is_eof()
+
+    def _sum_up(self) -> None:
+        cost = self._head_cost + sum(self._costs)
+        self._all.cost += cost - self.cost
+        self.cost = cost
+
+
+def _after_heads(data: bytes) -> bytes:
+    """What follows the last head that ended within ``data``: no head holds an empty line.
+
+    Where the end itself came in two pieces, up to two bytes are missed.
+    """
+    return data[data.rfind(END_OF_HEAD) + len(END_OF_HEAD) :]
+
+
+def cost_of(message: RawRequestMessage) -> int:
+    """Bytes of memory that a message takes, about."""
+    return MESSAGE_COST + 2 * head_size(message) + FIELD_COST * len(message.raw_headers)
+
+
+def head_size(message: RawRequestMessage) -> int:
+    """Bytes of a message's head as it came, at least."""
+    fields = sum(len(name) + len(value) + 4 for name, value in message.raw_headers)
+    return len(message.method) + len(message.path) + len(" HTTP/1.1\r\n") + 1 + fields + 2

@@ -1,0 +1,47 @@
+"""Our words for requests that aiohttp's parser refuses, and for a bug of ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp.http import RawRequestMessage
+from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLError, LineTooLong
+
+from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.server.held import HEAD_MAX, HeadTooLarge
+
+LINE_MAX: Final = 8190  # bytes of a request line, and of one header field
+PATH_SHOWN: Final = 120  # characters of a path in a log line
+
+TOO_LONG: Final = refusal(400, "BadRequest", f"a line of the request's head is longer than {LINE_MAX} bytes")
+TOO_LARGE: Final = refusal(
+    431, "RequestHeaderFieldsTooLarge", f"the request's head is larger than {HEAD_MAX} bytes"
+)
+BAD_TARGET: Final = refusal(400, "BadRequest", "the request target is malformed")
+BAD_METHOD: Final = refusal(400, "BadRequest", "the request's method is unknown")
+BAD_HEADER: Final = refusal(400, "BadRequest", "a header field of the request is malformed")
+MALFORMED: Final = refusal(400, "BadRequest", "the request is malformed")
+FAILED: Final = refusal(500, "InternalError", "the request could not be answered")
+
+
+def answer_to(exc: BaseException | None) -> Prepared:
+    """The answer to what the parser raised."""
+    match exc:
+        case HeadTooLarge():
+            return TOO_LARGE
+        case LineTooLong():
+            return TOO_LONG
+        case BadHttpMethod():
+            return BAD_METHOD
+        case InvalidURLError():
+            return BAD_TARGET
+        case InvalidHeader():
+            return BAD_HEADER
+    return MALFORMED
+
+
+def path_of(message: RawRequestMessage) -> str:
+    """A request's path for a log line: printable ASCII, bounded, without the query."""
+    path = message.path.partition("?")[0]
+    shown = ascii(path[:PATH_SHOWN])[1:-1]
+    return shown if len(path) <= PATH_SHOWN else f"{shown}… ({len(path)} characters)"
