@@ -3,10 +3,13 @@
 ConverterError
 ├── LimitExceeded      larger or deeper than the caller allows
 ├── InvalidDocument    the bytes are not a document of the kind they claim to be
+│   └── InvalidSchemas     schemas that cannot be converted, all that is wrong with them
 └── Unrepresentable    a valid document that the asked encoding cannot carry
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 TEXT_MAX = 200
 """Characters of foreign text that an error repeats; the rest is cut, since it may reach a log."""
@@ -37,6 +40,17 @@ class LimitExceeded(ConverterError):
 
 class InvalidDocument(ConverterError):
     """The bytes are not what they claim to be."""
+
+
+class InvalidSchemas(InvalidDocument):
+    """Schemas that cannot be converted: ``errors`` has all that is wrong, each ``<where>: <text>``."""
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        super().__init__("\n".join(errors))
+        self.errors = tuple(errors)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (InvalidSchemas, (self.errors,))
 
 
 class Unrepresentable(ConverterError):

@@ -1,0 +1,65 @@
+"""JSON values as Go's fmt prints them once encoding/json has read them: ``%v`` and ``%#v``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+
+def plain(value: Any) -> str:
+    """``%v``."""
+    match value:
+        case dict():
+            return f"map[{_pairs(value, str, plain, ' ')}]"
+        case list():
+            return f"[{' '.join(map(plain, value))}]"
+        case str():
+            return value
+        case _:
+            return _scalar(value)
+
+
+def with_types(value: Any) -> str:
+    """``%#v``."""
+    match value:
+        case dict():
+            return f"map[string]interface {{}}{{{_pairs(value, _quoted, _inner, ', ')}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(map(_inner, value))}}}"
+        case str():
+            return _quoted(value)
+        case _:
+            return _scalar(value)
+
+
+def _inner(value: Any) -> str:
+    """Only inside others has a nil a type."""
+    return "interface {}(nil)" if value is None else with_types(value)
+
+
+def _pairs(value: dict[str, Any], key: Callable[[str], str], item: Callable[[Any], str], between: str) -> str:
+    return between.join(f"{key(name)}:{item(value[name])}" for name in sorted(value))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _scalar(value: float | bool | None) -> str:
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return _number(float(value))
+
+
+def _number(value: float) -> str:
+    """The shortest text that reads back, with an exponent below 1e-4 and from 1e6 on (strconv's 'g')."""
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return repr(value).removesuffix(".0")
+    mantissa, _, exponent = f"{Decimal(repr(value)).normalize():e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
