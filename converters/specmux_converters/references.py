@@ -95,6 +95,18 @@ def name_in(ref: str, section: str) -> str | None:
     return unescape(token) if is_whole else None
 
 
+def component_of(schema: Mapping[str, Any]) -> str | None:
+    """The component that ``schema`` stands for: by ``$ref``, or by ``allOf`` of one ``$ref``."""
+    reference = schema.get("$ref")
+    if reference is None:
+        match schema.get("allOf"):
+            case [{"$ref": reference}]:
+                pass
+            case _:
+                return None
+    return name_in(reference, "schemas") if isinstance(reference, str) else None
+
+
 def _rewrite(node: Any, kind: str, rename: Rename) -> Any:
     if not isinstance(node, dict):
         return node

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.references import PREFIX, name_in
+from specmux_converters.references import PREFIX
+from specmux_converters.references import component_of as component_of
 
 MOST_HOPS: Final = 32
 """References that lead to references; more is a ring."""
@@ -23,18 +24,6 @@ def schemas_of(document: Document) -> Mapping[str, Any]:
     components = document.get("components")
     schemas = components.get("schemas") if isinstance(components, dict) else None
     return schemas if isinstance(schemas, dict) else EMPTY
-
-
-def component_of(schema: Mapping[str, Any]) -> str | None:
-    """The component that ``schema`` stands for: by ``$ref``, or by ``allOf`` of one ``$ref``."""
-    reference = schema.get("$ref")
-    if reference is None:
-        match schema.get("allOf"):
-            case [{"$ref": reference}]:
-                pass
-            case _:
-                return None
-    return name_in(reference, "schemas") if isinstance(reference, str) else None
 
 
 def reference_to(component: str) -> str:

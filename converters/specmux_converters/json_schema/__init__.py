@@ -1,0 +1,7 @@
+"""OpenAPI v3 documents to JSON Schemas (draft-07) of their kinds, for editors and CI."""
+
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.forms import EDITION, OPEN, STRICT, Form, Schema
+from specmux_converters.json_schema.kinds import Kind
+
+__all__ = ["EDITION", "OPEN", "STRICT", "DocumentSchemas", "Form", "Kind", "Schema"]

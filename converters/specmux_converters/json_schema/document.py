@@ -1,0 +1,134 @@
+"""JSON Schemas of the kinds and components of one OpenAPI v3 document."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.errors import InvalidDocument
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema.components import Components
+from specmux_converters.json_schema.custom_resources import CustomResources
+from specmux_converters.json_schema.forms import DRAFT, Form, Mode, Schema
+from specmux_converters.json_schema.graph import Graph
+from specmux_converters.json_schema.kinds import (
+    Kind,
+    components_with_status,
+    is_of_custom_resources,
+    kinds_in,
+    schemas_in,
+)
+from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, Typed
+
+_OBJECT_META: Final = "metadata"
+_META_FIELDS: Final = frozenset((*NEVER_NULL, _OBJECT_META))
+
+
+class DocumentSchemas:
+    """Of one document, which is not changed. What was made once is kept for as long as this is."""
+
+    def __init__(self, document: Document, key: GroupVersion) -> None:
+        self.document = document
+        self.schemas = schemas_in(document)
+        self.kinds = kinds_in(document, key)
+        is_custom = is_of_custom_resources(document)
+        self._custom = frozenset(kind.component for kind in self.kinds if is_custom)
+        self._graph = Graph(self.schemas)
+        self._renderings: dict[tuple[Form, bool], _Rendering] = {}
+
+    @cached_property
+    def _with_status(self) -> frozenset[str]:
+        return components_with_status(self.document)
+
+    def is_custom(self, component: str) -> bool:
+        return component in self._custom
+
+    def kind(self, kind: Kind, form: Form) -> Schema:
+        """A whole schema. Raises InvalidDocument for a component that is no object, LimitExceeded for what is
+        nested too deeply."""
+        return self._rendering(kind.component, form).kind(kind)
+
+    def component(self, name: str, form: Form) -> Schema:
+        """Likewise, of what a component alone describes."""
+        return self._rendering(name, form).whole(name)
+
+    def definition(self, name: str, form: Form) -> Schema:
+        """A component for the place below ``definitions`` that has its name."""
+        return self._rendering(name, form).definition(name)
+
+    def shared(self, form: Form) -> dict[str, Schema]:
+        """What the definitions made so far refer to and is no component of that name."""
+        rendering = self._renderings.get((form, True))
+        return rendering.rest() if rendering else {}
+
+    def _rendering(self, component: str, form: Form) -> _Rendering:
+        if not isinstance(self.schemas.get(component), dict):
+            raise InvalidDocument("not an object", pointer=f"/components/schemas/{component}")
+        is_named = form.is_named or self._graph.extent(component).is_too_large
+        found = self._renderings.get((form, is_named))
+        if found is None:
+            found = self._renderings[form, is_named] = _Rendering(
+                self, form, self._graph, self._with_status, is_named
+            )
+        return found
+
+
+class _Rendering:
+    """In one form."""
+
+    def __init__(
+        self, owner: DocumentSchemas, form: Form, graph: Graph, with_status: frozenset[str], is_named: bool
+    ) -> None:
+        self._owner = owner
+        self._mode = Mode(form.is_strict, requires=not form.is_partial)
+        self._components = Components(owner.schemas, graph, self._mode, self._convert, is_named=is_named)
+        self._typed = Typed(self._components, with_status)
+        self._custom = CustomResources(self._components, self._typed)
+        self._with_status = with_status
+
+    def kind(self, kind: Kind) -> Schema:
+        body = self._components.component(kind.component, self._mode)
+        properties: dict[str, Any] = dict(body.get("properties", {}))
+        for name, value in (("apiVersion", kind.api_version), ("kind", kind.kind)):
+            properties[name] = {**properties.get(name, {}), "type": "string", "enum": [value]}
+        if _OBJECT_META in properties and self._owner.is_custom(kind.component):
+            source = self._owner.schemas[kind.component]["properties"][_OBJECT_META]
+            properties[_OBJECT_META] = self._custom.convert(source, self._mode)
+        required = [name for name in body.get("required", ()) if name not in NEVER_NULL]
+        whole: Schema = {
+            **body,
+            "title": f"{kind.kind} {kind.api_version}",
+            "type": "object",
+            "properties": properties,
+        }
+        if self._mode.requires:
+            whole["required"] = [*NEVER_NULL, *required]
+        if self._owner.is_custom(kind.component) and properties.keys() <= _META_FIELDS:
+            whole.pop("additionalProperties", None)
+        whole["x-kubernetes-group-version-kind"] = [
+            {"group": kind.group, "version": kind.version, "kind": kind.kind}
+        ]
+        return self._finished(whole)
+
+    def whole(self, name: str) -> Schema:
+        return self._finished(self.definition(name))
+
+    def definition(self, name: str) -> Schema:
+        return self._components.component(name, self._mode)
+
+    def rest(self) -> dict[str, Schema]:
+        return self._components.definitions()
+
+    def _convert(self, name: str, mode: Mode) -> Schema:
+        if not self._owner.is_custom(name):
+            return self._typed.component(name, mode)
+        relaxed = STATUS if name in self._with_status else None
+        written = self._custom.body(self._owner.schemas[name], mode, relaxed=relaxed)
+        return {"title": name.rpartition(".")[2], **written}
+
+    def _finished(self, schema: Schema) -> Schema:
+        """With the dialect in front and the definitions that it refers to behind."""
+        whole = {"$schema": DRAFT, **schema}
+        definitions = self.rest()
+        return {**whole, "definitions": definitions} if definitions else whole

@@ -1,0 +1,76 @@
+"""Keywords that draft-07 and OpenAPI 3.0 share, or write in another way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specmux_converters.json_schema.forms import Mode, Schema
+from specmux_converters.json_schema.patterns import portable
+
+_PLAIN: Final = (
+    "title",
+    "description",
+    "minimum",
+    "maximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+)
+COMBINATORS: Final = ("allOf", "anyOf", "oneOf", "not")
+_DEPRECATED: Final = re.compile(r"(?:^|(?<=\s))(?i:deprecated)[:.]\s*(?P<text>[^\n]*)")
+NULL: Final[Schema] = {"type": "null"}
+
+
+def combinators_of(mode: Mode) -> tuple[str, ...]:
+    """Those that hold where nothing is required: of ``oneOf`` and ``not`` the opposite would be refused."""
+    return COMBINATORS if mode.requires else ("allOf", "anyOf")
+
+
+def plain_keywords(schema: Mapping[str, Any]) -> Schema:
+    """What means the same in both, with bounds and patterns as draft-07 has them."""
+    written = {key: schema[key] for key in _PLAIN if schema.get(key) is not None}
+    if "description" in written:
+        written |= deprecation(written["description"])
+    for bound in ("minimum", "maximum"):
+        exclusive = f"exclusive{bound.capitalize()}"
+        if schema.get(exclusive) is True and bound in written:
+            written[exclusive] = written.pop(bound)
+    pattern = schema.get("pattern")
+    if isinstance(pattern, str):
+        shared = portable(pattern)
+        written |= {"x-kubernetes-pattern": pattern} if shared is None else {"pattern": shared}
+    return written
+
+
+def deprecation(description: Any) -> Schema:
+    """What editors strike a field out by (VS Code, yaml-language-server)."""
+    found = _DEPRECATED.search(description) if isinstance(description, str) else None
+    return {"deprecationMessage": found["text"].strip() or "deprecated"} if found else {}
+
+
+def with_null(schema: Schema) -> Schema:
+    """The same, and null. One that says nothing of the type takes it already."""
+    if "$ref" in schema or any(key in schema for key in COMBINATORS):
+        return _alternative(schema)
+    named = schema.get("type")
+    if named is None:
+        return {**schema, "enum": [*schema["enum"], None]} if "enum" in schema else schema
+    types = named if isinstance(named, list) else [named]
+    wider: Schema = {**schema, "type": [*types, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        wider["enum"] = [*schema["enum"], None]
+    return wider
+
+
+def _alternative(schema: Schema) -> Schema:
+    shown: Schema = {
+        key: schema[key] for key in ("title", "description", "deprecationMessage") if key in schema
+    }
+    return {**shown, "anyOf": [schema, NULL]}
