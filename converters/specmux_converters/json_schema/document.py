@@ -21,8 +21,7 @@ from specmux_converters.json_schema.kinds import (
 )
 from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, Typed
 
-_OBJECT_META: Final = "metadata"
-_META_FIELDS: Final = frozenset((*NEVER_NULL, _OBJECT_META))
+_META_FIELDS: Final = frozenset((*NEVER_NULL, "metadata"))
 
 
 class DocumentSchemas:
@@ -92,9 +91,6 @@ class _Rendering:
         properties: dict[str, Any] = dict(body.get("properties", {}))
         for name, value in (("apiVersion", kind.api_version), ("kind", kind.kind)):
             properties[name] = {**properties.get(name, {}), "type": "string", "enum": [value]}
-        if _OBJECT_META in properties and self._owner.is_custom(kind.component):
-            source = self._owner.schemas[kind.component]["properties"][_OBJECT_META]
-            properties[_OBJECT_META] = self._custom.convert(source, self._mode)
         required = [name for name in body.get("required", ()) if name not in NEVER_NULL]
         whole: Schema = {
             **body,

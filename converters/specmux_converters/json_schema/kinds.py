@@ -32,6 +32,10 @@ class Kind(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+LIST: Final = Kind("", "v1", "List", "")
+"""A list of anything, which clients write and no document describes."""
+
+
 def group_and_version(key: GroupVersion) -> tuple[str, str] | None:
     """Of a discovery key; None for one that is no group-version."""
     match = _KEY.fullmatch(key)
