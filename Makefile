@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SETUP := setup
 PYTEST_FLAGS :=
 
-.PHONY: setup demo test lint helm sbom bench stress clean
+.PHONY: setup demo test lint helm sbom bench stress cluster clean
 
 setup: $(STAMP)
 
@@ -49,6 +49,11 @@ sbom: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python tests/benchmarks/run_all.py
+
+# A real etcd, kube-apiserver and extension apiserver, built once from Go modules (minutes) into a cache folder.
+# SPECMUX_CLUSTER_VERSION=v1.36.3 takes another release.
+cluster: setup
+	SPECMUX_CLUSTER=1 $(BIN)/python -m pytest -n 0 tests/cluster $(PYTEST_FLAGS)
 
 stress: setup
 	$(BIN)/python tests/stress/stress_service.py --write docs/reliability.md

@@ -20,6 +20,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.origins.shared_documents import SharedDocuments
 from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged, seen_of
 from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
 from specmux_converters.document import Limits as DocumentLimits
@@ -65,6 +66,7 @@ class HTTPOrigin:
         self._missed_v3 = 0
         self._next_v3_probe = 0.0
         self._unhashed: dict[GroupVersion, _Unhashed] = {}
+        self._shared = SharedDocuments(client, limits=limits)
 
     async def observe(self, last: Observation) -> Sighting:
         speaks_v2 = last.dialect is Dialect.V2
@@ -85,6 +87,9 @@ class HTTPOrigin:
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
     ) -> Payload | Moved | Failure:
+        own = await self._shared.document(group_version, hash)
+        if own is not None:
+            return own
         unhashed = self._unhashed.get(group_version)
         is_unhashed = unhashed is not None and unhashed.offer.hash == hash
         answer = await self._client.document(
@@ -98,6 +103,10 @@ class HTTPOrigin:
 
     async def close(self) -> None:
         await self._client.close()
+
+    def _is_settled(self, root: Root) -> bool:
+        """Whether a root that did not change leaves nothing to be asked for."""
+        return None not in root.offers.values() and self._shared.is_settled(root)
 
     def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
         """Whether the content hash is this one. It is ours: no backend says for which document it stands."""
@@ -113,7 +122,7 @@ class HTTPOrigin:
         match answer:
             case Failure():
                 return answer
-            case NotModified() if held is not None and None not in held.offers.values():
+            case NotModified() if held is not None and self._is_settled(held):
                 self._missed_v3 = 0
                 return Unchanged()
             case NotModified() if held is not None:
@@ -136,7 +145,12 @@ class HTTPOrigin:
         bodies: dict[GroupVersion, bytes] = {}
         unhashed: dict[GroupVersion, _Unhashed] = {}
         notes = list(root.ignored)
+        shared = await self._shared.settle(root)
+        offers.update(shared.offers)
+        bodies.update(shared.bodies)
         for group_version, hash in root.offers.items():
+            if group_version in self._shared.of(root):
+                continue
             if hash is not None:
                 known = last.offers.get(group_version)
                 fresh = Offer(hash=hash, provenance=Provenance.NATIVE)

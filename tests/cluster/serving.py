@@ -1,0 +1,115 @@
+"""specmux in front of a control plane, as a process, with the rights of docs/kubernetes.md and no more."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cluster.control_plane import ControlPlane
+from running_process import Process, specmux
+
+WITHIN = 60.0
+"""Seconds for anything to come true."""
+
+
+@contextmanager
+def serving(plane: ControlPlane, folder: Path, **settings: dict[str, Any]) -> Iterator[Process]:
+    """A ready service. ``settings``: sections of its configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    token = plane.token("specmux", "specmux")
+    kubernetes = {
+        "kubeconfig": str(plane.kubeconfig("specmux", token=token)),
+        "service_url": "https://127.0.0.1:{port}",
+        **settings.pop("kubernetes", {}),
+    }
+    config = {"listen": {"port": 0}, "kubernetes": kubernetes, **settings}
+    path = folder / "config.yaml"
+    path.write_text(json.dumps(config))
+    with specmux("serve", "--config", str(path)) as process:
+        process.until_ready()
+        yield process
+
+
+@contextmanager
+def front_proxy(plane: ControlPlane) -> Iterator[dict[str, str]]:
+    """Settings with which extension apiservers are shown what kube-aggregator shows them."""
+    yield {
+        "service_cert_file": str(plane.folder / "front-proxy-client.crt"),
+        "service_key_file": str(plane.folder / "front-proxy-client.key"),
+        "service_remote_user": "system:aggregator",
+    }
+
+
+def document(process: Process, key: str, **fields: str) -> tuple[int, dict[str, str], bytes]:
+    """A document by its current hash, redirects followed as a client does."""
+    target = process.paths()[key]
+    for _ in range(5):
+        status, headers, body = process.get(target, **fields)
+        if status != 301:
+            return status, headers, body
+        target = "/openapi/v3/" + key + headers["Location"][headers["Location"].index("?") :]
+    raise AssertionError(f"{key}: redirected in circles")
+
+
+def discovered(process: Process) -> set[str]:
+    """The group-versions that aggregated discovery lists."""
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    found: set[str] = set()
+    for path, prefix in (("/api", "api/"), ("/apis", "apis/")):
+        status, _, body = process.get(path, Accept=accept)
+        assert status == 200, (path, status)
+        for item in json.loads(body)["items"]:
+            group = item["metadata"].get("name", "")
+            base = prefix + (f"{group}/" if group else "")
+            found |= {base + version["version"] for version in item["versions"]}
+    return found
+
+
+def until(is_so: Callable[[], Any], what: str, within: float = WITHIN) -> Any:
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        found = is_so()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"never came true within {within:g} s: {what}")
+
+
+class Looking:
+    """Looks at the root and at discovery all the time, in a thread, and notes what was missing."""
+
+    def __init__(self, process: Process, wanted: set[str]) -> None:
+        self._process = process
+        self._wanted = wanted
+        self._listed = discovered(process)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self.looks = 0
+        self.missing: list[set[str]] = []
+        self.failures: list[str] = []
+
+    def __enter__(self) -> Looking:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+
+    def _look(self) -> None:
+        while not self._stop.is_set():
+            try:
+                lacking = (
+                    self._wanted - set(self._process.paths()),
+                    self._listed - discovered(self._process),
+                )
+                self.missing += [each for each in lacking if each]
+            except (OSError, AssertionError, ValueError, KeyError) as error:
+                self.failures.append(f"{type(error).__name__}: {error}")
+            self.looks += 1
+            time.sleep(0.02)
