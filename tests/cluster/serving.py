@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.control_plane import ControlPlane
-from running_process import Process, specmux
+from running.process import Process, specmux
 
 WITHIN = 60.0
 """Seconds for anything to come true."""

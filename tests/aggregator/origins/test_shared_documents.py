@@ -8,7 +8,7 @@ import orjson
 from aiohttp import web
 
 from aggregator.origins.test_http import Watch, run
-from fake_apiserver import FakeAPIServer, document, hash_of
+from fakes.apiserver import FakeAPIServer, document, hash_of
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.origins.shared_documents import REFERENCE
 from specmux_aggregator.origins.sighting import Seen, Unchanged
