@@ -1,0 +1,203 @@
+"""All fields of all documents, equal ones once.
+
+A node is what a schema says with all that is below it; an entry is a name and a node. Entries lead to nodes,
+nodes to the entries of their fields. A component that lies within itself ends there, so there is no circle.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.document import Document
+from specmux_schemas.explain.layers import (
+    Layers,
+    Schema,
+    component_in,
+    innermost,
+    layers_of,
+    properties_of,
+    said_by,
+)
+from specmux_schemas.explain.plaintext import type_of
+from specmux_schemas.references import schemas_of
+
+MOST_DEPTH: Final = 64
+_SHOWN: Final = 160
+"""Characters of a description that a row shows."""
+_STRUCTURE: Final = frozenset(("properties", "items", "additionalProperties", "allOf", "$ref"))
+
+NodeId = int
+EntryId = int
+
+
+@dataclass(slots=True)
+class Node:
+    type: str
+    summary: str
+    """The beginning of its description."""
+    entries: tuple[EntryId, ...]
+
+
+@dataclass(slots=True)
+class Graph:
+    """Grows only; what no document has any more is still there, and unreachable."""
+
+    nodes: list[Node] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """By entry."""
+    targets: list[NodeId] = field(default_factory=list)
+    """By entry."""
+    holders: list[list[NodeId]] = field(default_factory=list)
+    """By entry: the nodes that have it."""
+    leading: list[list[EntryId]] = field(default_factory=list)
+    """By node: the entries that lead to it."""
+    descriptions: dict[NodeId, str] = field(default_factory=dict)
+    """Of nodes that are new since these were taken: what is not indexed yet."""
+    leaves: dict[bytes, NodeId] = field(default_factory=dict)
+    """By the text of a schema without fields or references."""
+    node_ids: dict[bytes, NodeId] = field(default_factory=dict)
+    entry_ids: dict[tuple[str, NodeId], EntryId] = field(default_factory=dict)
+
+    def entry(self, name: str, node: NodeId) -> EntryId:
+        known = self.entry_ids.get((name, node))
+        if known is None:
+            known = self.entry_ids[name, node] = len(self.names)
+            self.names.append(name)
+            self.targets.append(node)
+            self.holders.append([])
+            self.leading[node].append(known)
+        return known
+
+    def roots_above(self, entry: EntryId, most: int) -> set[EntryId]:
+        """All entries above an entry that nothing holds, itself included; what is found in so many steps."""
+        found: set[EntryId] = set()
+        seen = {entry}
+        waiting = [entry]
+        while waiting and len(seen) < most:
+            current = waiting.pop()
+            if not self.holders[current]:
+                found.add(current)
+            for node in self.holders[current]:
+                for above in self.leading[node]:
+                    if above not in seen:
+                        seen.add(above)
+                        waiting.append(above)
+        return found
+
+    def node(self, key: bytes, kind: str, description: str, entries: tuple[EntryId, ...]) -> NodeId:
+        """``key`` is a digest of all that it says."""
+        known = self.node_ids.get(key)
+        if known is None:
+            known = self.node_ids[key] = len(self.nodes)
+            self.nodes.append(Node(kind, summary_of(description), entries))
+            self.leading.append([])
+            for entry in entries:
+                self.holders[entry].append(known)
+            if description:
+                self.descriptions[known] = description
+        return known
+
+
+class DocumentReader:
+    """Puts the schemas of one document into a graph."""
+
+    def __init__(self, graph: Graph, document: Document) -> None:
+        self._graph = graph
+        self._document = document
+        self._schemas = schemas_of(document)
+        self._known: dict[bytes, NodeId] = {}
+        """By the text of a schema that has no fields in place: the same text means the same here."""
+        self._open: set[str] = set()
+        """Components that are being read."""
+
+    def read(self, schema: Schema, depth: int = 0) -> NodeId:
+        """The node of a schema."""
+        if _STRUCTURE.isdisjoint(schema):
+            # What refers to nothing means the same in every document.
+            text = orjson.dumps(schema)
+            node = self._graph.leaves.get(text)
+            if node is None:
+                node = self._graph.leaves[_compact(text)] = self._place(schema, depth)
+            return node
+        if _has_fields_in_place(schema):
+            return self._place(schema, depth)
+        text = orjson.dumps(schema)
+        node = self._known.get(text)
+        if node is None:
+            node = self._place(schema, depth)
+            if not self._is_within_itself(schema):
+                self._known[_compact(text)] = node
+        return node
+
+    def _is_within_itself(self, schema: Schema) -> bool:
+        if not self._open:
+            return False
+        layers = layers_of(self._schemas, schema)
+        inner = innermost(self._schemas, layers)
+        return not self._open.isdisjoint(component_in(each) or "" for each in (*layers, *inner))
+
+    def _place(self, schema: Schema, depth: int) -> NodeId:
+        layers = layers_of(self._schemas, schema)
+        said = said_by(layers)
+        described = said.get("description")
+        description = described if isinstance(described, str) else ""
+        kind = type_of(self._document, schema)
+        inner = innermost(self._schemas, layers)
+        entries = self._entries(layers, inner, depth) if depth < MOST_DEPTH else ()
+        key = blake2b(_own_text(said), digest_size=16)
+        if inner is not layers:
+            key.update(_own_text(said_by(inner)))
+        key.update(kind.encode("utf-8", "surrogatepass"))
+        key.update(array("i", entries).tobytes())
+        return self._graph.node(key.digest(), kind, description, entries)
+
+    def _entries(self, layers: Layers, inner: Layers, depth: int) -> tuple[EntryId, ...]:
+        properties = properties_of(inner)
+        if not properties:
+            return ()
+        within = {name for each in (*layers, *inner) if (name := component_in(each)) is not None}
+        if within & self._open:
+            return ()
+        self._open |= within
+        try:
+            return tuple(
+                self._graph.entry(name, self.read(schema, depth + 1)) for name, schema in properties.items()
+            )
+        finally:
+            self._open -= within
+
+
+def _has_fields_in_place(schema: Schema) -> bool:
+    """Or may have: a list of lists is not looked into."""
+    if "properties" in schema:
+        return True
+    for keyword in ("items", "additionalProperties"):
+        inner = schema.get(keyword)
+        if isinstance(inner, dict) and not _STRUCTURE.isdisjoint(inner) and "$ref" not in inner:
+            return True
+    return False
+
+
+def _compact(text: bytes) -> bytes:
+    """The same in as much memory as it needs: what orjson writes has room for more."""
+    return bytes(memoryview(text))
+
+
+def _own_text(said: Mapping[str, Any]) -> bytes:
+    """What a schema says, without what is below it."""
+    if _STRUCTURE.isdisjoint(said):
+        return orjson.dumps(said)
+    return orjson.dumps({key: value for key, value in said.items() if key not in _STRUCTURE})
+
+
+def summary_of(description: str) -> str:
+    line = " ".join(description[: 2 * _SHOWN].split())
+    sentence, dot, _ = line.partition(". ")
+    line = sentence + dot.strip()
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -1,0 +1,150 @@
+"""The index of a set of documents: which entries have a word, in their name or description.
+
+A changed document adds its new entries and leaves old ones behind; when more than half of all are left
+behind, the owner should build a new index (``is_worn``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.explain.kind_names import KindName, names_in
+from specmux_schemas.kinds import kinds_of
+from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.search.graph import DocumentReader, EntryId, Graph
+from specmux_schemas.search.places import Places, Root, places_of
+from specmux_schemas.search.words import of_description, of_name
+
+_PLACES_KEPT: Final = 32
+"""Of single kinds and groups; each has two numbers for every entry."""
+_MOST_STEPS: Final = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A document that is in the index."""
+
+    hash: str
+    roots: tuple[Root, ...]
+
+
+class Postings:
+    """Numbers by word, and words by their beginning."""
+
+    def __init__(self, by_word: dict[str, list[int]] | None = None) -> None:
+        self.by_word: dict[str, list[int]] = {} if by_word is None else by_word
+        self._sorted: list[str] = []
+
+    def add(self, word: str, number: int) -> None:
+        self.by_word.setdefault(word, []).append(number)
+
+    def beginning(self, prefix: str) -> Iterator[str]:
+        """The words that begin so."""
+        if len(self._sorted) != len(self.by_word):
+            self._sorted = sorted(self.by_word)
+        for word in self._sorted[bisect_left(self._sorted, prefix) :]:
+            if not word.startswith(prefix):
+                return
+            yield word
+
+
+class Index:
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.documents: dict[GroupVersion, Held] = {}
+        self.names = Postings()
+        """Entries by the words of their names, kinds by all that they are called."""
+        self.descriptions = Postings()
+        """Nodes by the words of their descriptions."""
+        self.kinds: dict[str, list[Root]] = {}
+        """By every name, in lower case; cheapest first."""
+        self.roots: dict[EntryId, list[Root]] = {}
+        self._within: dict[tuple[Root, ...], Places] = {}
+        self.indexed = 0
+        """Entries whose names are in."""
+        self._places: Places | None = None
+
+    @property
+    def is_worn(self) -> bool:
+        """More than half of what it holds is of documents that are no more."""
+        live = sum(position >= 0 for position in self.places.positions)
+        return len(self.graph.names) > 1000 and live < len(self.graph.names) / 2
+
+    @property
+    def places(self) -> Places:
+        if self._places is None:
+            roots = [root for held in self.documents.values() for root in held.roots]
+            self._places = places_of(self.graph, roots)
+            self._name_kinds(roots, self._places)
+        return self._places
+
+    def put(self, group_version: GroupVersion, document: Document, *, hash: str) -> None:
+        """Adds a document, or puts it in the place of the one of that group-version."""
+        held = self.documents.get(group_version)
+        if held is not None and held.hash == hash:
+            return
+        reader = DocumentReader(self.graph, document)
+        schemas = {found.kind: found.schema for found in kinds_of(document, group_version)}
+        names = list(names_in(document, group_version))
+        known = {each.kind.kind for each in names}
+        roots = []
+        for name in names:
+            entry = self.graph.entry(name.kind.kind, reader.read(schemas[name.kind]))
+            roots.append(Root(name, entry, _is_list(name.kind, known)))
+        self.documents[group_version] = Held(hash, tuple(roots))
+        self._add_words(roots)
+        self._places = None
+
+    def remove(self, group_version: GroupVersion) -> None:
+        if self.documents.pop(group_version, None) is not None:
+            self._places = None
+
+    def places_in(self, roots: tuple[Root, ...]) -> Places:
+        """The places within some kinds alone."""
+        known = self._within.pop(roots, None)
+        if known is None:
+            known = places_of(self.graph, roots)
+        self._within[roots] = known
+        if len(self._within) > _PLACES_KEPT:
+            del self._within[next(iter(self._within))]
+        return known
+
+    def kinds_with(self, entry: EntryId) -> list[KindName]:
+        """The kinds that have the entry somewhere, cheapest first. A list of a kind has what the kind has."""
+        roots = self.graph.roots_above(entry, _MOST_STEPS)
+        found = [
+            root for each in roots for root in self.roots.get(each, ()) if each == entry or not root.is_list
+        ]
+        found.sort(key=lambda root: (self.places.positions[root.entry], root.name.group_version))
+        return [root.name for root in found]
+
+    def _name_kinds(self, roots: list[Root], places: Places) -> None:
+        self.kinds, self.roots, self._within = {}, {}, {}
+        for root in sorted(roots, key=lambda root: places.positions[root.entry]):
+            self.roots.setdefault(root.entry, []).append(root)
+            for name in {*map(str.casefold, (*root.name.names, *root.name.short_names))}:
+                self.kinds.setdefault(name, []).append(root)
+
+    def _add_words(self, roots: list[Root]) -> None:
+        graph = self.graph
+        for entry in range(self.indexed, len(graph.names)):
+            for word in of_name(graph.names[entry]):
+                self.names.add(word, entry)
+        self.indexed = len(graph.names)
+        for root in roots:
+            for word in {*root.name.names, *root.name.short_names}:
+                if word != root.name.kind.kind:
+                    self.names.add(word.casefold(), root.entry)
+        for node, description in graph.descriptions.items():
+            for word in of_description(description):
+                self.descriptions.add(word, node)
+        graph.descriptions.clear()
+
+
+def _is_list(kind: GroupVersionKind, known: set[str]) -> bool:
+    return kind.kind.endswith("List") and kind.kind.removesuffix("List") in known

@@ -1,0 +1,85 @@
+"""Where each entry is shown: its cheapest place among all kinds that have it.
+
+Stable versions go before betas and alphas; Kubernetes' core before its other groups before all others; then
+the shorter path, the shorter name, the text. Places are found from kinds down, cheapest first, so the order
+in which they are found is the order of rows of one rank.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from specmux_schemas.explain.kind_names import KindName
+from specmux_schemas.order import BUILT_IN_GROUPS, maturity
+from specmux_schemas.search.graph import EntryId, Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A kind as an entry without a parent. ``is_list``: its items are another kind, and not gone into."""
+
+    name: KindName
+    entry: EntryId
+    is_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """By entry; -1 for an entry that no document has."""
+
+    parents: Sequence[EntryId]
+    """The entry above; -1 for kinds."""
+    positions: Sequence[int]
+    """In the order of rows."""
+    roots: dict[EntryId, Root]
+    """The cheapest kind of each root entry."""
+
+    def above(self, entry: EntryId) -> Iterator[EntryId]:
+        """What stands above an entry at its place, the kind last."""
+        parent = self.parents[entry]
+        while parent >= 0:
+            yield parent
+            parent = self.parents[parent]
+
+
+def places_of(graph: Graph, roots: Iterable[Root]) -> Places:
+    parents = array("i", [-1]) * len(graph.names)
+    positions = array("i", [-1]) * len(graph.names)
+    best: dict[EntryId, Root] = {}
+    heap: list[tuple[int, int, int, int, str, EntryId, EntryId]] = []
+    for root in sorted(roots, key=_cost):
+        best.setdefault(root.entry, root)
+    for entry, root in best.items():
+        kind = root.name.kind
+        cost = (maturity(kind.version), group_class(kind.group), 0, len(kind.kind), kind.kind)
+        heappush(heap, (*cost, entry, -1))
+    nodes, names, targets = graph.nodes, graph.names, graph.targets
+    found = 0
+    while heap:
+        age, group, depth, length, path, entry, parent = heappop(heap)
+        if positions[entry] >= 0:
+            continue
+        positions[entry], parents[entry] = found, parent
+        found += 1
+        if parent < 0 and best[entry].is_list:
+            continue
+        for below in nodes[targets[entry]].entries:
+            if positions[below] < 0:
+                name = names[below]
+                heappush(heap, (age, group, depth + 1, length + len(name), f"{path}.{name}", below, entry))
+    return Places(parents, positions, best)
+
+
+def group_class(group: str) -> int:
+    """0 for the core group, 1 for Kubernetes' other groups, 2 for any other."""
+    if not group:
+        return 0
+    return 1 if group in BUILT_IN_GROUPS or group.endswith(".k8s.io") else 2
+
+
+def _cost(root: Root) -> tuple[int, int, str, str]:
+    kind = root.name.kind
+    return maturity(kind.version), group_class(kind.group), kind.group, kind.version

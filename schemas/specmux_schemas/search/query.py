@@ -1,0 +1,212 @@
+"""Rows for some words, best first.
+
+Ranks: 0 the name of a kind; 1 its beginning; 2 the last words are the name, the others are in the path;
+3 all are in the name; 4 in the name and the path; 5 and the description; 6 in the description alone. Words
+count by their beginning, in any case. Rows of one rank stand in the order of their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Final
+
+from specmux_schemas.explain.field_path import written
+from specmux_schemas.explain.kind_names import KindName
+from specmux_schemas.resources import api_version
+from specmux_schemas.search.graph import EntryId
+from specmux_schemas.search.index import Index, Postings
+from specmux_schemas.search.places import Places, Root
+from specmux_schemas.search.words import asked
+
+MOST_ROWS: Final = 200
+MOST_OFFSET: Final = 1000
+MOST_POSTINGS: Final = 5000
+"""Of one word; what is found beyond them is not ranked."""
+_NAMED: Final = 20
+"""Kinds that a row names beside its own."""
+_KINDS_TRIED: Final = 3
+"""Kinds of one name whose own fields are looked at."""
+
+_NO_RANK: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    kind: KindName
+    path: tuple[str, ...]
+    """Empty for a kind."""
+    type: str
+    summary: str
+    also_in: tuple[str, ...]
+    """Other kinds that have the same field, as ``group/version Kind``; at most 20."""
+    also_in_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    rows: tuple[Row, ...]
+    total: int
+    is_partial: bool
+    """A word is so frequent that not all was looked at."""
+
+
+@dataclass(slots=True)
+class _Hits:
+    """Where one word is."""
+
+    word: str
+    entries: Collection[EntryId]
+    """By name."""
+    nodes: Collection[int]
+    """By description."""
+
+
+def search(index: Index, query: str, *, limit: int = 20, offset: int = 0, group: str | None = None) -> Found:
+    """Raises InvalidPath for a query that is none. ``group``: of one API group alone, "" for the core."""
+    words = asked(query)
+    places = index.places
+    if group is not None:
+        roots = [root for held in index.documents.values() for root in held.roots]
+        places = index.places_in(tuple(root for root in roots if root.name.kind.group == group))
+    hits = [_Hits(word, _numbers(index.names, word), _numbers(index.descriptions, word)) for word in words]
+    ranking = _Ranking(index, words, hits, places, _kinds_called(index, words, group))
+    ranked = list(ranking.rows())
+    best = nsmallest(offset + limit, ranked, key=lambda row: row[:4])[offset:]
+    return Found(
+        tuple(_row(index, entry, within) for *_, entry, within in best),
+        len(ranked),
+        any(len(hit.entries) >= MOST_POSTINGS or len(hit.nodes) >= MOST_POSTINGS for hit in hits),
+    )
+
+
+def _numbers(postings: Postings, word: str) -> set[int]:
+    """The exact word's first, then those of words that begin so."""
+    found = set(postings.by_word.get(word, ())[:MOST_POSTINGS])
+    for longer in postings.beginning(word):
+        if len(found) >= MOST_POSTINGS:
+            break
+        found.update(postings.by_word[longer][: MOST_POSTINGS - len(found)])
+    return found
+
+
+def _kinds_called(index: Index, words: tuple[str, ...], group: str | None) -> list[Root]:
+    """Kinds that one word names, or all but the last words together."""
+    names = [*words, *("".join(words[:end]) for end in range(2, len(words)))]
+    found = [root for name in names for root in index.kinds.get(name, ())[:_KINDS_TRIED]]
+    return [root for root in found if not root.is_list and group in (None, root.name.kind.group)]
+
+
+_Ranked = tuple[int, int, int, int, EntryId, Places]
+"""Rank, words that are only begun, position, depth; what they are for."""
+
+
+class _Ranking:
+    def __init__(
+        self, index: Index, words: tuple[str, ...], hits: list[_Hits], places: Places, kinds: list[Root]
+    ) -> None:
+        self._index = index
+        self._graph = index.graph
+        self._words = words
+        self._hits = hits
+        self._places = places
+        self._endings = {"".join(words[start:]): start for start in range(len(words))}
+        self._kinds = [index.places_in((root,)) for root in dict.fromkeys(kinds)]
+        self._called = {root.entry for root in kinds}
+        """Kinds that a word is the very name of."""
+
+    def rows(self) -> Iterator[_Ranked]:
+        for entry in self._candidates():
+            row = self._best(entry)
+            if row is not None:
+                yield row
+
+    def _candidates(self) -> Iterator[EntryId]:
+        by_name: set[EntryId] = set().union(*(hit.entries for hit in self._hits))
+        by_name.update(entry for ending in self._endings for entry in self._named(ending))
+        yield from by_name
+        described = set(self._hits[0].nodes).intersection(*(hit.nodes for hit in self._hits[1:]))
+        for node in described:
+            yield from (entry for entry in self._graph.leading[node] if entry not in by_name)
+
+    def _named(self, name: str) -> Iterator[EntryId]:
+        """Those called so, and so in the plural."""
+        for each in (name, f"{name}s", f"{name}es"):
+            yield from self._index.names.by_word.get(each, ())[:MOST_POSTINGS]
+
+    def _best(self, entry: EntryId) -> _Ranked | None:
+        """The entry at its place, or within a kind that is asked for, whichever ranks better."""
+        found = None
+        for places in (self._places, *self._kinds):
+            position = places.positions[entry]
+            if position < 0:
+                continue
+            rank, begun = self._rank(entry, places)
+            if rank == _NO_RANK:
+                continue
+            row = (rank, begun, self._places.positions[entry], position, entry, places)
+            if found is None or row[:2] < found[:2]:
+                found = row
+        return found
+
+    def _rank(self, entry: EntryId, places: Places) -> tuple[int, int]:
+        """And how many words have nothing of just that name in the path or the name."""
+        name = self._graph.names[entry].casefold()
+        if places.parents[entry] < 0:
+            names = [
+                each.casefold()
+                for root in self._index.roots.get(entry, ())
+                for each in (*root.name.names, *root.name.short_names)
+            ]
+            joined = "".join(self._words)
+            if joined in names:
+                return 0, 0
+            if any(each.startswith(joined) for each in names):
+                return 1, 0
+        above = list(places.above(entry))
+        start = self._endings.get(name)
+        if start is None and name.endswith("s"):
+            start = self._endings.get(name[:-1])
+        if start is not None and all(self._is_above(hit, above) for hit in self._hits[:start]):
+            return 2, self._begun(entry, above)
+        where = [self._where(hit, entry, above) for hit in self._hits]
+        worst = max(where)
+        if worst == _NO_RANK:
+            return _NO_RANK, 0
+        if 3 not in where:
+            return (6 if 6 in where else _NO_RANK), self._begun(entry, above)
+        return min(worst, 5), self._begun(entry, above)
+
+    def _where(self, hit: _Hits, entry: EntryId, above: list[EntryId]) -> int:
+        """The rank that one word alone allows."""
+        if entry in hit.entries:
+            return 3
+        if self._is_above(hit, above):
+            return 4
+        return 6 if self._graph.targets[entry] in hit.nodes else _NO_RANK
+
+    @staticmethod
+    def _is_above(hit: _Hits, above: list[EntryId]) -> bool:
+        return any(each in hit.entries for each in above)
+
+    def _begun(self, entry: EntryId, above: list[EntryId]) -> int:
+        """0 where the kind above is called by a word, else 1."""
+        return 0 if not self._called or not self._called.isdisjoint(above) else 1
+
+
+def _row(index: Index, entry: EntryId, places: Places) -> Row:
+    graph = index.graph
+    above = list(places.above(entry))
+    root = above[-1] if above else entry
+    kind = places.roots[root].name
+    path = tuple(graph.names[each] for each in reversed((entry, *above[:-1]))) if above else ()
+    others = [each for each in index.kinds_with(entry) if each != kind]
+    node = graph.nodes[graph.targets[entry]]
+    named = tuple(f"{api_version(each.kind.group, each.kind.version)} {each.kind.kind}" for each in others)
+    return Row(kind, path, node.type, node.summary, named[:_NAMED], len(named))
+
+
+def path_text(row: Row) -> str:
+    """As one would ask ``specmux explain`` for it."""
+    return written((row.kind.kind.kind, *row.path))

@@ -1,0 +1,96 @@
+"""An index as bytes, to be kept on disk and read back by the same release of this package.
+
+JSON without compression: numbers in it are small, and whoever keeps it compresses to a fortieth.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from itertools import chain
+from typing import Any, Final
+
+import orjson
+
+from specmux_schemas.explain.kind_names import KindName
+from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.search.graph import Graph, Node
+from specmux_schemas.search.index import Held, Index, Postings
+from specmux_schemas.search.places import Root
+
+FORM: Final = 1
+"""Goes up with every change of what is indexed or how it is written."""
+
+_DIGEST: Final = 16
+
+
+def dump(index: Index) -> bytes:
+    graph = index.graph
+    documents = {
+        key: [held.hash, [[_kind(root.name), root.entry, root.is_list] for root in held.roots]]
+        for key, held in index.documents.items()
+    }
+    return orjson.dumps(
+        {
+            "form": FORM,
+            "documents": documents,
+            "nodes": [[node.type, node.summary, node.entries] for node in graph.nodes],
+            "keys": b64encode(b"".join(graph.node_ids)).decode(),
+            "names": graph.names,
+            "targets": graph.targets,
+            "words": index.names.by_word,
+            "described": index.descriptions.by_word,
+        }
+    )
+
+
+def load(data: bytes) -> Index | None:
+    """None for what is no index, or one of another release."""
+    try:
+        value = orjson.loads(data)
+        return _index(value) if value["form"] == FORM else None
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None
+
+
+def _index(value: dict[str, Any]) -> Index:
+    index = Index()
+    graph = index.graph
+    graph.names, graph.targets = value["names"], value["targets"]
+    graph.nodes = [Node(kind, summary, tuple(entries)) for kind, summary, entries in value["nodes"]]
+    keys = b64decode(value["keys"])
+    starts = range(0, len(keys), _DIGEST)
+    graph.node_ids = {keys[start : start + _DIGEST]: number for number, start in enumerate(starts)}
+    graph.entry_ids = {
+        pair: number for number, pair in enumerate(zip(graph.names, graph.targets, strict=True))
+    }
+    _link(graph)
+    index.names, index.descriptions = Postings(value["words"]), Postings(value["described"])
+    index.indexed = len(graph.names)
+    for key, (hash_, roots) in value["documents"].items():
+        index.documents[key] = Held(hash_, tuple(Root(_name(*each[0]), each[1], each[2]) for each in roots))
+    index.places  # noqa: B018  # every number is looked up here, so that what is torn is found now
+    return index
+
+
+def _link(graph: Graph) -> None:
+    """What leads back: of each entry the nodes that have it, of each node the entries that lead to it."""
+    graph.holders = [[] for _ in graph.names]
+    graph.leading = [[] for _ in graph.nodes]
+    for entry, node in enumerate(graph.targets):
+        graph.leading[node].append(entry)
+    for number, each in enumerate(graph.nodes):
+        for entry in each.entries:
+            graph.holders[entry].append(number)
+    if len(graph.node_ids) != len(graph.nodes) or any(
+        number < 0 for number in chain(graph.targets, *(each.entries for each in graph.nodes))
+    ):
+        raise ValueError("torn")
+
+
+def _kind(name: KindName) -> list[Any]:
+    kind = name.kind
+    return [name.group_version, kind.group, kind.version, kind.kind, name.names, name.short_names]
+
+
+def _name(key: Any, group: str, version: str, kind: str, names: Any, short_names: Any) -> KindName:
+    return KindName(key, GroupVersionKind(group, version, kind), tuple(names), tuple(short_names))

@@ -1,0 +1,46 @@
+"""The words of names, descriptions and queries: lower case, names whole and in their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from specmux_schemas.errors import InvalidPath
+
+MOST_CHARACTERS: Final = 200
+MOST_WORDS: Final = 8
+
+_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORD: Final = re.compile(r"[a-z][a-z0-9]+")
+_ASKED: Final = re.compile(r"[^\W_]+")
+
+STOP_WORDS: Final = frozenset(
+    "the of to a an is be in for and or that this it if by on are as with will not can which from at when "  # noqa: SIM905
+    "may must has have any all was been its used use than then should only more".split()
+)
+"""Words of descriptions that everything has: nobody finds anything by them."""
+
+
+def of_name(name: str) -> frozenset[str]:
+    """``clusterIPs`` is clusterips, cluster, ips."""
+    return frozenset((name.casefold(), *map(str.casefold, _PART.findall(name))))
+
+
+def of_description(text: str) -> Iterator[str]:
+    return (word for word in set(_WORD.findall(text.lower())) if word not in STOP_WORDS)
+
+
+def asked(query: str) -> tuple[str, ...]:
+    """The words of a query; those that say nothing are left out where others say something.
+
+    Raises InvalidPath past the limits, or for no word at all.
+    """
+    if len(query) > MOST_CHARACTERS:
+        raise InvalidPath(f"{len(query)} characters; {MOST_CHARACTERS} are allowed")
+    words = tuple(dict.fromkeys(_ASKED.findall(query.casefold())))
+    if not words:
+        raise InvalidPath("no word to search for")
+    if len(words) > MOST_WORDS:
+        raise InvalidPath(f"{len(words)} words; {MOST_WORDS} are allowed")
+    return tuple(word for word in words if word not in STOP_WORDS) or words
