@@ -25,6 +25,8 @@ class ConfigFile:
     values: Mapping[str, object]
     """By key, such as "listen.port"."""
     backends: tuple[Backend, ...]
+    lists_backends: bool = False
+    """There is a list of them, be it an empty one."""
 
 
 def parse_config_file(text: str, path: Path) -> ConfigFile:
@@ -53,7 +55,8 @@ def parse_config_file(text: str, path: Path) -> ConfigFile:
                 values[setting.key] = folder / value if setting.type is Path and value is not None else value
     backends = _backends(reader, members.get(BACKENDS), folder)
     reader.finish()
-    return ConfigFile(MappingProxyType(values), backends)
+    lists_backends = isinstance(members.get(BACKENDS), yaml.SequenceNode)
+    return ConfigFile(MappingProxyType(values), backends, lists_backends)
 
 
 def _switch(node: yaml.Node | None, settings: list[SettingField]) -> SettingField | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,14 +59,23 @@ class ConfigSource:
         """The configuration as it is now. Raises InvalidConfig; blocks on the file."""
         return self.parse(None if self.file is None else read_file(self.file))
 
-    def parse(self, text: bytes | None) -> Settings:
-        """The configuration with ``text`` for the file's content. Raises InvalidConfig."""
+    def parse(self, text: bytes | None, *, before: Settings | None = None) -> Settings:
+        """The configuration with ``text`` for the file's content. Raises InvalidConfig.
+
+        That, too, where the file of ``before`` named backends and this one says nothing of any: it may have
+        been emptied, or be half written.
+        """
         parsed = ConfigFile({}, ())
         if self.file is not None and text is not None:
             parsed = parse_config_file(_decoded(text, self.file), self.file)
         values = {**parsed.values, **_from_environment(self.environment), **self.flags}
         settings = replace(_settings(values), backends=self._backends(parsed.backends))
         _check(settings)
+        is_silent = self.file is not None and not parsed.lists_backends
+        if before is not None and is_silent and len(before.backends) > len(settings.backends):
+            raise InvalidConfig(
+                "lists no backends any more; if none are meant, say backends: []", where=str(self.file)
+            )
         return settings
 
     def _backends(self, configured: tuple[Backend, ...]) -> tuple[Backend, ...]:
@@ -77,9 +88,12 @@ class ConfigSource:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's bytes. Raises InvalidConfig."""
+    """The file's bytes. Raises InvalidConfig, also for what is no file: a pipe would be waited for."""
     try:
-        with path.open("rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+            kind = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(kind):
+                raise OSError(errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL, "not a regular file")
             data = file.read(FILE_MAX + 1)
     except OSError as error:
         raise InvalidConfig(error.strerror or "cannot be read", where=str(path)) from error

@@ -8,7 +8,7 @@ should be asked once before the client is sent elsewhere (``Revalidate``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from specmux_aggregator.endpoints.hash_query import AskedHash, BadQuery, asked_hash, with_hash
@@ -129,12 +129,11 @@ def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> D
         return method_not_allowed(request, route=ROUTE_ROOT)
     # The reference ignores Accept here, and clients that accept only their own resource format get the root
     # from it all the same: JSON for whoever takes neither form.
-    if media_type_for(request.accept, ROOT_MEDIA_TYPES) is None:
-        request = replace(request, accept=None)
     return _represent(
         request,
         snapshot.root,
         ROOT_MEDIA_TYPES,
+        fallback=JSON,
         is_immutable=False,
         is_private=is_private,
         route=ROUTE_ROOT,
@@ -149,10 +148,11 @@ def _represent(
     is_immutable: bool,
     is_private: bool,
     route: str,
+    fallback: MediaType | None = None,
     is_stale: bool = False,
     losses: int = 0,
 ) -> Decision:
-    media_type = media_type_for(request.accept, offered)
+    media_type = media_type_for(request.accept, offered) or fallback
     if media_type is None:
         return not_acceptable(offered, request, route=route)
     coding = coding_for(request.accept_encoding)

@@ -27,7 +27,7 @@ from specmux_aggregator.endpoints.openapi import (
     unavailable,
 )
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.negotiation import MEDIA_TYPES
+from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
 from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.http.representations import delivered, status_reply
 from specmux_aggregator.model.backend import BackendName
@@ -102,8 +102,9 @@ class Service:
 
     def immediate(self, request: Request) -> Prepared | None:
         """The answer, if it takes no waiting."""
-        if request.path in self._pages:
-            return None
+        overlong = _overlong(request)
+        if overlong is not None or request.path in self._pages:
+            return overlong
         endpoint = self._endpoint_of(request.path)
         if endpoint is not None:
             return endpoint.immediate(request)
@@ -119,6 +120,9 @@ class Service:
 
     async def respond(self, request: Request) -> Prepared:
         """The answer, whatever it takes: a check of a backend, a download, an encoding."""
+        overlong = _overlong(request)
+        if overlong is not None:
+            return overlong
         page = self._pages.get(request.path)
         if page is not None:
             return await page(request)
@@ -210,3 +214,12 @@ class Service:
         entry = snapshot.entries.get(GroupVersion(request.path.removeprefix(DOCUMENT_PREFIX)))
         refresher = self._refresher_of(entry.owner) if entry is not None else None
         return refresher.check.next_delay if refresher is not None else 1.0
+
+
+def _overlong(request: Request) -> Prepared | None:
+    """The refusal of a request with a list that takes too long to read."""
+    name = overlong_list(request)
+    if name is None:
+        return None
+    message = f"the field {name} lists more than {ELEMENTS_MAX} elements, or {LIST_MAX} characters"
+    return status_reply(431, message, route="other", request=request)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
-from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.http.messages import Coding, Request
 from specmux_converters.media_types import ALIASES, CBOR, JSON, PROTOBUF, MediaType
 
 MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)
@@ -18,6 +18,12 @@ MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)
 
 CODINGS: Final = (Coding.ZSTD, Coding.GZIP, Coding.IDENTITY)
 """All we can serve, in our own order of preference among equals."""
+
+LIST_MAX: Final = 8 * 1024
+"""Characters of a list in a request's fields, repeated fields together."""
+
+ELEMENTS_MAX: Final = 64
+"""Elements of such a list. Every one is compared with all we offer, and no client means so many."""
 
 HEADER_MAX: Final = 512
 """Characters of a header field that is worth remembering; a longer one is parsed each time."""
@@ -55,6 +61,21 @@ class MediaRange:
         if self.type == "*":
             return 0
         return 1 if media_type.startswith(self.type + "/") else None
+
+
+def overlong_list(request: Request) -> str | None:
+    """The name of the first field whose list is too long to be read; None: there is none."""
+    for name, value in (
+        ("Accept", request.accept),
+        ("Accept-Encoding", request.accept_encoding),
+        ("If-None-Match", request.if_none_match),
+        ("If-Match", request.if_match),
+    ):
+        if value is None or len(value) < ELEMENTS_MAX:  # so many elements have as many commas but one
+            continue
+        if len(value) > LIST_MAX or value.count(",") >= ELEMENTS_MAX:
+            return name
+    return None
 
 
 def media_type_for(accept: str | None, offered: tuple[MediaType, ...] = MEDIA_TYPES) -> MediaType | None:

@@ -27,6 +27,7 @@ REASONS: Final = {
     405: "MethodNotAllowed",
     406: "NotAcceptable",
     412: "PreconditionFailed",
+    431: "RequestHeaderFieldsTooLarge",
     503: "ServiceUnavailable",
 }
 

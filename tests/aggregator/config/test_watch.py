@@ -88,6 +88,73 @@ def test_change_in_place_is_noticed(path: Path) -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "polling: {interval: 3}\n", "backends:\n", "backends: null\n"]
+)
+def test_file_that_says_nothing_of_backends_any_more_is_refused(path: Path, text: str) -> None:
+    async def scenario() -> None:
+        async with watching(path) as watched:
+            path.write_text(text)
+            refused = await watched.next()
+            assert isinstance(refused, InvalidConfig)
+            assert "backends: []" in str(refused)
+            path.write_text("backends: []\n")
+            assert await watched.names() == []
+            path.write_text("# nothing again\n")
+            assert await watched.quiet()
+
+    run(scenario)
+
+
+def test_file_that_is_cut_where_it_stands_is_refused_until_it_is_whole(path: Path) -> None:
+    text = text_of("a", "b", "c")
+
+    async def scenario() -> None:
+        async with watching(path) as watched:
+            path.write_text(text)
+            assert await watched.names() == ["a", "b", "c"]
+            lines = text.splitlines(keepends=True)
+            for number in (3, 2):
+                path.write_text("".join(lines[:number]))
+                refused = await watched.next()
+                assert isinstance(refused, InvalidConfig)
+                assert "was cut" in str(refused)
+            watched.reread.set()
+            assert isinstance(await watched.next(), InvalidConfig)
+            path.write_text(text_of("a", "b", "c", "d"))
+            assert await watched.names() == ["a", "b", "c", "d"]
+
+    run(scenario)
+
+
+def test_file_that_is_renamed_into_place_may_be_the_beginning_of_what_it_was(path: Path) -> None:
+    async def scenario() -> None:
+        async with watching(path) as watched:
+            path.write_text(text_of("a", "b"))
+            assert await watched.names() == ["a", "b"]
+            new = path.with_name("new")
+            new.write_text(text_of("a"))
+            new.rename(path)
+            assert await watched.names() == ["a"]
+
+    run(scenario)
+
+
+def test_pipe_in_the_place_of_the_file_is_refused_and_keeps_nothing_waiting(path: Path) -> None:
+    async def scenario() -> None:
+        async with watching(path) as watched:
+            path.unlink()
+            os.mkfifo(path)
+            refused = await watched.next()
+            assert isinstance(refused, InvalidConfig)
+            assert "not a regular file" in str(refused)
+            path.unlink()
+            path.write_text(text_of("b"))
+            assert await watched.names() == ["b"]
+
+    run(scenario)
+
+
 def test_configmap_swap_is_noticed(tmp_path: Path) -> None:
     """The kubelet's way: FILE -> ..data/FILE, ..data -> ..generation, and ..data replaced by rename."""
 

@@ -59,6 +59,17 @@ def test_endpoint_has_no_other_path(path: str) -> None:
     assert answer.status == 404
 
 
+@pytest.mark.parametrize(
+    "path", ["/openapi/v3", "/openapi/v3/apis/apps/v1", "/openapi/explain/now", "/apis", "/"]
+)
+def test_list_that_would_take_long_to_read_is_431_everywhere(path: str) -> None:
+    asked = Request("GET", path, accept=",".join(["*/*"] * 100))
+    at_hand = service().immediate(asked)
+    assert at_hand is not None
+    assert at_hand.status == 431
+    assert asyncio.run(service().respond(asked)).body == at_hand.body
+
+
 def test_documents_are_nobody_elses() -> None:
     answer = service().immediate(Request("GET", "/openapi/v3/apis/apps/v1"))
     assert answer is not None

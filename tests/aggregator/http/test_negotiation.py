@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.http.negotiation import CODINGS, MEDIA_TYPES, coding_for, media_type_for
+from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.negotiation import (
+    CODINGS,
+    ELEMENTS_MAX,
+    LIST_MAX,
+    MEDIA_TYPES,
+    coding_for,
+    media_type_for,
+    overlong_list,
+)
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 
 OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
@@ -84,3 +92,29 @@ def test_coding_is_what_the_client_likes_best(accept_encoding: str | None, expec
 def test_any_header_is_answered_with_something_offered(text: str) -> None:
     assert media_type_for(text) in (*MEDIA_TYPES, None)
     assert coding_for(text) in CODINGS
+
+
+FIELDS = {
+    "Accept": "accept",
+    "Accept-Encoding": "accept_encoding",
+    "If-None-Match": "if_none_match",
+    "If-Match": "if_match",
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize(
+    ("value", "is_overlong"),
+    [
+        ("", False),
+        (",".join("a" * ELEMENTS_MAX), False),
+        (",".join("a" * (ELEMENTS_MAX + 1)), True),
+        ("," * (ELEMENTS_MAX - 1), False),
+        ("," * ELEMENTS_MAX, True),
+        ("a" * LIST_MAX, False),
+        ("a" * (LIST_MAX + 1), True),
+    ],
+)
+def test_list_that_would_take_long_to_read_is_named(name: str, value: str, is_overlong: bool) -> None:
+    request = Request("GET", "/openapi/v3", **{FIELDS[name]: value})  # type: ignore[arg-type]
+    assert overlong_list(request) == (name if is_overlong else None)
