@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from specmux_converters.crd.meta_schemas import META_SCHEMAS, PREFIX, reference
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.references import schemas_of
-from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.resources import GroupVersionKind, Resource, Resources
+from specmux_schemas.synthesis import synthesise
+from specmux_schemas.validation.schema_compiling import SchemaCompiler
+from specmux_schemas.validation.schema_nodes import SchemaNode
 from specmux_schemas.validation.structural import Structural, structural
 from specmux_schemas.validation.typed import TypedSchemas
 from specmux_schemas.validation.typed_nodes import Node
@@ -47,18 +49,19 @@ class TypedKind:
 
     kind: GroupVersionKind
     node: Node
+    needs_name: bool = False
+    """Objects of it are stored, so they have names."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
     kind: GroupVersionKind
     structural: Structural
-    schema: Mapping[str, Any] = field(repr=False)
-    """As it is published."""
-    schemas: Mapping[str, Any] = field(repr=False)
-    """The components that it refers to."""
+    schema: SchemaNode
     preserves_unknown: bool = False
     """The whole definition: ``spec.preserveUnknownFields``, which no document tells."""
+    has_status: bool = False
+    """As a subresource: then creating ignores it."""
 
 
 class Kinds:
@@ -68,6 +71,8 @@ class Kinds:
         self._documents = documents
         self._preserving = preserving
         self._typed: dict[GroupVersion, TypedSchemas] = {}
+        self._compilers: dict[GroupVersion, SchemaCompiler] = {}
+        self._resources: dict[GroupVersion, Resources] = {}
         self._found: dict[GroupVersionKind, TypedKind | CustomKind | None] = {}
 
     def find(self, kind: GroupVersionKind) -> TypedKind | CustomKind | None:
@@ -82,20 +87,39 @@ class Kinds:
         return self._found[kind]
 
     def _compiled(self, described: KindSchema) -> TypedKind | CustomKind:
-        if is_custom(described.document):
-            schemas = schemas_of(described.document)
-            is_preserving = described.kind in self._preserving
-            return CustomKind(
-                described.kind,
-                structural(described.schema, schemas),
-                described.schema,
-                schemas,
-                is_preserving,
-            )
-        typed = self._typed.get(described.group_version)
-        if typed is None:
-            typed = self._typed[described.group_version] = TypedSchemas(described.document)
-        return TypedKind(described.kind, typed.node(described.component))
+        resource = self._resource(described)
+        if not is_custom(described.document):
+            node = self._typed_schemas(described).node(described.component)
+            needs_name = resource is not None and {"get", "create"} <= set(resource.verbs)
+            return TypedKind(described.kind, node, needs_name)
+        schemas = schemas_of(described.document)
+        return CustomKind(
+            described.kind,
+            structural(described.schema, schemas),
+            self._compiler(described).root(described.schema),
+            described.kind in self._preserving,
+            resource is not None and any(each.name == "status" for each in resource.subresources),
+        )
+
+    def _typed_schemas(self, described: KindSchema) -> TypedSchemas:
+        found = self._typed.get(described.group_version)
+        if found is None:
+            found = self._typed[described.group_version] = TypedSchemas(described.document)
+        return found
+
+    def _compiler(self, described: KindSchema) -> SchemaCompiler:
+        found = self._compilers.get(described.group_version)
+        if found is None:
+            compiler = SchemaCompiler(schemas_of(described.document))
+            found = self._compilers[described.group_version] = compiler
+        return found
+
+    def _resource(self, described: KindSchema) -> Resource | None:
+        group_version = described.group_version
+        if group_version not in self._resources:
+            self._resources[group_version] = synthesise(described.document, group_version)
+        found = (each for each in self._resources[group_version] if each.kind == described.kind)
+        return next(found, None)
 
 
 def is_custom(document: Document) -> bool:

@@ -149,7 +149,7 @@ class _TimeReader:
             return self._failed
         if self._left:
             return f"parsing time {_time_quoted(self._text)}: extra text: {_time_quoted(self._left)}"
-        if not 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]:
+        if not date_is_real(year, month, day):
             return f"parsing time {_time_quoted(self._text)}: day out of range"
         return None
 
@@ -225,6 +225,11 @@ def _time_quoted(text: str) -> str:
         for byte in text.encode("utf-8", "surrogatepass")
     )
     return f'"{"".join(shown)}"'
+
+
+def date_is_real(year: int, month: int, day: int) -> bool:
+    """Of the Gregorian calendar, carried on to the year 0."""
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]
 
 
 def _is_digit(character: str) -> bool:

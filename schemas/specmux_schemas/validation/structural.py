@@ -36,6 +36,10 @@ class Structural:
     is_embedded: bool = False
     is_nullable: bool = False
     default: Any = NO_DEFAULT
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    has_lists: bool = False
+    """Sets or maps, itself or below it."""
     has_embedded: bool = False
     """Itself, or something below it."""
     has_defaults: bool = False
@@ -62,8 +66,19 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
         is_embedded=schema.get(EMBEDDED_RESOURCE) is True,
         is_nullable=schema.get("nullable") is True,
         default=schema.get("default", NO_DEFAULT),
+        list_type=_text(schema.get("x-kubernetes-list-type")),
+        list_keys=_texts(schema.get("x-kubernetes-list-map-keys")),
     )
     inner = [*node.properties.values(), *(each for each in (node.additional, node.items) if each is not None)]
     node.has_embedded = node.is_embedded or any(each.has_embedded for each in inner)
+    node.has_lists = node.list_type in ("set", "map") or any(each.has_lists for each in inner)
     node.has_defaults = node.default is not NO_DEFAULT or any(each.has_defaults for each in inner)
     return node
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()

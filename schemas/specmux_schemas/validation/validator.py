@@ -7,6 +7,8 @@ from typing import Any
 
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.validation.built_in import check_typed
+from specmux_schemas.validation.custom import check_custom
 from specmux_schemas.validation.decoding import (
     Body,
     Decoded,
@@ -90,7 +92,11 @@ class Validator:
         directive: Directive,
         old: Any,
     ) -> Report:
-        violations = _strict(decoded.strict, directive) + decoded.schema
+        violations = [
+            *_strict(decoded.strict, directive),
+            *decoded.schema,
+            *self._object(found, wanted, decoded),
+        ]
         name, namespace = names_of(source.value)
         return Report(
             kind=found.as_kind(),
@@ -100,6 +106,15 @@ class Validator:
             name=name,
             namespace=namespace,
         )
+
+    def _object(
+        self, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: Decoded
+    ) -> Iterable[Violation]:
+        """What is wrong with an object that could be decoded."""
+        if isinstance(wanted, TypedKind):
+            return check_typed(decoded.value, wanted)
+        described = self._kinds.find(found.as_kind())
+        return check_custom(decoded.value, described).violations if isinstance(described, CustomKind) else ()
 
 
 def _strict(errors: list[StrictError], directive: Directive) -> list[Violation]:

@@ -1,0 +1,49 @@
+"""What can be told of a built-in object beside its types: its metadata. The rest is code in an apiserver."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from specmux_schemas.validation.kinds import TypedKind
+from specmux_schemas.validation.object_metadata import metadata_errors
+from specmux_schemas.validation.report import Check, Severity, Violation
+from specmux_schemas.validation.typed_nodes import Struct
+
+_SUBDOMAIN_GROUPS: Final = frozenset(
+    ("apps", "autoscaling", "batch", "networking.k8s.io", "policy", "storage.k8s.io")
+)
+_SUBDOMAIN_KINDS: Final = frozenset(
+    (
+        *(
+            "ConfigMap",
+            "Endpoints",
+            "Event",
+            "LimitRange",
+            "Node",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+        ),
+        *("Pod", "PodTemplate", "ReplicationController", "ResourceQuota", "Secret", "ServiceAccount"),
+    )
+)
+"""Of the core group. Services and namespaces are named by stricter rules, roles by looser ones."""
+
+
+def check_typed(value: dict[str, Any], kind: TypedKind) -> list[Violation]:
+    """``value`` was decoded."""
+    node = kind.node
+    inner = node.fields.get("metadata") if isinstance(node, Struct) else None
+    if not isinstance(inner, Struct) or inner.name != "ObjectMeta":
+        return []
+    metadata = value.get("metadata")
+    errors = metadata_errors(
+        metadata if isinstance(metadata, dict) else {},
+        needs_name=kind.needs_name,
+        is_subdomain=_is_subdomain(kind),
+    )
+    return [Violation(Severity.ERROR, Check.METADATA, error.path, error.text) for error in errors]
+
+
+def _is_subdomain(kind: TypedKind) -> bool:
+    group = kind.kind.group
+    return group in _SUBDOMAIN_GROUPS or (not group and kind.kind.kind in _SUBDOMAIN_KINDS)

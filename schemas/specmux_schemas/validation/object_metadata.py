@@ -1,0 +1,206 @@
+"""Metadata of an object that is created: as every kind's is checked (apimachinery, pkg/api/validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.field_errors import field_path, invalid
+from specmux_schemas.validation.names import (
+    label_faults,
+    label_value_faults,
+    path_segment_faults,
+    qualified_name_faults,
+    subdomain_faults,
+    without_trailing_dash,
+)
+from specmux_schemas.validation.report import Path
+from specmux_schemas.validation.type_meta import parse_group_version
+
+MOST_ANNOTATIONS: Final = 256 * 1024
+"""Bytes of all keys and values."""
+_MOST_MANAGER: Final = 128
+_MOST_SUBRESOURCE: Final = 256
+_ORPHAN: Final = "orphan"
+_FOREGROUND: Final = "foregroundDeletion"
+_ONE_CONTROLLER: Final = "Only one reference can have Controller set to true"
+_OWNER_TEXTS: Final = ("kind", "name", "uid")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataError:
+    path: Path
+    text: str
+
+
+Faults = Callable[[str], list[str]]
+
+
+def metadata_errors(
+    metadata: Mapping[str, Any],
+    path: Path = ("metadata",),
+    *,
+    is_namespaced: bool | None = None,
+    needs_name: bool = True,
+    is_subdomain: bool | None = True,
+) -> list[MetadataError]:
+    """Of metadata that was decoded as ObjectMeta.
+
+    ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
+    ``is_subdomain``: whether the name must be one; False for kinds whose names are freer, None for no check.
+    """
+    checks = _Checks(metadata, path)
+    errors = [
+        *(checks.names(is_subdomain, needs_name=needs_name) if is_subdomain is not None else ()),
+        *checks.namespace(is_namespaced),
+        *checks.generation(),
+        *checks.labels(),
+        *checks.annotations(),
+        *checks.owners(),
+        *checks.finalizers(),
+        *checks.managed_fields(),
+    ]
+    return list(errors)
+
+
+class _Checks:
+    def __init__(self, metadata: Mapping[str, Any], path: Path) -> None:
+        self._metadata = metadata
+        self._path = path
+
+    def names(self, is_subdomain: bool, *, needs_name: bool) -> Iterator[MetadataError]:
+        prefix, name = self._text("generateName"), self._text("name")
+        if prefix:
+            faults = (
+                subdomain_faults(without_trailing_dash(prefix))
+                if is_subdomain
+                else path_segment_faults(prefix, is_prefix=True)
+            )
+            yield from self._invalid(("generateName",), prefix, faults)
+        if name:
+            faults = subdomain_faults(name) if is_subdomain else path_segment_faults(name)
+            yield from self._invalid(("name",), name, faults)
+        elif not prefix and needs_name:
+            place = field_path((*self._path, "name"))
+            yield MetadataError(
+                (*self._path, "name"), f"{place}: Required value: name or generateName is required"
+            )
+
+    def namespace(self, is_namespaced: bool | None) -> Iterator[MetadataError]:
+        namespace = self._text("namespace")
+        path = (*self._path, "namespace")
+        if is_namespaced is False and namespace:
+            yield MetadataError(path, f"{field_path(path)}: Forbidden: not allowed on this type")
+        elif namespace:
+            yield from self._invalid(("namespace",), namespace, label_faults(namespace))
+
+    def generation(self) -> Iterator[MetadataError]:
+        value = self._metadata.get("generation")
+        if isinstance(value, int) and value < 0:
+            yield from self._invalid(("generation",), value, ["must be greater than or equal to 0"])
+
+    def labels(self) -> Iterator[MetadataError]:
+        for key, value in self._texts("labels").items():
+            yield from self._invalid(("labels",), key, qualified_name_faults(key), at=key)
+            yield from self._invalid(("labels",), value, label_value_faults(value), at=key)
+
+    def annotations(self) -> Iterator[MetadataError]:
+        annotations = self._texts("annotations")
+        for key in annotations:
+            yield from self._invalid(("annotations",), key, qualified_name_faults(key.lower()), at=key)
+        size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+        if size > MOST_ANNOTATIONS:
+            path = (*self._path, "annotations")
+            detail = f"may not be more than {MOST_ANNOTATIONS} bytes"
+            yield MetadataError(path, f"{field_path(path)}: Too long: {detail}")
+
+    def owners(self) -> Iterator[MetadataError]:
+        owners = self._objects("ownerReferences")
+        controllers: list[str] = []
+        for owner in owners:
+            yield from self._owner(owner)
+            if owner.get("controller") is True:
+                controllers.append(f"{owner.get('kind') or ''}/{owner.get('name') or ''}")
+                if len(controllers) > 1:
+                    names = f"{controllers[0]} and {controllers[-1]}"
+                    detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
+                    yield from self._invalid(("ownerReferences",), _owner_values(owners), [detail])
+
+    def _owner(self, owner: Mapping[str, Any]) -> Iterator[MetadataError]:
+        version_text = owner.get("apiVersion") or ""
+        try:
+            group, version = parse_group_version(version_text)
+        except Undecodable:
+            group, version = "", ""
+        if not version:
+            yield from self._invalid(
+                ("ownerReferences", "apiVersion"), version_text, ["version must not be empty"]
+            )
+        for name in _OWNER_TEXTS:
+            if not owner.get(name):
+                yield from self._invalid(("ownerReferences", name), "", ["must not be empty"])
+        if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            yield from self._invalid(("ownerReferences",), _owner_value(owner), [detail])
+
+    def finalizers(self) -> Iterator[MetadataError]:
+        listed = self._metadata.get("finalizers")
+        finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
+        for finalizer in finalizers:
+            yield from self._invalid(("finalizers",), finalizer, qualified_name_faults(finalizer))
+        if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+            detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+            yield from self._invalid(("finalizers",), finalizers, [detail])
+
+    def managed_fields(self) -> Iterator[MetadataError]:
+        for index, entry in enumerate(self._objects("managedFields")):
+            yield from self._managed(("managedFields", index), entry)
+
+    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[MetadataError]:
+        operation = entry.get("operation") or ""
+        if operation not in ("Apply", "Update"):
+            yield from self._invalid((*place, "operation"), operation, ["must be `Apply` or `Update`"])
+        kind = entry.get("fieldsType") or ""
+        if kind not in ("", "FieldsV1"):
+            yield from self._invalid((*place, "fieldsType"), kind, ["must be `FieldsV1`"])
+        for name, most in (("manager", _MOST_MANAGER), ("subresource", _MOST_SUBRESOURCE)):
+            value = entry.get(name) or ""
+            if len(value.encode()) > most:
+                path = (*self._path, *place, name)
+                text = f"{field_path(path)}: Too long: may not be more than {most} bytes"
+                yield MetadataError(path, text)
+
+    def _invalid(
+        self, place: Path, value: Any, faults: list[str], at: str | None = None
+    ) -> Iterator[MetadataError]:
+        """``at`` is the key below the field that the message names."""
+        path = (*self._path, *place)
+        for fault in faults:
+            yield MetadataError(
+                (*path, at) if at is not None else path, invalid(field_path(path), value, fault)
+            )
+
+    def _text(self, name: str) -> str:
+        value = self._metadata.get(name)
+        return value if isinstance(value, str) else ""
+
+    def _texts(self, name: str) -> dict[str, str]:
+        value = self._metadata.get(name)
+        return {key: item or "" for key, item in value.items()} if isinstance(value, dict) else {}
+
+    def _objects(self, name: str) -> list[Mapping[str, Any]]:
+        value = self._metadata.get(name)
+        return [item or {} for item in value] if isinstance(value, list) else []
+
+
+def _owner_values(owners: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [_owner_value(owner) for owner in owners]
+
+
+def _owner_value(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """An OwnerReference as Go writes it: without the pointers that are not set."""
+    fixed = {name: owner.get(name) or "" for name in ("apiVersion", *_OWNER_TEXTS)}
+    pointers = ("controller", "blockOwnerDeletion")
+    return {**fixed, **{name: owner[name] for name in pointers if owner.get(name) is not None}}

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmux_schemas.validation.patterns import Pattern, Undecided
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        ("^a+$", ["a", "aaa"], ["", "b", "aab", "a\n"]),
+        ("b", ["abc", "b"], ["", "ac"]),
+        ("^(foo|bar)?$", ["", "foo", "bar"], ["foobar", "x"]),
+        ("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", ["a", "a-b"], ["-a", "a-", "A"]),
+        ("^[^-]{2,3}$", ["ab", "abc"], ["a", "abcd", "a-"]),
+        (r"^\d{4}-\d\d$", ["2020-01"], ["2020-1", "٢٠٢٠-01"]),
+        (r"^[[:alpha:]_][[:word:]]*\z", ["a1", "_"], ["1a", "a-"]),
+        (r"(?i)^abc$", ["ABC", "aBc"], ["abd"]),
+        (r"^\pL+\p{Nd}$", ["é1", "Ж٣"], ["1", "é"]),
+        (r"^\x41\x{42}\101$", ["ABA"], ["AB"]),
+        (r"^[\]\-a]+$", ["]-a"], ["b"]),
+        (r"^\Qa.b\E$", ["a.b"], ["axb"]),
+        ("a.b", ["axb"], ["a\nb"]),
+        ("(?s)a.b", ["a\nb"], ["ab"]),
+        ("^$", [""], ["a"]),
+        ("", ["", "a"], []),
+        ("(^a)|(b$)", ["ax", "xb"], ["xa", "bx"]),
+        (r"^(\*|a)(,(\*|a))*$", ["*", "a,*,a"], ["", "a,"]),
+    ],
+)
+def test_as_go_matches(pattern: str, good: list[str], bad: list[str]) -> None:
+    compiled = Pattern(pattern)
+    assert [text for text in good if not compiled.matches(text)] == []
+    assert [text for text in bad if compiled.matches(text)] == []
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\bword\b", "(?m)^a$", r"\p{Greek}", "(?=a)", "a{1000}{1000}", "(", "[a"]
+)
+def test_what_is_not_understood_is_told(pattern: str) -> None:
+    with pytest.raises(Undecided, match="not understood"):
+        Pattern(pattern).matches("a")
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "^(a*)*b$", "(x+x+)+y"])
+def test_no_pattern_takes_long(pattern: str) -> None:
+    assert not Pattern(pattern).matches("a" * 20_000 + "!" + "x" * 20_000)
+
+
+simple = st.recursive(
+    st.sampled_from(["a", "b", "[ab]", "[^a]", "."]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda pair: f"({pair[0]}|{pair[1]})"),
+        st.tuples(inner, st.sampled_from("*+?")).map(lambda pair: f"({pair[0]}){pair[1]}"),
+        inner.map(lambda each: f"({each}){{1,2}}"),
+    ),
+    max_leaves=5,
+)
+
+
+@given(simple, st.text("abc", max_size=6), st.sampled_from(["{}", "^{}", "{}$", "^{}$"]))
+def test_the_common_part_is_what_python_matches(pattern: str, text: str, frame: str) -> None:
+    pattern = frame.format(f"(?:{pattern})")
+    wanted = re.search(pattern.replace("$", r"\Z"), text) is not None
+    assert Pattern(pattern).matches(text) == wanted
