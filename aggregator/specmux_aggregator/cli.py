@@ -30,6 +30,9 @@ SECTIONS: Final = {
     "Documents": {
         "convert": Listed(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
         "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
+        "diff": Listed(
+            f"{_COMMANDS}.diff:diff", "Say what changed between two sides, for whom, and how badly."
+        ),
     },
     "Client": {
         "cache": Listed(f"{_COMMANDS}.cache:cache", "Keep the OpenAPI documents of servers on disk."),

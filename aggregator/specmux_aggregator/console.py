@@ -47,6 +47,11 @@ def coloured(text: str, colour: Colour, *, error: bool = False) -> str:
     return click.style(text, fg=colour) if is_shown else text
 
 
+def is_coloured() -> bool:
+    """Whether standard output is a terminal whose user has not said otherwise."""
+    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
 def size(number: int) -> str:
     """Bytes in the largest unit of which there is one: ``1.4 MiB``."""
     amount, unit = float(number), 0

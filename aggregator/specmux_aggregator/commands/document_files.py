@@ -66,7 +66,14 @@ def read_file(path: Path) -> bytes:
                 data = file.read(most + 1)
         if len(data) > most:
             raise TooLarge(f"more than {most} bytes")
-        return decoded(data, Coding.GZIP, max_bytes=most) if data.startswith(_GZIP) else data
+        return unpacked(data)
+
+
+def unpacked(data: bytes) -> bytes:
+    """The bytes, without gzip. Raises BadCoding, TooLarge."""
+    if not data.startswith(_GZIP):
+        return data
+    return decoded(data, Coding.GZIP, max_bytes=DEFAULT_LIMITS.max_bytes)
 
 
 def document_files(folder: Path) -> tuple[Path, ...]:

@@ -1,0 +1,122 @@
+"""``specmux diff``."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Final
+
+import click
+
+from specmux_aggregator.commands.document_files import read_file, refusals, reported_refusals, write_out
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.console import is_coloured
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.sources import SourceOptions, server_options
+from specmux_converters.errors import ConverterError
+from specmux_schemas.differences.policy import NO_POLICY, Policy, read_policy
+
+FOUND: Final = 5
+"""Exit code where a change is at least as severe as ``--fail-on``."""
+
+_FORMATS: Final = ("text", "json", "markdown", "junit", "sarif", "github")
+_LEVELS: Final = ("breaking", "warning", "notice", "never")
+
+
+@click.command(
+    epilog=examples(
+        ("two releases", "specmux diff openapi-1.34/ openapi-1.35/"),
+        ("a pull request's definitions", "specmux diff git:origin/main:crds/ crds/ --format github"),
+        ("a cluster before an upgrade", "specmux diff context:production context:staging"),
+        ("one group-version of a server", "specmux diff old.json http://127.0.0.1:8080 -g apis/apps/v1"),
+    )
+)
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="How it is told."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_LEVELS),
+    default="breaking",
+    show_default=True,
+    help="The least severity that makes the exit code 5.",
+)
+@click.option(
+    "--policy",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Severities and allowed changes, as YAML or JSON.",
+)
+@click.option(
+    "--basis",
+    type=click.Choice(("enforced", "described")),
+    help="Whether all schemas are checked by an apiserver or only written down.  [default: as documents say]",
+)
+@click.option(
+    "-g",
+    "--group-version",
+    "group_versions",
+    metavar="NAME",
+    multiple=True,
+    help='Compare this group-version alone, such as "apis/apps/v1". Repeatable.',
+)
+@server_options
+def diff(
+    old: str,
+    new: str,
+    form: str,
+    fail_on: str,
+    policy: Path | None,
+    basis: str | None,
+    group_versions: tuple[str, ...],
+    source: SourceOptions,
+) -> None:  # fmt: skip
+    """Say what changed between two sides, for whom, and how badly.
+
+    OLD and NEW are files, folders, - for standard input, URLs of servers or documents, git:REV:PATH, or
+    context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped or not.
+
+    Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
+    """
+    from specmux_aggregator.commands.diff_sides import served_by
+    from specmux_schemas.differences import Basis, Severity, compare
+    from specmux_schemas.differences.reports import render, report_of
+
+    with reported_errors(), reported_refusals(), progress("comparing"):
+        rules = _policy(policy)
+        wanted = tuple(map(_discovery_key, group_versions))
+        before, after = (served_by(word, source, group_versions=wanted) for word in (old, new))
+        with refusals(new):
+            found = compare(before, after, basis=Basis(basis) if basis else None)
+        today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+        report = report_of(found, old=old, new=new, policy=rules, today=today)
+        level = None if fail_on == "never" else Severity[fail_on.upper()]
+        text = render(report, form, fail_on=level, coloured=is_coloured())
+        write_out(text.encode(), is_text=True)
+    if level is not None and report.worst is not None and report.worst >= level:
+        raise click.exceptions.Exit(FOUND)
+
+
+def _discovery_key(name: str) -> str:
+    """``apps/v1`` is ``apis/apps/v1``, and ``v1`` is ``api/v1``."""
+    if name.startswith(("api/", "apis/")):
+        return name
+    return f"apis/{name}" if "/" in name else f"api/{name}"
+
+
+def _policy(file: Path | None) -> Policy:
+    """Raises InvalidConfig, Refused."""
+    if file is None:
+        return NO_POLICY
+    from specmux_converters.yaml.reader import parse_yaml_stream
+
+    data = read_file(file)
+    try:
+        documents = parse_yaml_stream(data)
+        return read_policy(documents[0] if documents else {})
+    except ConverterError as error:
+        raise InvalidConfig(str(error), where=str(file)) from error

@@ -1,0 +1,173 @@
+"""``specmux diff`` as users run it: files, folders, standard input, git, servers, policies, exit codes."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from data.compared import definition, document
+from fakes.apiserver import FakeAPIServer
+from running.event_loop import serving
+from specmux_aggregator.cli import main
+
+STRING = {"type": "string"}
+OLD = {"type": "object", "properties": {"a": STRING, "b": STRING}}
+NEW = {"type": "object", "properties": {"a": STRING, "c": STRING}}
+TEXT = (
+    "breaking  apis/example.com/v1 Widget spec.b\n"
+    "          field-removed: the field is gone: string (breaks writers, readers and stored objects)\n"
+    "notice    apis/example.com/v1 Widget spec.c\n"
+    "          field-added: the field is new: string\n"
+    "1 breaking, 1 notice\n"
+)
+
+
+def run(*arguments: Any, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(main, ["diff", *map(str, arguments)], input=stdin)
+
+
+def written(path: Path, value: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = yaml.safe_dump(value).encode() if path.suffix == ".yaml" else orjson.dumps(value)
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return written(tmp_path / "old.json", document(OLD))
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    return written(tmp_path / "new.json.gz", document(NEW))
+
+
+def test_two_files(old: Path, new: Path) -> None:
+    result = run(old, new)
+    assert (result.exit_code, result.output) == (5, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "one_way", "same"), [("breaking", 5, 0), ("warning", 5, 0), ("notice", 5, 0), ("never", 0, 0)]
+)
+def test_the_exit_code_is_what_fail_on_asks(
+    old: Path, new: Path, fail_on: str, one_way: int, same: int
+) -> None:
+    assert run(old, new, "--fail-on", fail_on).exit_code == one_way
+    assert run(old, old, "--fail-on", fail_on).exit_code == same
+
+
+def test_an_addition_fails_where_notices_do(tmp_path: Path, old: Path) -> None:
+    more = written(
+        tmp_path / "more.json", document({**OLD, "properties": {**OLD["properties"], "c": STRING}})
+    )  # type: ignore[dict-item]
+    assert run(old, more).exit_code == 0
+    assert run(old, more, "--fail-on", "notice").exit_code == 5
+
+
+def test_standard_input(old: Path) -> None:
+    assert run(old, "-", stdin=gzip.compress(orjson.dumps(document(NEW)))).output == TEXT
+
+
+def test_folders_of_definitions_with_what_is_none(tmp_path: Path) -> None:
+    written(tmp_path / "1" / "widgets.yaml", definition(OLD))
+    written(tmp_path / "2" / "crds" / "renamed.yaml", definition(NEW, deprecated=True))
+    written(tmp_path / "2" / "kustomization.yaml", {"resources": ["crds"]})
+    result = CliRunner().invoke(main, ["diff", str(tmp_path / "1"), str(tmp_path / "2"), "--format", "json"])
+    told = [(change["id"], change["path"]) for change in orjson.loads(result.stdout)["changes"]]
+    assert told == [("field-removed", "spec.b"), ("deprecated", ""), ("field-added", "spec.c")]
+    assert "kustomization.yaml: " in result.stderr
+
+
+def test_definitions_and_the_swagger_of_their_server_are_compared(tmp_path: Path, new: Path) -> None:
+    """Two forms of one API: a manifest, and a document."""
+    manifest = written(tmp_path / "crd.yaml", definition(OLD))
+    told = run(manifest, new, "--format", "json").output
+    assert ("field-removed", "spec.b") in {
+        (each["id"], each["path"]) for each in orjson.loads(told)["changes"]
+    }
+
+
+def test_one_group_version_of_many(tmp_path: Path) -> None:
+    one = written(tmp_path / "1" / "apis" / "example.com" / "v1.json", document(OLD)).parents[2]
+    two = written(tmp_path / "2" / "apis" / "example.com" / "v2.json", document(OLD, version="v2")).parents[2]
+    assert run(one, two).exit_code == 5
+    assert "group-version-added" in run(one, two, "-g", "example.com/v2").output
+    assert run(one, two, "-g", "example.com/v2").exit_code == 0
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_revision_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "-q")
+    file = written(tmp_path / "crds" / "widgets.yaml", definition(OLD))
+    git("add", ".")
+    git("commit", "-qm", "one")
+    written(file, definition(NEW))
+    monkeypatch.chdir(tmp_path)
+    assert run("git:HEAD:crds/widgets.yaml", "crds").output == TEXT
+    assert run("git:HEAD:crds", "crds").output == TEXT
+    assert run("git:HEAD:", "crds").output == TEXT
+    refused = run("git:nowhere:crds", "crds")
+    assert refused.exit_code == 1
+    assert "git:nowhere:crds" in refused.output
+    assert run("git:--upload-pack=x:crds", "crds").exit_code == 1
+    assert run("git:HEAD", "crds").exit_code == 1
+
+
+def test_a_server_and_a_document_of_it(old: Path) -> None:
+    server = FakeAPIServer({"apis/example.com/v1": orjson.dumps(document(NEW))})
+    with serving(server):
+        assert run(old, server.url).output == TEXT
+        assert run(old, f"{server.url}/openapi/v3/apis/example.com/v1").output == TEXT
+        assert run(old, f"{server.url}/openapi/v3/apis/nowhere/v1").exit_code == 1
+
+
+def test_a_server_that_nobody_has_asked_yet_does_not_answer(old: Path) -> None:
+    assert run(old, "http://127.0.0.1:9").exit_code == 4
+
+
+def test_a_policy_allows_and_says_what_it_allows_in_vain(tmp_path: Path, old: Path, new: Path) -> None:
+    entries = [{"path": "spec.b", "reason": "unused"}, {"path": "spec.x", "reason": "unused"}]
+    policy = written(tmp_path / "policy.yaml", {"allow": entries})
+    result = run(old, new, "--policy", policy)
+    assert result.exit_code == 0
+    assert "policy: the entry for path spec.x allows nothing that changed" in result.output
+
+
+def test_a_policy_that_cannot_be_read_is_an_invalid_configuration(tmp_path: Path, old: Path) -> None:
+    policy = written(tmp_path / "policy.yaml", {"allow": [{"path": "spec.b"}]})
+    result = run(old, old, "--policy", policy)
+    assert result.exit_code == 3
+    assert f"{policy}: /allow/0/reason: must say why" in result.output
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "junit", "sarif", "github"])
+def test_every_form_names_the_change(old: Path, new: Path, form: str) -> None:
+    result = run(old, new, "--format", form)
+    assert result.exit_code == 5
+    assert "field-removed" in result.output
+
+
+def test_what_is_not_there_is_a_usage_error(old: Path) -> None:
+    assert run(old, "nowhere.json").exit_code == 2
+    assert run(old).exit_code == 2
+    assert run(old, old, "--format", "html").exit_code == 2
+
+
+def test_what_is_no_document_is_refused(tmp_path: Path, old: Path) -> None:
+    result = run(old, written(tmp_path / "x.json", {"a": 1}))
+    assert result.exit_code == 1
+    assert "x.json" in result.output
