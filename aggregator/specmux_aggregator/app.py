@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,8 +19,8 @@ from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.choice import follower_of
-from specmux_aggregator.discovery.follower import Follower
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.archive import StateDirectory
@@ -29,7 +29,7 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import Pages
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
-from specmux_aggregator.kubernetes.source import API_SERVICES, ClusterSource
+from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.memory import MemoryWatch
 from specmux_aggregator.metrics.checks import count_check
@@ -40,14 +40,12 @@ from specmux_aggregator.metrics.limits import LimitCollector
 from specmux_aggregator.metrics.requests import RequestCollector
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.proxy.handler import Relaying
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.version import VERSION
-from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
 
@@ -73,45 +71,38 @@ class App:
         want one to. Raises InvalidConfig when what callers are known by cannot be used.
         """
         self.settings = settings
+        self.config = ConfigState()
         self.metrics = Metrics(CollectorRegistry())
+        self._limits = settings.limits.of_documents
         self._identities = Identities()
+        self._state = state
+        # Two processes, so that the conversion of one backend's document never delays a client's encoding.
+        self._builder = Worker(timeout=settings.limits.build_timeout)
+        self._encoder = Worker(timeout=settings.limits.build_timeout)
+        self._representations = Representations(max_bytes=settings.memory.documents_bytes)
+        self.publisher = Publisher(self._representations, timed=self.metrics.timed, archive=state)
+        self.backends = Backends(
+            self.publisher,
+            make=self._refresher,
+            restore=None if state is None else state.restore,
+            forget=self.metrics.forget_backend,
+        )
+        self.backend_sets = BackendSets(self.backends.apply)
+        self.cluster = None if cluster is None else self._cluster_source(cluster, watch_timing or Timing())
+        self._documents = self._repository()
+        self.discovery = self._discovery_watch()
+        self._relaying = self._relay()
         self._gate = gate_of(
             settings,
             self.metrics,
             cluster=cluster,
             identities=self._identities,
-            is_authorised_elsewhere=lambda message: self._relaying.asks_as_the_client(message),
-        )
-        self._state = state
-        self._limits = settings.limits.of_documents
-        # Two processes, so that the conversion of one backend's document never delays a client's encoding.
-        self._builder = Worker(timeout=settings.limits.build_timeout)
-        self._encoder = Worker(timeout=settings.limits.build_timeout)
-        self._config_state: Mapping[str, Any] = {"error": None}
-        self._representations = Representations(
-            max_bytes=settings.memory.documents_bytes, on_evict=lambda: self.service.forget_answers()
-        )
-        self.discovery = self._discovery_watch()
-        self.publisher = Publisher(
-            self._representations, timed=self.metrics.timed, published=self._snapshot_published
-        )
-        self.backends = Backends(self.publisher, make=self._refresher, restore=self._restored)
-        self.backend_sets = BackendSets(self._put_in_force)
-        self.cluster = None if cluster is None else self._cluster_source(cluster, watch_timing or Timing())
-        self._following: asyncio.Task[None] | None = None
-        self._warming: asyncio.Task[None] | None = None
-        self._documents = Documents(
-            self._representations,
-            self._encoder,
-            state,
-            origin_of=self.backends.origin,
-            limits=self._limits,
-            timed=self.metrics.timed,
+            is_authorised_elsewhere=self._relaying.asks_as_the_client,
         )
         self.service = self._service()
-        self._relaying = self._relay()
         self.server = self._http_server()
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
+        self._tasks: list[asyncio.Task[None]] = []
         self._register_collectors()
 
     async def start(self) -> tuple[str, int]:
@@ -122,11 +113,9 @@ class App:
             self._gate.start()
         self._memory.start()
         if self.cluster is not None:
-            self._following = asyncio.create_task(self._follow_cluster(self.cluster), name="cluster")
-            log_failure(self._following, logger, "the cluster is no longer followed")
+            self._run(self.cluster.run(), "the cluster is no longer followed")
         await self.backend_sets.configure(self.settings.backends)
-        self._warming = asyncio.create_task(self._warm_up(), name="workers")
-        log_failure(self._warming, logger, "the workers could not be started ahead")
+        self._run(self._warm_up(), "the workers could not be started ahead")
         return bound
 
     async def reconfigure(self, settings: Settings) -> None:
@@ -137,9 +126,8 @@ class App:
 
     def note_config(self, *, error: str | None) -> None:
         """How the configuration was last read; with an error the one before stays in force."""
-        self._config_state = {"error": error}
-        self.metrics.config_reloads.labels("failed" if error else "ok").inc()
-        self.metrics.config_is_current.set(0 if error else 1)
+        self.config.error = error
+        self.metrics.config_read(is_current=error is None)
 
     async def stop(self) -> None:
         """Stop accepting, finish what runs, then let go of everything."""
@@ -148,10 +136,9 @@ class App:
         if self._gate is not None:
             await self._gate.close()
         await self._memory.close()
-        for task in (self._following, self._warming):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.backend_sets.close()
         await self.backends.close()
         if self.discovery is not None:
@@ -161,6 +148,12 @@ class App:
         self._encoder.close()
         if self._state is not None:
             await self._state.close()
+
+    def _run(self, work: Coroutine[Any, Any, None], failure: str) -> None:
+        """In the background until ``stop``; ``failure`` is logged when it ends with a bug."""
+        task = asyncio.create_task(work)
+        log_failure(task, logger, failure)
+        self._tasks.append(task)
 
     async def _warm_up(self) -> None:
         """Have both workers up before the first client waits for one: that takes about a second."""
@@ -175,39 +168,20 @@ class App:
             polling=self.settings.polling,
             identities=self._identities,
             find=self.backend_sets.find,
-            changed=self._definitions_changed,
-            note=partial(self._note_services, server),
+            changed=partial(self.backends.poke, CUSTOM_RESOURCES),
+            notes=self._state,
             timing=timing,
         )
 
-    def _definitions_changed(self) -> None:
-        refresher = self.backends.refresher(CUSTOM_RESOURCES)
-        if refresher is not None:
-            refresher.poke()
-
-    def _note_services(self, server: Backend, note: bytes) -> None:
-        if self._state is not None:
-            self._state.note(server, API_SERVICES, note)
-
-    async def _follow_cluster(self, cluster: ClusterSource) -> None:
-        recalled = None
-        if self._state is not None:
-            recalled = await self._state.recall(cluster.server, API_SERVICES)
-        await cluster.run(recalled)
-
-    async def _put_in_force(self, backends: tuple[Backend, ...]) -> None:
-        before = {observation.backend.name for observation, _ in self.backends.checks()}
-        await self.backends.apply(backends)
-        for name in before - {backend.name for backend in backends}:
-            self.metrics.forget_backend(name)
-
-    async def _restored(self, backend: Backend) -> Observation | None:
-        return None if self._state is None else await self._state.restore(backend)
-
-    async def _publish(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
-        await self.publisher.publish(observation, bodies)
-        if self._state is not None:
-            self._state.remember(observation, bodies)
+    def _repository(self) -> Documents:
+        return Documents(
+            self._representations,
+            self._encoder,
+            self._state,
+            origin_of=self.backends.origin,
+            limits=self._limits,
+            timed=self.metrics.timed,
+        )
 
     def _refresher(self, observation: Observation) -> Refresher:
         backend = observation.backend
@@ -225,30 +199,28 @@ class App:
             ),
             observation,
             polling=polling,
-            publish=self._publish,
+            publish=self.publisher.publish,
             observed=partial(count_check, self.metrics),
         )
 
-    def _follower(self, observation: Observation) -> Follower:
-        return follower_of(
-            observation,
-            Synthesis(self._documents, self._builder, limits=self._limits),
+    def _discovery_watch(self) -> DiscoveryWatch | None:
+        if not self.settings.discovery.enabled:
+            return None
+        make = partial(
+            follower_of,
+            synthesis=Synthesis(self._documents, self._builder, limits=self._limits),
             settings=self.settings,
             identities=self._identities,
-            changed=self._discovery_changed,
         )
+        watch = DiscoveryWatch(
+            make=make, grace=self.settings.discovery.stale_grace, is_settled=self._is_settled
+        )
+        self.publisher.subscribe(watch.follow)
+        return watch
 
     def _is_settled(self) -> bool:
         """Whether it is known which backends there are."""
         return self.backend_sets.is_settled and (self.cluster is None or not self.cluster.pending)
-
-    def _discovery_changed(self) -> None:
-        if self.discovery is not None:
-            self.discovery.changed()
-
-    def _snapshot_published(self, snapshot: Snapshot) -> None:
-        if self.discovery is not None:
-            self.discovery.follow(snapshot)
 
     def _shed(self) -> int:
         """Let go of forms for want of memory, with what else keeps their bytes; how many they were."""
@@ -256,12 +228,6 @@ class App:
         if shed:
             self.server.forget_bodies()
         return shed
-
-    def _discovery_watch(self) -> DiscoveryWatch | None:
-        settings = self.settings.discovery
-        if not settings.enabled:
-            return None
-        return DiscoveryWatch(make=self._follower, grace=settings.stale_grace, is_settled=self._is_settled)
 
     def _service(self) -> Service:
         return Service(
@@ -304,7 +270,7 @@ class App:
             self._representations,
             self.metrics,
             version=VERSION,
-            config_state=lambda: self._config_state,
+            config=self.config,
             auth_complaint=lambda: None if self._gate is None else self._gate.complaint(),
             discovery=self.discovery,
             backend_sets=self.backend_sets,

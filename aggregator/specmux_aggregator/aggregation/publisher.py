@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
@@ -26,6 +27,13 @@ GATHER = 0.02
 """Seconds in which changes of several backends are gathered: the root is rebuilt once for a burst."""
 
 
+class Archive(Protocol):
+    """What outlives the process."""
+
+    def remember(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+        """Keep what was published; returns at once."""
+
+
 class Publisher:
     """Owns the observations of all backends and the Snapshot made of them."""
 
@@ -34,12 +42,13 @@ class Publisher:
         representations: Representations,
         *,
         timed: Callable[[str, str, float], None],
-        published: Callable[[Snapshot], None] = lambda _: None,
+        archive: Archive | None = None,
     ) -> None:
-        """``published`` is told of every Snapshot as soon as clients can see it."""
+        """``archive`` is told of everything that is published."""
         self._representations = representations
         self._timed = timed
-        self._published = published
+        self._archive = archive
+        self._subscribers: list[Callable[[Snapshot], None]] = []
         self._observations: dict[BackendName, Observation] = {}
         self._flush: asyncio.Task[None] | None = None
         self.current: Snapshot = merge({}, generation=0)
@@ -54,6 +63,13 @@ class Publisher:
             self._representations.put(key, JSON, Coding.GZIP, body, pin=True)
         self._observations[name] = observation
         await self._flushed()
+        if self._archive is not None:
+            self._archive.remember(observation, bodies)
+
+    def subscribe(self, published: Callable[[Snapshot], None]) -> None:
+        """``published`` is told of every Snapshot from now on, as soon as clients can see it. It must neither
+        wait nor raise."""
+        self._subscribers.append(published)
 
     async def replace_backends(self, observations: Mapping[BackendName, Observation]) -> None:
         """Forget backends that are gone, and take in those that are new or configured anew."""
@@ -75,7 +91,8 @@ class Publisher:
         self._representations.keep_only(self._wanted())
         self._timed("publish", "ok", time.perf_counter() - started)
         _log_conflicts(last.conflicts, self.current.conflicts)
-        self._published(self.current)
+        for published in self._subscribers:
+            published(self.current)
 
     def _keep_root(self) -> None:
         root = self.current

@@ -25,18 +25,21 @@ class _Running:
 
 
 class Backends:
-    """Runs what is configured. ``make`` builds the refresher of a backend from what is known of it."""
+    """Runs what is configured. ``make`` builds the refresher of a backend from what is known of it,
+    ``restore`` says what was known at an earlier start, ``forget`` is told of each that is gone."""
 
     def __init__(
         self,
         publisher: Publisher,
         *,
         make: Callable[[Observation], Refresher],
-        restore: Callable[[Backend], Awaitable[Observation | None]],
+        restore: Callable[[Backend], Awaitable[Observation | None]] | None = None,
+        forget: Callable[[BackendName], None] = lambda _: None,
     ) -> None:
         self._publisher = publisher
         self._make = make
         self._restore = restore
+        self._forget = forget
         self._running: dict[BackendName, _Running] = {}
 
     async def apply(self, backends: Iterable[Backend]) -> None:
@@ -71,6 +74,13 @@ class Backends:
             task = asyncio.create_task(refresher.run(), name=f"backend {name}")
             log_failure(task, logger, f"backend {name} is no longer looked at")
             self._running[name] = _Running(refresher, task)
+        for name in gone.keys() - wanted.keys():
+            self._forget(name)
+
+    def poke(self, name: BackendName) -> None:
+        """There is news of a backend: have it checked at once, if there is one of this name."""
+        if (running := self._running.get(name)) is not None:
+            running.refresher.poke()
 
     def refresher(self, name: BackendName) -> Refresher | None:
         running = self._running.get(name)
@@ -95,7 +105,8 @@ class Backends:
         if before is not None and _backend(before).address == backend.address:
             # Only its priority, credentials or group-versions changed: what it offered still stands.
             return replace(before.refresher.observation, backend=backend)
-        return await self._restore(backend) or Observation(backend=backend)
+        restored = None if self._restore is None else await self._restore(backend)
+        return restored or Observation(backend=backend)
 
     async def _stop(self, running: list[_Running]) -> None:
         for item in running:

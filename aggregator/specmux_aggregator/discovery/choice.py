@@ -20,11 +20,11 @@ TIMEOUT: Final = 5.0
 
 def follower_of(
     observation: Observation,
-    synthesis: Synthesis,
+    changed: Callable[[], None],
     *,
+    synthesis: Synthesis,
     settings: Settings,
     identities: Identities,
-    changed: Callable[[], None],
 ) -> Follower:
     """A new follower; whoever asks for it runs it. ``changed``: called whenever it knows something else."""
     backend, limits = observation.backend, settings.limits

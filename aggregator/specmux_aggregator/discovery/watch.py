@@ -43,11 +43,12 @@ class DiscoveryWatch:
     def __init__(
         self,
         *,
-        make: Callable[[Observation], Follower],
+        make: Callable[[Observation, Callable[[], None]], Follower],
         grace: float,
         is_settled: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``is_settled``: it is known which backends there are."""
+        """``make`` builds a follower, which calls what it is given whenever it knows something else.
+        ``is_settled``: it is known which backends there are."""
         self._make = make
         self._grace = grace
         self._is_settled = is_settled
@@ -79,7 +80,7 @@ class DiscoveryWatch:
             if name in self._running:
                 self._running[name].follower.note(observation)
             else:
-                follower = self._make(observation)
+                follower = self._make(observation, self.changed)
                 before = gone.get(name)
                 if before is not None and before.observation.backend.address == observation.backend.address:
                     follower.inherit(before)

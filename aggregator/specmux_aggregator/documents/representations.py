@@ -8,7 +8,7 @@ first.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from specmux_aggregator.http.messages import Coding
@@ -33,13 +33,11 @@ class Usage:
 class Representations:
     """Bytes by document and form, at most ``max_bytes`` of them besides the pinned ones.
 
-    ``on_evict`` is called after bytes were let go, so that whoever still holds them can do the same.
     Not for use from several threads.
     """
 
-    def __init__(self, *, max_bytes: int, on_evict: Callable[[], None]) -> None:
+    def __init__(self, *, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._on_evict = on_evict
         self._forms: OrderedDict[tuple[DocumentKey, Form], bytes] = OrderedDict()
         self._of: dict[DocumentKey, dict[Form, None]] = {}
         self._pinned: dict[tuple[DocumentKey, Form], bytes] = {}
@@ -48,6 +46,8 @@ class Representations:
         self._pinned_bytes = 0
         self._evictions = 0
         self._sheddings = 0
+        self.evicting_rounds = 0
+        """Rises when bytes were let go: whoever still holds them does the same then."""
 
     def get(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> bytes | None:
         """The bytes, which count as used just now."""
@@ -135,8 +135,7 @@ class Representations:
                 if at != keep and (not only_rebuildable or self._has_compressed(at)):
                     self._evict(at)
         evicted = before - len(self._forms)
-        if evicted:
-            self._on_evict()
+        self.evicting_rounds += evicted > 0
         return evicted
 
     def _has_compressed(self, at: tuple[DocumentKey, Form]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
+from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.report import discovery_report
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.representations import Representations
@@ -27,7 +28,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 class Pages:
-    """Each page as a function of a request. ``config_state``: how the configuration was last read.
+    """Each page as a function of a request. ``config``: how the configuration was last read.
     ``auth_complaint``: why no caller can be let in at present. ``discovery``: None where it is off,
     ``cluster`` where there is none."""
 
@@ -39,7 +40,7 @@ class Pages:
         metrics: Metrics,
         *,
         version: str,
-        config_state: Callable[[], Mapping[str, Any]],
+        config: ConfigState,
         auth_complaint: Callable[[], str | None],
         discovery: DiscoveryWatch | None,
         backend_sets: BackendSets,
@@ -50,7 +51,7 @@ class Pages:
         self._representations = representations
         self._metrics = metrics
         self._version = version
-        self._config_state = config_state
+        self._config = config
         self._auth_complaint = auth_complaint
         self._discovery = discovery
         self._backend_sets = backend_sets
@@ -116,7 +117,7 @@ class Pages:
             checks,
             usage,
             version=self._version,
-            config=self._config_state(),
+            config={"error": self._config.error},
             sources={} if self._cluster is None else {"kubernetes": self._cluster.status()},
             left_out=self._backend_sets.problems,
             is_settled=not self._unsettled(),

@@ -86,7 +86,6 @@ class Service:
         )
         self._discovery = discovery
         self._is_private = is_private
-        self._evictions = 0
         self.moved = 0
         """Documents that their owner had replaced between its root and the download."""
 
@@ -94,11 +93,7 @@ class Service:
     def generation(self) -> int:
         """Rises whenever an answer given before may not be given again."""
         discovery = self._discovery.generation if self._discovery is not None else 0
-        return self._publisher.current.generation + discovery + self._evictions
-
-    def forget_answers(self) -> None:
-        """Bytes were evicted: whoever remembers answers must let go of them."""
-        self._evictions += 1
+        return self._publisher.current.generation + discovery + self._representations.evicting_rounds
 
     def immediate(self, request: Request) -> Prepared | None:
         """The answer, if it takes no waiting."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from specmux_aggregator.config.settings import Kubernetes, Polling
 from specmux_aggregator.kubernetes.api_client import ApiClient
@@ -33,11 +33,19 @@ PROBLEMS_NAMED: Final = 50
 """Problems of one cluster that are named; more are counted."""
 
 
+class Notes(Protocol):
+    """What an earlier run noted of a cluster, and what the next is to know."""
+
+    async def recall(self, backend: Backend, path: str) -> bytes | None: ...
+
+    def note(self, backend: Backend, path: str, body: bytes) -> None: ...
+
+
 class ClusterSource:
     """Follows one cluster until it is cancelled.
 
-    ``find`` is told which backends there are, ``changed`` that there is news of the definitions, and ``note``
-    what to hand to ``recall`` at the next start.
+    ``find`` is told which backends there are, ``changed`` that there is news of the definitions. ``notes``
+    outlive the process: with them the services are known before the cluster answers.
     """
 
     def __init__(
@@ -49,13 +57,14 @@ class ClusterSource:
         identities: Identities,
         find: Callable[[tuple[Backend, ...]], None],
         changed: Callable[[], None],
-        note: Callable[[bytes], None],
+        notes: Notes | None,
         timing: Timing,
     ) -> None:
         self.server = server
         self._settings = settings
         self._find = find
-        self._services = SeenServices(note)
+        self._notes = notes
+        self._services = SeenServices(self._note)
         self._definitions = SeenDefinitions(changed)
         self._news = asyncio.Event()
         self._client = ApiClient(server, polling=polling, identities=identities)
@@ -84,8 +93,9 @@ class ClusterSource:
         self.pending: tuple[str, ...] = tuple(name for name, _ in self._watches())
         """The watches of which nothing is known yet, not even a failure."""
 
-    async def run(self, recalled: bytes | None) -> None:
-        """Follow the cluster for ever. ``recalled``: what was noted by an earlier run."""
+    async def run(self) -> None:
+        """Follow the cluster for ever."""
+        recalled = None if self._notes is None else await self._notes.recall(self.server, API_SERVICES)
         if recalled is not None and self._settings.api_services:
             self._services.recall(recalled)
             for _, watch in self._watches():
@@ -144,6 +154,10 @@ class ClusterSource:
             yield "apiservices", self._services_watch
         if self._settings.crds:
             yield "customresourcedefinitions", self._definitions_watch
+
+    def _note(self, services: bytes) -> None:
+        if self._notes is not None:
+            self._notes.note(self.server, API_SERVICES, services)
 
     def _take_services(self, objects: Mapping[str, Object]) -> None:
         self._services.take(objects)

@@ -79,6 +79,11 @@ class Metrics:
     def timed(self, phase: str, result: str, seconds: float) -> None:
         self.aggregation.labels(phase, result).observe(seconds)
 
+    def config_read(self, *, is_current: bool) -> None:
+        """A changed configuration was read, and put in force or refused."""
+        self.config_reloads.labels("ok" if is_current else "failed").inc()
+        self.config_is_current.set(is_current)
+
     def forget_backend(self, name: BackendName) -> None:
         """Let go of the series of a backend that is no longer configured."""
         for cause in Cause:

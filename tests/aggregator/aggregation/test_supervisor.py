@@ -52,7 +52,7 @@ class ChangingOrigin:
 
 class Bench:
     def __init__(self) -> None:
-        self.representations = Representations(max_bytes=10, on_evict=lambda: None)
+        self.representations = Representations(max_bytes=10)
         self.publisher = Publisher(self.representations, timed=lambda *_: None)
         self.backends = Backends(self.publisher, make=self._refresher, restore=self._restored)
         self.lost: list[DocumentKey] = []

@@ -16,25 +16,24 @@ def key(name: str) -> DocumentKey:
     return DocumentKey(BackendName("b"), GroupVersion(f"apis/{name}/v1"), Hash(name))
 
 
-def store(max_bytes: int) -> tuple[Representations, list[None]]:
-    evicted: list[None] = []
-    return Representations(max_bytes=max_bytes, on_evict=lambda: evicted.append(None)), evicted
+def store(max_bytes: int) -> Representations:
+    return Representations(max_bytes=max_bytes)
 
 
 def test_least_recently_used_form_goes_first() -> None:
-    kept, evicted = store(30)
+    kept = store(30)
     for name in "abc":
         kept.put(key(name), JSON, Coding.IDENTITY, b"x" * 10)
     assert kept.get(key("a"), JSON, Coding.IDENTITY)
-    assert not evicted
+    assert kept.evicting_rounds == 0
     kept.put(key("d"), JSON, Coding.IDENTITY, b"x" * 10)
     assert kept.get(key("b"), JSON, Coding.IDENTITY) is None
     assert kept.get(key("a"), JSON, Coding.IDENTITY)
-    assert evicted
+    assert kept.evicting_rounds == 1
 
 
 def test_identity_form_that_gzip_can_bring_back_goes_before_older_ones() -> None:
-    kept, _ = store(30)
+    kept = store(30)
     kept.put(key("old"), JSON, Coding.GZIP, b"x" * 10)
     kept.put(key("new"), JSON, Coding.IDENTITY, b"x" * 15)
     kept.put(key("new"), JSON, Coding.GZIP, b"x" * 3)
@@ -45,7 +44,7 @@ def test_identity_form_that_gzip_can_bring_back_goes_before_older_ones() -> None
 
 
 def test_pinned_form_outlives_any_pressure() -> None:
-    kept, _ = store(10)
+    kept = store(10)
     kept.put(key("built"), JSON, Coding.GZIP, b"x" * 50, pin=True)
     for name in "abcdef":
         kept.put(key(name), JSON, Coding.IDENTITY, b"x" * 5)
@@ -54,7 +53,7 @@ def test_pinned_form_outlives_any_pressure() -> None:
 
 
 def test_shedding_lets_go_of_half_identity_forms_that_can_come_back_first() -> None:
-    kept, evicted = store(1000)
+    kept = store(1000)
     kept.put(key("pinned"), JSON, Coding.GZIP, b"x" * 100, pin=True)
     kept.put(key("a"), JSON, Coding.GZIP, b"x" * 10)
     kept.put(key("a"), JSON, Coding.IDENTITY, b"x" * 60)
@@ -63,25 +62,25 @@ def test_shedding_lets_go_of_half_identity_forms_that_can_come_back_first() -> N
     assert kept.get(key("a"), JSON, Coding.IDENTITY) is None
     assert kept.get(key("a"), JSON, Coding.GZIP)
     assert kept.get(key("b"), CBOR, Coding.IDENTITY)
-    assert len(evicted) == 1
+    assert kept.evicting_rounds == 1
     assert (kept.usage().sheddings, kept.usage().evictions) == (1, 0)
 
 
 def test_shedding_goes_on_until_only_pinned_forms_are_left() -> None:
-    kept, evicted = store(1000)
+    kept = store(1000)
     kept.put(key("pinned"), JSON, Coding.GZIP, b"x" * 100, pin=True)
     for name in "abcdefgh":
         kept.put(key(name), JSON, Coding.GZIP, b"x" * 10)
     assert [kept.shed() for _ in range(6)] == [4, 2, 1, 1, 0, 0]
     assert kept.usage().bytes == kept.usage().pinned_bytes == 100
     assert kept.get(key("pinned"), JSON, Coding.GZIP)
-    assert len(evicted) == 4
+    assert kept.evicting_rounds == 4
     kept.put(key("a"), JSON, Coding.GZIP, b"x" * 10)
     assert kept.get(key("a"), JSON, Coding.GZIP)
 
 
 def test_superseded_documents_go_with_all_their_forms() -> None:
-    kept, _ = store(1000)
+    kept = store(1000)
     for name in "ab":
         kept.put(key(name), JSON, Coding.GZIP, b"x" * 10, pin=True)
         kept.put(key(name), CBOR, Coding.IDENTITY, b"x" * 10)
@@ -102,7 +101,7 @@ def test_superseded_documents_go_with_all_their_forms() -> None:
     )
 )
 def test_bound_holds_after_every_put(puts: list[tuple[str, Coding, int, bool]]) -> None:
-    kept, _ = store(100)
+    kept = store(100)
     for name, coding, size, pin in puts:
         kept.put(key(name), JSON, coding, b"x" * size, pin=pin)
         usage = kept.usage()
@@ -112,7 +111,7 @@ def test_bound_holds_after_every_put(puts: list[tuple[str, Coding, int, bool]]) 
 
 
 def test_form_made_by_chance_is_kept_for_good_once_it_is_pinned() -> None:
-    kept, _ = store(20)
+    kept = store(20)
     kept.put(key("built"), JSON, Coding.GZIP, b"x" * 10)
     kept.put(key("built"), JSON, Coding.GZIP, b"x" * 10, pin=True)
     assert kept.usage().bytes == kept.usage().pinned_bytes == 10
@@ -122,6 +121,6 @@ def test_form_made_by_chance_is_kept_for_good_once_it_is_pinned() -> None:
 
 
 def test_nobody_is_told_of_evictions_when_there_was_nothing_to_evict() -> None:
-    kept, evicted = store(0)
+    kept = store(0)
     kept.put(key("built"), JSON, Coding.GZIP, b"x", pin=True)
-    assert not evicted
+    assert kept.evicting_rounds == 0

@@ -25,7 +25,7 @@ class Echo:
 
 
 def service() -> Service:
-    representations = Representations(max_bytes=1000, on_evict=lambda: None)
+    representations = Representations(max_bytes=1000)
     publisher = Publisher(representations, timed=lambda *_: None)
     documents: Any = None  # no document is asked for
     return Service(
