@@ -95,7 +95,7 @@ async def missing_during(client: Client, upheaval: asyncio.Task[None]) -> list[s
 
 @pytest.mark.parametrize("times", [3])
 def test_restart_takes_nothing_away(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("running_service.QUICK_WATCH", PATIENT)
+    monkeypatch.setattr("running.service.QUICK_WATCH", PATIENT)
     polling = replace(QUICK, removal_grace=2.0)
 
     async def scenario() -> None:
@@ -122,7 +122,7 @@ def test_restart_takes_nothing_away(times: int, monkeypatch: pytest.MonkeyPatch)
 def test_service_that_starts_with_its_apiserver_has_what_an_earlier_run_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("running_service.QUICK_WATCH", PATIENT)
+    monkeypatch.setattr("running.service.QUICK_WATCH", PATIENT)
     polling = replace(QUICK, removal_grace=2.0)
 
     async def scenario() -> None:
