@@ -29,6 +29,9 @@ SECTIONS: Final = {
     },
     "Documents": {
         "convert": Listed(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
+        "schemas": Listed(
+            f"{_COMMANDS}.schemas:schemas", "Write JSON Schemas of all kinds, for editors and CI."
+        ),
         "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
         "diff": Listed(
             f"{_COMMANDS}.diff:diff", "Say what changed between two sides, for whom, and how badly."

@@ -32,6 +32,7 @@ from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.recognise import Kind, recognise
+from specmux_converters.smd import to_merge_schema
 from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
 from specmux_converters.swagger2.source import Profile
@@ -62,11 +63,21 @@ def _yaml(document: Document, _: codecs.Fragments) -> bytes:
     return to_yaml(document)
 
 
+def _merge_schema(document: Document, _: codecs.Fragments) -> bytes:
+    return to_yaml(to_merge_schema(document))
+
+
+def _merge_schema_json(document: Document, _: codecs.Fragments) -> bytes:
+    return orjson.dumps(to_merge_schema(document))
+
+
 FORMATS: Final[Mapping[str, Format]] = {
     "json": Format(".json", True, lambda document, _: canonical(document), _codec(media_types.JSON)),
     "yaml": Format(".yaml", True, _yaml, _yaml),
     "pb": Format(".pb", False, _codec(media_types.PROTOBUF), _codec(media_types.PROTOBUF)),
     "cbor": Format(".cbor", False, _codec(media_types.CBOR), _codec(media_types.CBOR)),
+    "smd": Format(".yaml", True, _merge_schema, _merge_schema),
+    "smd-json": Format(".json", True, _merge_schema_json, _merge_schema_json),
 }
 
 
@@ -81,6 +92,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             "CustomResourceDefinitions, as their apiserver publishes them",
             "specmux convert crds/ --split documents/",
         ),
+        ("the schema of structured-merge-diff", "specmux convert apps-v1.json --to smd"),
         ("what was lost on the way", "specmux convert swagger.json --losses text > v3.json"),
     )
 )
@@ -106,7 +118,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     type=click.Choice(list(FORMATS)),
     default="json",
     show_default=True,
-    help="How it is written.",
+    help="How it is written. smd and smd-json: the schema of structured-merge-diff, as YAML or JSON.",
 )
 @click.option(
     "--losses",

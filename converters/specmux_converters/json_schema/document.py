@@ -31,8 +31,8 @@ class DocumentSchemas:
         self.document = document
         self.schemas = schemas_in(document)
         self.kinds = kinds_in(document, key)
-        is_custom = is_of_custom_resources(document)
-        self._custom = frozenset(kind.component for kind in self.kinds if is_custom)
+        self.has_custom_resources = is_of_custom_resources(document)
+        self._custom = frozenset(kind.component for kind in self.kinds if self.has_custom_resources)
         self._graph = Graph(self.schemas)
         self._renderings: dict[tuple[Form, bool], _Rendering] = {}
 
@@ -59,7 +59,8 @@ class DocumentSchemas:
     def shared(self, form: Form) -> dict[str, Schema]:
         """What the definitions made so far refer to and is no component of that name."""
         rendering = self._renderings.get((form, True))
-        return rendering.rest() if rendering else {}
+        rest = rendering.rest() if rendering else {}
+        return {name: schema for name, schema in rest.items() if name not in self.schemas}
 
     def _rendering(self, component: str, form: Form) -> _Rendering:
         if not isinstance(self.schemas.get(component), dict):

@@ -20,6 +20,9 @@ import pytest
 from data import catalogue_documents as catalogue
 from shared_data import GOLDEN, shared
 from specmux_converters.json_schema import STRICT, Form
+from specmux_converters.json_schema.catalogue import needed, schema_of
+from specmux_converters.json_schema.definitions import dispatcher
+from specmux_converters.json_schema.paths import wanted
 from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, QUANTITY
 
 FOLDER = GOLDEN / "json-schema"
@@ -154,3 +157,40 @@ def test_every_schema_is_one(form: Form, tally: Callable[[str, int], None]) -> N
 def test_python_reads_them_too() -> None:
     for owner, kind in list(catalogue.kinds().values())[::25]:
         jsonschema.Draft7Validator.check_schema(owner.kind(kind, STRICT))
+
+
+@shared
+def test_paths_that_kubeconform_asks_for(tally: Callable[[str, int], None]) -> None:
+    wrong, count = [], 0
+    for case in rows("kubeconform-paths"):
+        for path in (case[key] for key in case if "@" in key):
+            count += 1
+            file = wanted(path.removeprefix("/"))
+            assert file is not None, path
+            held = {key: catalogue.schemas()[key] for key in needed(file, catalogue.schemas())}
+            properties = (schema_of(file, held) or {}).get("properties", {})
+            found = [properties.get(name, {}).get("enum") for name in ("apiVersion", "kind")]
+            wrong += [path] * (found != [[case["apiVersion"]], [case["kind"]]])
+    print(f"kubeconform-paths: {count - len(wrong)} of {count}")
+    assert count
+    assert not wrong
+    tally("golden kubeconform-paths: the kind is there", count)
+
+
+@shared
+@pytest.mark.parametrize("name", ["verdicts-typed", "verdicts-cr"])
+def test_all_says_what_the_schema_of_the_kind_says(name: str, tally: Callable[[str, int], None]) -> None:
+    whole = jsonschema_rs.Draft7Validator(dispatcher(catalogue.schemas(), STRICT), validate_formats=True)
+    cases = [case for case in rows(name) if named(case) == place_of(case)]
+    wrong = [
+        case["id"]
+        for case in cases
+        if whole.is_valid(case["object"]) != catalogue.validator(*place_of(case)).is_valid(case["object"])
+    ]
+    assert cases
+    assert not wrong
+    tally(f"golden {name}: all.json as the kind's own", len(cases))
+
+
+def named(case: Any) -> tuple[Any, Any]:
+    return case["object"].get("apiVersion"), case["object"].get("kind")

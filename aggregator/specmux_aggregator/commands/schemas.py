@@ -1,0 +1,160 @@
+"""``specmux schemas``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import click
+import orjson
+
+from specmux_aggregator.commands.document_files import Refused, refusals, reported_refusals
+from specmux_aggregator.commands.editor_config import EDITORS
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.console import size, warn, write_line
+from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+from specmux_converters.errors import ConverterError
+from specmux_converters.json_schema import DocumentSchemas, Kind
+from specmux_converters.json_schema.paths import MASTER
+from specmux_converters.json_schema.tree import LAYOUTS, files, gone
+
+_RELEASE: Final = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+")
+_INDEX: Final = "index.json"
+_INDEX_MAX: Final = 64 * 1024 * 1024
+
+
+@click.command(
+    epilog=examples(
+        ("of the cluster of the current context", "specmux schemas schemas/"),
+        ("only what kubeconform reads", "specmux schemas schemas/ --layout standalone --release v1.35.0"),
+        ("of a folder of CustomResourceDefinitions", "specmux schemas schemas/ --directory crds/"),
+        ("two kinds", "specmux schemas schemas/ --kinds Deployment --kinds '*.cert-manager.io'"),
+        ("the settings of an editor", "specmux schemas schemas/ --print-editor-config vscode"),
+    )
+)
+@click.argument("target", metavar="DIR|URL")
+@click.option(
+    "--layout",
+    "layouts",
+    type=click.Choice(LAYOUTS),
+    multiple=True,
+    default=("grouped", "standalone"),
+    show_default=True,
+    help="Which paths a kind gets. Repeatable.",
+)
+@click.option("--release", metavar="vX.Y.Z", default=MASTER, help="A folder of this release beside master.")
+@click.option(
+    "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
+)
+@click.option("--base-url", metavar="URL", default="", help="Where catalog.json says that the schemas are.")
+@click.option(
+    "--print-editor-config",
+    "editor",
+    type=click.Choice(list(EDITORS)),
+    help="Write nothing; print an editor's settings for the catalogue at DIR or URL.",
+)
+@source_options
+def schemas(
+    target: str,
+    layouts: tuple[str, ...],
+    release: str,
+    kinds: tuple[str, ...],
+    base_url: str,
+    editor: str | None,
+    source: SourceOptions,
+) -> None:
+    """Write JSON Schemas of all kinds, for editors and CI.
+
+    They are of draft-07 and say what Kubernetes' strict decoding and validation say. A file that would not change keeps its time;
+    files of kinds that are gone since the last run are removed.
+
+    Exit codes: 0 ok, 1 refused or not reached, or a kind could not be converted, 2 usage.
+    """
+    if release != MASTER and not _RELEASE.fullmatch(release):
+        raise click.UsageError(f"--release is v1.35.0, or {MASTER}; not {release!r}")
+    if editor is not None:
+        click.echo(EDITORS[editor](_address(target)), nl=False)
+        return
+    with reported_errors(), reported_refusals(), progress("writing schemas"):
+        _write(Path(target), layouts, release, kinds, base_url, source)
+
+
+def _write(
+    folder: Path,
+    layouts: Iterable[str],
+    release: str,
+    kinds: tuple[str, ...],
+    base_url: str,
+    source: SourceOptions,
+) -> None:
+    """Raises Refused, SpecmuxError, and click's Exit where a kind was left out."""
+    with opened(source) as documents:
+        loaded = documents.load()
+    report_unread(loaded)
+    made = {key: DocumentSchemas(each, key) for key, each in loaded.documents.documents.items()}
+    left_out: list[Kind] = []
+
+    def report(kind: Kind, error: ConverterError) -> None:
+        warn(f"{kind.kind} {kind.api_version} is left out: {error}")
+        left_out.append(kind)
+
+    before = _index_in(folder)
+    count = changed = total = 0
+    for path, data in files(
+        made, layouts=layouts, report=report, release=release, kinds=kinds, base=base_url
+    ):
+        count, total = count + 1, total + len(data)
+        changed += _replaced(folder / path, data)
+    removed = 0 if kinds else _removed(folder, before, release)
+    write_line(f"{count} files, {size(total)}: {changed} written, {removed} removed, the rest as it was")
+    if left_out:
+        raise click.exceptions.Exit(1)
+
+
+def _replaced(path: Path, data: bytes) -> bool:
+    """Whether the file had other bytes; a reader sees the old ones or the new. Raises Refused."""
+    with refusals(path):
+        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_bytes(data)
+        beside.replace(path)
+        return True
+
+
+def _removed(folder: Path, before: dict[str, object], release: str) -> int:
+    removed = 0
+    for path in map(folder.joinpath, gone(before, _index_in(folder), release=release)):
+        with refusals(path):
+            if path.is_file():
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _index_in(folder: Path) -> dict[str, object]:
+    """The folder's ``index.json``; empty where there is none of ours."""
+    path = folder / _INDEX
+    if folder.exists() and not folder.is_dir():
+        raise Refused(folder, "not a folder")
+    with refusals(path):
+        if not path.is_file() or path.stat().st_size > _INDEX_MAX:
+            return {}
+        try:
+            found = orjson.loads(path.read_bytes())
+        except orjson.JSONDecodeError:
+            return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _address(target: str) -> str:
+    """Where an editor finds the catalogue."""
+    if target.lower().startswith(("http://", "https://")):
+        return target.rstrip("/")
+    return Path(target).resolve().as_uri()

@@ -1,0 +1,107 @@
+"""What is made of all documents: every component by its name, and the schema that picks a kind's by itself.
+
+A component that several documents have is that of the kind's own group-version, else of the first by name
+that is not one of custom resources: there it is a copy that another release may have made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.forms import DRAFT, Form, Schema
+from specmux_converters.json_schema.kinds import LIST, Kind
+from specmux_converters.json_schema.typed import NEVER_NULL
+
+_REFERENCE: Final = "#/definitions/"
+
+
+def definitions(schemas: Mapping[GroupVersion, DocumentSchemas], form: Form) -> Schema:
+    """``_definitions.json``: each component below its own name."""
+    return {"$schema": DRAFT, "definitions": _components(schemas, form)}
+
+
+def dispatcher(schemas: Mapping[GroupVersion, DocumentSchemas], form: Form) -> Schema:
+    """``all.json``: one schema for every object. What no document describes passes."""
+    kinds: dict[str, list[Kind]] = {LIST.api_version: [LIST]}
+    for each in schemas.values():
+        for kind in each.kinds:
+            kinds.setdefault(kind.api_version, []).append(kind)
+    known = {"anyOf": [{"enum": sorted(kinds)}, {"type": "string"}]}
+    return {
+        "$schema": DRAFT,
+        "title": "Kubernetes",
+        "type": "object",
+        "required": list(NEVER_NULL),
+        "properties": {"apiVersion": {"type": "string", **known}, "kind": {"type": "string"}},
+        "allOf": [_of_version(version, kinds[version]) for version in sorted(kinds)],
+        "definitions": _components(schemas, form),
+    }
+
+
+def list_schema(items: Schema) -> Schema:
+    """``v1 List``."""
+    fixed = {"apiVersion": LIST.version, "kind": LIST.kind}
+    return {
+        "title": f"{LIST.kind} {LIST.version}",
+        "type": "object",
+        "required": [*NEVER_NULL, "items"],
+        "properties": {
+            **{name: {"type": "string", "enum": [value]} for name, value in fixed.items()},
+            "metadata": {"type": ["object", "null"]},
+            "items": {"type": ["array", "null"], "items": items},
+        },
+        "additionalProperties": False,
+    }
+
+
+def _of_version(api_version: str, kinds: Iterable[Kind]) -> Schema:
+    found = {kind.kind: kind for kind in kinds}
+    return {
+        "if": {"required": ["apiVersion"], "properties": {"apiVersion": {"enum": [api_version]}}},
+        "then": {
+            "properties": {"kind": {"enum": sorted(found)}},
+            "allOf": [
+                {
+                    "if": {"required": ["kind"], "properties": {"kind": {"enum": [name]}}},
+                    "then": _thin(found[name]),
+                }
+                for name in sorted(found)
+            ],
+        },
+    }
+
+
+def _thin(kind: Kind) -> Schema:
+    if kind == LIST:
+        return list_schema({"$ref": "#"})
+    return {
+        "title": f"{kind.kind} {kind.api_version}",
+        "allOf": [{"$ref": _REFERENCE + kind.component}],
+    }
+
+
+def _components(schemas: Mapping[GroupVersion, DocumentSchemas], form: Form) -> dict[str, Any]:
+    named = replace(form, is_named=True)
+    found: dict[str, Any] = {}
+    for name, owner in sorted(_owners(schemas).items()):
+        found[name] = owner.definition(name, named)
+    for each in schemas.values():
+        for name, schema in each.shared(named).items():
+            found.setdefault(name, schema)
+    return found
+
+
+def _owners(schemas: Mapping[GroupVersion, DocumentSchemas]) -> dict[str, DocumentSchemas]:
+    found: dict[str, tuple[int, DocumentSchemas]] = {}
+    for key in sorted(schemas):
+        each = schemas[key]
+        own = {kind.component for kind in each.kinds}
+        for name, schema in each.schemas.items():
+            rank = 0 if name in own else 2 if each.has_custom_resources else 1
+            if isinstance(schema, dict) and (name not in found or rank < found[name][0]):
+                found[name] = rank, each
+    return {name: owner for name, (_, owner) in found.items()}

@@ -1,0 +1,159 @@
+"""The paths of a catalogue: what each asks for, and which a kind has. All lower case.
+
+Layouts are those that programs have built in: ``<group>/<kind>_<version>`` of CRDs-catalog, flux-schema and
+yaml-language-server, ``<release>-standalone[-strict]/<kind>[-<label>]-<version>`` of kubeconform and
+kubernetes-json-schema, ``openshift/<release>-strict/<kind>_<group>_<version>`` of yaml-language-server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema.forms import OPEN, STRICT, Form
+from specmux_converters.json_schema.kinds import Kind, group_and_version
+
+MASTER: Final = "master"
+BUNDLE: Final = Form(is_named=True)
+PARTIAL: Final = Form(is_partial=True)
+
+_RELEASE: Final = rf"(?P<release>{MASTER}|v[0-9]+\.[0-9]+\.[0-9]+)"
+_GROUPED: Final = re.compile(
+    r"(?:(?P<section>bundle|partial)/)?(?P<group>[a-z0-9.-]+)/(?P<kind>[a-z0-9]+)_(?P<version>[a-z0-9]+)\.json"
+)
+_STANDALONE: Final = re.compile(
+    rf"{_RELEASE}-standalone(?P<strict>-strict)?"
+    r"/(?P<kind>[a-z0-9]+)(?:-(?P<label>[a-z0-9-]+))?-(?P<version>[a-z0-9]+)\.json"
+)
+_OPENSHIFT: Final = re.compile(
+    r"openshift/[a-z0-9.-]+-strict/(?P<kind>[a-z0-9]+)_(?P<group>[a-z0-9.-]+)_(?P<version>[a-z0-9]+)\.json"
+)
+_WHOLE: Final = re.compile(
+    rf"(?:{_RELEASE}(?P<layout>-local|-standalone|-standalone-strict)?/)?(?P<what>_definitions|all)\.json"
+)
+_LISTS: Final = re.compile(r"(?P<what>index|catalog)\.json|(?P<yaml>crds)\.yaml")
+_SECTIONS: Final = {"bundle": BUNDLE, "partial": PARTIAL, None: STRICT}
+
+CORE: Final = ("core", "v1")
+"""What the core group is called where a path has a folder for each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneFile:
+    """A kind, or with a label a component; ``name`` and ``label`` are in lower case."""
+
+    form: Form
+    name: str
+    version: str
+    group: str | None = None
+    label: str = ""
+    """The first label of the group, where that alone is told; "" is core."""
+    release: str | None = None
+
+    def documents(self, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
+        """Those that may have the kind."""
+        return tuple(sorted(key for key in keys if self._may_be_in(key)))
+
+    def _may_be_in(self, key: GroupVersion) -> bool:
+        found = group_and_version(key)
+        if found is None or found[1] != self.version:
+            return False
+        return found[0] == self.group if self.group is not None else label_of(found[0]) == self.label
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFile:
+    """Made of all documents: "all", "_definitions", "index", "catalog", "crds"."""
+
+    what: str
+    form: Form = STRICT
+    release: str | None = None
+
+
+Wanted: TypeAlias = OneFile | WholeFile
+
+
+def wanted(path: str) -> Wanted | None:
+    """What the path below ``/schemas`` asks for; None where it is no path of a catalogue."""
+    match = _LISTS.fullmatch(path)
+    if match:
+        return WholeFile(match["what"] or match["yaml"])
+    match = _WHOLE.fullmatch(path)
+    if match:
+        is_strict = match["release"] is None or match["layout"] == "-standalone-strict"
+        return WholeFile(match["what"], STRICT if is_strict else OPEN, match["release"])
+    match = _STANDALONE.fullmatch(path)
+    if match:
+        form = STRICT if match["strict"] else OPEN
+        return OneFile(
+            form, match["kind"], match["version"], label=match["label"] or "", release=match["release"]
+        )
+    match = _OPENSHIFT.fullmatch(path)
+    if match:
+        return OneFile(STRICT, match["kind"], match["version"], _group(match["group"]))
+    match = _GROUPED.fullmatch(path)
+    if match:
+        return OneFile(_SECTIONS[match["section"]], match["kind"], match["version"], _group(match["group"]))
+    return None
+
+
+def is_of_release(wanted_release: str | None, version: str | None) -> bool:
+    """Whether a path's release is that of a cluster ("v1.35.2"): any patch of its minor. A cluster whose
+    version is not known has none but "master"."""
+    if wanted_release is None or wanted_release == MASTER:
+        return True
+    return version is not None and _minor(wanted_release) == _minor(version)
+
+
+def label_of(group: str) -> str:
+    return group.partition(".")[0]
+
+
+def grouped_path(kind: Kind, group: str | None = None) -> str:
+    """Where readers that know the whole group ask."""
+    return f"{group or kind.group or 'core'}/{kind.kind}_{kind.version}.json".lower()
+
+
+def standalone_path(kind: Kind, form: Form, release: str = MASTER) -> str:
+    """Where kubeconform asks by default."""
+    label = f"-{label_of(kind.group)}" if kind.group else ""
+    strict = "-strict" if form.is_strict else ""
+    return f"{release}-standalone{strict}/{kind.kind}{label}-{kind.version}.json".lower()
+
+
+def component_path(component: str, form: Form, release: str = MASTER) -> str | None:
+    """As kubernetes-json-schema names what is no kind; None for a name of fewer than three words."""
+    stem = component_stem(component)
+    strict = "-strict" if form.is_strict else ""
+    return None if stem is None else f"{release}-standalone{strict}/{stem}.json"
+
+
+def component_stem(component: str) -> str | None:
+    words = component.lower().split(".")
+    if len(words) < 3 or not re.fullmatch(r"[a-z0-9-]+", "".join(words[-3:])):
+        return None
+    group, version, name = words[-3:]
+    return f"{name}-{version}" if group in ("core", "api") else f"{name}-{group}-{version}"
+
+
+def paths_of(kind: Kind, release: str) -> Iterator[tuple[str, Form]]:
+    """Every path of a kind, each once."""
+    for group in (kind.group,) if kind.group else CORE:
+        yield grouped_path(kind, group), STRICT
+        yield f"bundle/{grouped_path(kind, group)}", BUNDLE
+        yield f"partial/{grouped_path(kind, group)}", PARTIAL
+    for form in (STRICT, OPEN):
+        for name in dict.fromkeys((MASTER, release)):
+            yield standalone_path(kind, form, name), form
+
+
+def _group(text: str) -> str:
+    return "" if text in CORE else text
+
+
+def _minor(release: str) -> tuple[str, str]:
+    major, _, rest = release.removeprefix("v").partition(".")
+    return major, re.split(r"[^0-9]", rest, maxsplit=1)[0]

@@ -1,0 +1,122 @@
+"""A catalogue as a tree of files: every path with its bytes, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Final
+
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema.catalogue import (
+    all_kinds,
+    index,
+    needed,
+    schema_of,
+    store_catalog,
+    text_of,
+)
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.forms import Schema
+from specmux_converters.json_schema.kinds import LIST, Kind
+from specmux_converters.json_schema.paths import MASTER, Wanted, paths_of, wanted
+
+LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial")
+
+_WHOLE: Final = ("all.json", "_definitions.json")
+
+
+def layout_of(path: str) -> str:
+    """Of a path of a kind."""
+    folder = path.partition("/")[0]
+    if folder in ("bundle", "partial"):
+        return folder
+    return "standalone" if "-standalone" in folder else "grouped"
+
+
+def files(
+    schemas: Mapping[GroupVersion, DocumentSchemas],
+    *,
+    layouts: Iterable[str],
+    report: Callable[[Kind, ConverterError], None],
+    release: str = MASTER,
+    kinds: Iterable[str] = (),
+    base: str = "",
+) -> Iterator[tuple[str, bytes]]:
+    """``kinds`` are patterns of ``Deployment`` or ``deployment.apps``; none of them means all, with
+    ``all.json`` and ``_definitions.json``, which are of all kinds. A kind that cannot be converted is
+    reported and has no file."""
+    patterns, chosen = tuple(kinds), tuple(layouts)
+    held = _held(schemas, patterns)
+    written: set[str] = set()
+    for kind in all_kinds(held):
+        if not is_chosen(kind, patterns):
+            continue
+        made: dict[object, bytes | None] = {}
+        for path in (path for path, _ in paths_of(kind, release) if layout_of(path) in chosen):
+            file = wanted(path)
+            if file is None or path in written:
+                continue
+            written.add(path)
+            key = file.form, needed(file, held)
+            if key not in made:
+                made[key] = _text(file, kind, held, report)
+            text = made[key]
+            if text is not None:
+                yield path, text
+    if not patterns:
+        yield from _whole(held)
+    yield "index.json", text_of(index(held))
+    yield "catalog.json", text_of(store_catalog(held, base))
+
+
+def is_chosen(kind: Kind, patterns: tuple[str, ...]) -> bool:
+    names = (kind.kind.lower(), f"{kind.kind}.{kind.group}".lower())
+    return not patterns or any(fnmatchcase(name, each.lower()) for name in names for each in patterns)
+
+
+def _held(
+    schemas: Mapping[GroupVersion, DocumentSchemas], patterns: tuple[str, ...]
+) -> Mapping[GroupVersion, DocumentSchemas]:
+    return {
+        key: each
+        for key, each in schemas.items()
+        if not patterns or any(is_chosen(kind, patterns) for kind in each.kinds)
+    }
+
+
+def _whole(schemas: Mapping[GroupVersion, DocumentSchemas]) -> Iterator[tuple[str, bytes]]:
+    for path in _WHOLE:
+        file = wanted(path)
+        schema = schema_of(file, schemas) if file else None
+        if schema is not None:
+            yield path, text_of(schema)
+
+
+def _text(
+    file: Wanted,
+    kind: Kind,
+    schemas: Mapping[GroupVersion, DocumentSchemas],
+    report: Callable[[Kind, ConverterError], None],
+) -> bytes | None:
+    try:
+        schema = schema_of(file, schemas)
+    except ConverterError as error:
+        report(kind, error)
+        return None
+    return None if schema is None else text_of(schema)
+
+
+def gone(before: Schema, after: Schema, *, release: str) -> Iterator[str]:
+    """Paths of the kinds that an earlier ``index.json`` names and a later does not."""
+    kept = {path for kind in _kinds_in(after) for path, _ in paths_of(kind, release)}
+    for kind in sorted(set(_kinds_in(before)) - set(_kinds_in(after)) - {LIST}):
+        yield from (path for path, _ in paths_of(kind, release) if path not in kept)
+
+
+def _kinds_in(listed: Schema) -> Iterator[Kind]:
+    kinds = listed.get("kinds")
+    for entry in kinds if isinstance(kinds, list) else ():
+        match entry:
+            case {"group": str(group), "version": str(version), "kind": str(kind)}:
+                yield Kind(group, version, kind, "")
