@@ -4,6 +4,7 @@
 //	peer answer protobuf|cbor    for each document: 0 and the bytes, or 1 and why not, with a length as above
 //	peer time protobuf|cbor N    encodes all of them N times; prints the CPU nanoseconds of each round, as JSON
 //	peer answer uncbor           for each CBOR item: 0 and its JSON, or 1 and why not
+//	peer answer upgrade          for each Swagger 2.0 document: 0 and kube-openapi's OpenAPI v3, or 1 and why not
 package main
 
 import (
@@ -20,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kube-openapi/pkg/handler3"
+	"k8s.io/kube-openapi/pkg/openapiconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 type convert func([]byte) ([]byte, error)
@@ -33,6 +36,13 @@ var converts = map[string]convert{
 		}
 		return direct.Marshal(value)
 	},
+	"upgrade": func(document []byte) ([]byte, error) {
+		var swagger spec.Swagger
+		if err := swagger.UnmarshalJSON(document); err != nil {
+			return nil, err
+		}
+		return json.Marshal(openapiconv.ConvertV2ToV3(&swagger))
+	},
 	"uncbor": func(item []byte) ([]byte, error) {
 		var value any
 		if err := direct.Unmarshal(item, &value); err != nil {
@@ -44,7 +54,7 @@ var converts = map[string]convert{
 
 func main() {
 	if len(os.Args) < 3 || converts[os.Args[2]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: peer answer|time protobuf|cbor|uncbor [rounds]")
+		fmt.Fprintln(os.Stderr, "usage: peer answer|time protobuf|cbor|uncbor|upgrade [rounds]")
 		os.Exit(2)
 	}
 	run := converts[os.Args[2]]
