@@ -224,13 +224,13 @@ def with_faults(random: Random, document: dict[str, Any]) -> dict[str, Any]:
         keys = [*node] if isinstance(node, dict) else [*range(len(node))]
         match random.randrange(3):
             case 0 if keys:
-                node[random.choice(keys)] = random.choice(FAULTS)
+                node[random.choice(keys)] = copy.deepcopy(random.choice(FAULTS))
             case 1 if keys:
                 del node[random.choice(keys)]
             case _ if isinstance(node, dict):
-                node[random.choice(KEYS)] = random.choice(FAULTS)
+                node[random.choice(KEYS)] = copy.deepcopy(random.choice(FAULTS))
             case _:
-                node.append(random.choice(FAULTS))
+                node.append(copy.deepcopy(random.choice(FAULTS)))
     return broken
 
 

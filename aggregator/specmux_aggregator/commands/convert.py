@@ -26,6 +26,7 @@ from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.loss_counts import counted, listed
 from specmux_aggregator.commands.progress import progress
 from specmux_converters import codecs, media_types
+from specmux_converters.codecs import messages
 from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import ConverterError, cut
@@ -131,8 +132,19 @@ FORMATS: Final[Mapping[str, Format]] = {
     is_flag=True,
     help="Write nothing and exit with 3 when something would be lost. Notes do not count.",
 )
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="With --to pb: read back with the protobuf library what is written.",
+)
 def convert(
-    source: Path, profile: Profile, split: Path | None, form: str, report: str | None, strict: bool
+    source: Path,
+    profile: Profile,
+    split: Path | None,
+    form: str,
+    report: str | None,
+    strict: bool,
+    verify: bool,
 ) -> None:
     """Convert a document to OpenAPI v3.
 
@@ -145,12 +157,14 @@ def convert(
 
     Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict.
     """
+    if verify and form != "pb":
+        raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
     with reported_refusals(), progress("converting"):
         result = _converted(source, profile, is_split=split is not None)
         _report(result.losses, report)
         if strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
-        _write(result, FORMATS[form], source, split)
+        _write(result, FORMATS[form], source, split, is_verified=verify)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,12 +291,16 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
             click.echo(f"{counted(losses)} (--losses text lists them)", err=True)
 
 
-def _write(result: _Result, form: Format, source: Path, split: Path | None) -> None:
+def _write(
+    result: _Result, form: Format, source: Path, split: Path | None, *, is_verified: bool
+) -> None:
     fragments = codecs.Fragments()
     for key, document in result.documents.items():
         encode = form.as_is if key in result.as_is else form.canonical
         with refusals(key or source):
             data = encode(document, fragments)
+            if is_verified:
+                messages.verify(data)
         if split is None or key is None:
             write_out(data, is_text=form.is_text)
         else:

@@ -90,6 +90,20 @@ def test_split_writes_a_file_for_each_group_version(
     assert orjson.loads(again.stdout_bytes)["components"]["schemas"].keys() == {"A"}
 
 
+def test_verify_reads_back_what_is_written(path: Path, tmp_path: Path) -> None:
+    assert run(path, "--to", "pb", "--verify").stdout_bytes == run(path, "--to", "pb").stdout_bytes
+    assert run(path, "--verify").exit_code == 2
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(40):
+        schema = {"type": "array", "items": schema}
+    deep = {**SWAGGER, "definitions": {"A": schema}}
+    refused = run("-", "--to", "pb", "--verify", stdin=orjson.dumps(deep))
+    assert refused.exit_code == 1
+    assert "100 messages" in refused.stderr
+    assert refused.stdout == ""
+    assert run("-", "--to", "pb", stdin=orjson.dumps(deep)).exit_code == 0
+
+
 def test_yaml_means_the_same_to_readers_of_1_1_and_1_2(path: Path) -> None:
     text = run(path, "--to", "yaml").stdout_bytes
     assert yaml.safe_load(text) == orjson.loads(run(path).stdout_bytes)
