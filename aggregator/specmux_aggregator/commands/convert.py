@@ -291,9 +291,7 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
             click.echo(f"{counted(losses)} (--losses text lists them)", err=True)
 
 
-def _write(
-    result: _Result, form: Format, source: Path, split: Path | None, *, is_verified: bool
-) -> None:
+def _write(result: _Result, form: Format, source: Path, split: Path | None, *, is_verified: bool) -> None:
     fragments = codecs.Fragments()
     for key, document in result.documents.items():
         encode = form.as_is if key in result.as_is else form.canonical
