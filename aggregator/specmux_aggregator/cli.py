@@ -28,6 +28,8 @@ SECTIONS: Final = {
         ),
     },
     "Documents": {
+        "explain": Listed(f"{_COMMANDS}.explain:explain", "Explain a kind, or one of its fields."),
+        "search": Listed(f"{_COMMANDS}.search:search", "Find kinds and fields by words."),
         "convert": Listed(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
         "schemas": Listed(
             f"{_COMMANDS}.schemas:schemas", "Write JSON Schemas of all kinds, for editors and CI."

@@ -50,6 +50,12 @@ def output_of_group(command: Command) -> Command:
     )(command)
 
 
+def group_output(context: click.Context) -> Output:
+    """What the group was told, for commands with forms of their own."""
+    chosen: Output = context.meta.get(_KEY, "text")
+    return chosen
+
+
 def show(output: Output, value: Any, lines: Iterable[str]) -> None:
     """``value`` for programs, or ``lines`` for people, on standard output."""
     match output:

@@ -29,6 +29,9 @@ _NAMED: Final = 20
 _KINDS_TRIED: Final = 3
 """Kinds of one name whose own fields are looked at."""
 
+_RARE: Final = 500
+"""Descriptions that have a word, up to which it is looked for with the others in the path."""
+
 _NO_RANK: Final = 9
 
 
@@ -127,6 +130,8 @@ class _Ranking:
         by_name.update(entry for ending in self._endings for entry in self._named(ending))
         yield from by_name
         described = set(self._hits[0].nodes).intersection(*(hit.nodes for hit in self._hits[1:]))
+        # The other words of a rare one may be in the path.
+        described.update(node for hit in self._hits if len(hit.nodes) <= _RARE for node in hit.nodes)
         for node in described:
             yield from (entry for entry in self._graph.leading[node] if entry not in by_name)
 

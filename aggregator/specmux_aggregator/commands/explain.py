@@ -1,0 +1,215 @@
+"""``specmux explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+
+from specmux_aggregator.commands.exits import RUNTIME, reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import group_output, show
+from specmux_aggregator.console import warn, write_line
+from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+
+if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
+    from specmux_aggregator.sources.source import Source
+    from specmux_schemas.errors import UnknownField, UnknownKind
+    from specmux_schemas.explain.field_path import Step
+    from specmux_schemas.explain.kind_names import Asked, KindName
+
+Form = Literal["plaintext", "text", "json", "yaml", "skeleton"]
+
+FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a field is to be shown."""
+
+    form: Form
+    is_recursive: bool
+    depth: int | None
+
+
+def _form(context: click.Context, _: click.Parameter, value: str | None) -> str:
+    return value or group_output(context)
+
+
+@click.command(
+    epilog=examples(
+        ("a field of the current context's cluster", "specmux explain deploy.spec.strategy"),
+        ("as kubectl prints it", "specmux explain pods -o plaintext --recursive"),
+        ("a manifest to fill in", "specmux explain cronjob -o skeleton"),
+        ("without a server", "specmux explain hpa.spec --directory documents/"),
+    )
+)
+@click.argument("subject", metavar="TYPE[.FIELD...]")
+@click.option("--api-version", metavar="GROUP/VERSION", default="", help="The kind of this group-version.")
+@click.option("--all-versions", is_flag=True, help="Explain the kind in each of its versions.")
+@click.option("-R", "--recursive", is_flag=True, help="All fields below, in one line each.")
+@click.option("--max-depth", type=click.IntRange(1, 64), help="Levels of fields in JSON and YAML.")
+@click.option("-o", "--output", type=click.Choice(FORMS), callback=_form, help="[default: text]")
+@source_options
+def explain(
+    subject: str,
+    api_version: str,
+    all_versions: bool,
+    recursive: bool,
+    max_depth: int | None,
+    output: Form,
+    source: SourceOptions,
+) -> None:
+    """Explain a kind, or one of its fields.
+
+    TYPE is a kind, plural, singular or short name. Elements may be named: spec.containers[0].image.
+
+    \b
+    text       kubectl's text with defaults, enums, limits, lists, rules and deprecations added
+    plaintext  kubectl's text to the byte
+    skeleton   a manifest with the required fields
+
+    Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage.
+    """
+    with reported_errors(), reported_unknown(), opened(source) as documents:
+        asked = _asked(documents, subject, api_version, is_ordered=not source.is_local)
+        chosen = [asked.chosen]
+        if all_versions:
+            chosen += [each for each in asked.others if _is_version_of(each, asked.chosen)]
+        elif asked.others:
+            named = ", ".join(_title(each) for each in asked.others[:5])
+            click.echo(f"{_title(asked.chosen)} is explained; there is also {named}", err=True)
+        wanted = Wanted(output, recursive, max_depth)
+        _show(documents, chosen, asked, wanted)
+
+
+@contextmanager
+def reported_unknown() -> Iterator[None]:
+    """An unknown kind or field ends the command with the names that are like it."""
+    from specmux_schemas.errors import SchemasError, UnknownField, UnknownKind
+
+    try:
+        yield
+    except (UnknownKind, UnknownField) as error:
+        click.echo(f"Error: {error}{_suggestion(error)}", err=True)
+        raise click.exceptions.Exit(RUNTIME) from error
+    except SchemasError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _suggestion(error: UnknownKind | UnknownField) -> str:
+    return f"; similar: {', '.join(error.similar)}" if error.similar else ""
+
+
+def _asked(source: Source, subject: str, api_version: str, *, is_ordered: bool) -> Asked:
+    from specmux_schemas.explain.field_path import parse
+    from specmux_schemas.explain.kind_names import asked_for
+
+    return asked_for(kinds_of_source(source, is_ordered=is_ordered), parse(subject), version=api_version)
+
+
+def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
+    """The kinds that are served, in discovery's order: the server's own, where there is one."""
+    from specmux_schemas.built_in_names import built_in_names
+    from specmux_schemas.explain.kind_names import names_of
+    from specmux_schemas.order import discovery_rank
+    from specmux_schemas.resources import split
+    from specmux_schemas.synthesis import named
+
+    resources = source.resources()
+    found: list[KindName] = []
+    for key in resources if is_ordered else sorted(resources, key=discovery_rank):
+        group, _ = split(key) or ("", "")
+        listed = resources[key]
+        if not any(each.short_names for each in listed):
+            listed = named(listed, built_in_names(group))
+        found += names_of(listed, key)
+    return found
+
+
+def _show(source: Source, chosen: list[KindName], asked: Asked, wanted: Wanted) -> None:
+    same = [each for each in asked.others if _is_version_of(each, asked.chosen)]
+    loaded = source.load({each.group_version for each in (asked.chosen, *same)})
+    report_unread(loaded)
+    explained = []
+    for number, each in enumerate(chosen):
+        document = loaded.documents.documents.get(each.group_version)
+        if document is None:
+            warn(f"{_title(each)}: its document could not be read")
+            continue
+        also = [other for other in (asked.chosen, *same) if other is not each]
+        try:
+            explained.append(_explained(loaded.documents, each, also, asked.steps, wanted))
+        except _unknown_field() as error:
+            if number == 0:
+                raise
+            warn(f"{_title(each)}: {error}")
+    if wanted.form in ("json", "yaml"):
+        value = explained[0] if len(chosen) == 1 and explained else explained
+        show(wanted.form, value, ())
+        return
+    separator = "---\n" if wanted.form == "skeleton" else ""
+    write_line(separator.join(map(str, explained)).removesuffix("\n"))
+
+
+def _unknown_field() -> type[UnknownField]:
+    from specmux_schemas.errors import UnknownField
+
+    return UnknownField
+
+
+def _explained(
+    documents: Any, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: Wanted
+) -> Any:
+    """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
+    from specmux_schemas.errors import UnknownKind
+    from specmux_schemas.explain.as_json import as_json
+    from specmux_schemas.explain.plaintext import of_kind
+    from specmux_schemas.explain.skeleton import skeleton
+    from specmux_schemas.explain.text import text
+    from specmux_schemas.explain.tree import MOST_DEPTH, find, tree_of
+
+    found = documents.find(name.kind)
+    if found is None:
+        raise UnknownKind(f"no document describes {_title(name)}", name=name.kind.kind)
+    place = find(found.document, found.schema, steps)
+    match wanted.form:
+        case "skeleton":
+            return skeleton(found.document, name.kind, found.schema)
+        case "plaintext":
+            return of_kind(found.document, name.kind, place.names, recursive=wanted.is_recursive)
+        case "text":
+            others = [_version(each) for each in also if _has(documents, each, steps)]
+            return text(found.document, name.kind, place.names, recursive=wanted.is_recursive, also_in=others)
+    depth = wanted.depth or (MOST_DEPTH if wanted.is_recursive else 1)
+    return as_json(name.kind, place.names, tree_of(found.document, place, depth=depth))
+
+
+def _has(documents: Any, name: KindName, steps: tuple[Step, ...]) -> bool:
+    from specmux_schemas.explain.tree import find
+
+    found = documents.find(name.kind)
+    if found is None:
+        return False
+    try:
+        find(found.document, found.schema, steps)
+    except _unknown_field():
+        return False
+    return True
+
+
+def _is_version_of(name: KindName, other: KindName) -> bool:
+    return (name.kind.group, name.kind.kind) == (other.kind.group, other.kind.kind)
+
+
+def _version(name: KindName) -> str:
+    from specmux_schemas.resources import api_version
+
+    return api_version(name.kind.group, name.kind.version)
+
+
+def _title(name: KindName) -> str:
+    return f"{name.kind.kind} of {_version(name)}"

@@ -1,0 +1,98 @@
+"""``specmux search``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specmux_aggregator.commands.exits import RUNTIME, reported_errors
+from specmux_aggregator.commands.explain import reported_unknown
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import Output, output_option, show
+from specmux_aggregator.console import table, warn
+from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+
+if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
+    from specmux_aggregator.sources.source import Source
+    from specmux_schemas.search.index import Index
+    from specmux_schemas.search.query import Found, Row
+
+
+@click.command(
+    epilog=examples(
+        ("a field, by words of its name and path", "specmux search pod restart policy"),
+        (
+            "by its description, without a server",
+            "specmux search terminate gracefully --directory documents/",
+        ),
+        ("for programs", "specmux search replicas --group apps -o json"),
+    )
+)
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Rows at most.")
+@click.option("--offset", type=click.IntRange(0, 1000), default=0, help="Rows that are left out first.")
+@click.option("--group", metavar="GROUP", help='Kinds of this API group alone; "" is the core group.')
+@output_option
+@source_options
+def search(
+    words: tuple[str, ...], limit: int, offset: int, group: str | None, output: Output, source: SourceOptions
+) -> None:
+    """Find kinds and fields by words.
+
+    Words count by their beginning, in any case: of names, of what stands above a field, of descriptions. A
+    field that many kinds have is one row.
+
+    Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage.
+    """
+    with reported_errors(), reported_unknown(), opened(source) as documents:
+        from specmux_schemas.search.query import search as rows_for
+
+        found = rows_for(_index(documents), " ".join(words), limit=limit, offset=offset, group=group)
+    if found.is_partial:
+        warn("a word is so frequent that not every place of it was looked at; add another")
+    show(output, found_json(found), _lines(found))
+    if not found.rows:
+        raise click.exceptions.Exit(RUNTIME)
+
+
+def _index(source: Source) -> Index:
+    from specmux_schemas.search.index import Index
+
+    loaded = source.load()
+    report_unread(loaded)
+    index = Index()
+    for key, document in loaded.documents.documents.items():
+        index.put(key, document, hash="")
+    return index
+
+
+def found_json(found: Found) -> dict[str, Any]:
+    """As the service answers it, too."""
+    return {"total": found.total, "partial": found.is_partial, "rows": [_row_json(row) for row in found.rows]}
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    from specmux_schemas.explain.field_path import written
+
+    kind = row.kind.kind
+    made = {"group": kind.group, "version": kind.version, "kind": kind.kind, "path": written(row.path)}
+    more = {"type": row.type, "description": row.summary, "alsoIn": list(row.also_in)}
+    return {**made, **more, "alsoInCount": row.also_in_count}
+
+
+def _lines(found: Found) -> list[str]:
+    if not found.rows:
+        return ["nothing found"]
+    lines = table(("FIELD", "TYPE", "API VERSION", "DESCRIPTION"), [_cells(row) for row in found.rows])
+    more = found.total - len(found.rows)
+    return [*lines, f"({more} more)"] if more > 0 else lines
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    from specmux_schemas.resources import api_version
+    from specmux_schemas.search.query import path_text
+
+    version = api_version(row.kind.kind.group, row.kind.kind.version)
+    more = f" (+{row.also_in_count})" if row.also_in_count else ""
+    return path_text(row), row.type, version + more, row.summary[:80]
