@@ -13,6 +13,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
@@ -89,6 +90,9 @@ class App:
         )
         self.backend_sets = BackendSets(self.backends.apply)
         self.cluster = None if cluster is None else self._cluster_source(cluster, watch_timing or Timing())
+        self._first_look = FirstLook(
+            lambda: self.publisher.current.observations.values(), is_settled=self._is_settled
+        )
         self._documents = self._repository()
         self.discovery = self._discovery_watch()
         self._relaying = self._relay()
@@ -108,6 +112,7 @@ class App:
     async def start(self) -> tuple[str, int]:
         """Listen, then watch the backends; returns the address and port bound. Waits for no backend."""
         warn_of_exposure(self.settings)
+        self._first_look.start()
         bound = await self.server.start()
         if self._gate is not None:
             self._gate.start()
@@ -238,6 +243,7 @@ class App:
             pages=self._pages().by_path(),
             discovery=self.discovery,
             is_private=self.settings.auth.is_private,
+            is_looking=self._first_look.runs,
         )
 
     def _relay(self) -> Relaying:

@@ -45,13 +45,19 @@ async def run(
         app = App(settings, await open_state(settings), cluster=cluster)
         try:
             host, port = await app.start()
-            logger.info("serving on %s port %d", host, port)
+            logger.info("serving on %s", _url(host, port, is_tls=settings.listen.tls_cert_file is not None))
             if started is not None:
                 started(host, port)
             await _until_stopped(app, stop, changes(reread) if changes else None)
         finally:
             await app.stop()
             logger.info("stopped")
+
+
+def _url(host: str, port: int, *, is_tls: bool) -> str:
+    """As a terminal makes it clickable: an address that means every one is shown as this machine's."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # compared, not bound
+    return f"{'https' if is_tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class CacheError(Exception):
 
 
 class RequestError(CacheError):
-    """``url`` is what was asked for; what the server said is not repeated."""
+    """``url`` is what was asked for."""
 
     def __init__(self, reason: str, *, url: str) -> None:
         super().__init__(f"{cut(url)}: {reason}")
@@ -50,11 +50,13 @@ class RedirectRefused(RequestError):
 
 
 class UnexpectedStatus(RequestError):
-    """``status`` is the server's."""
+    """``status`` is the server's, ``sentence`` what it said about it, cut; "" for nothing."""
 
-    def __init__(self, status: int, *, url: str) -> None:
-        super().__init__(f"the server answered {status}", url=url)
+    def __init__(self, status: int, *, url: str, sentence: str = "") -> None:
+        said = f": {cut(sentence)}" if sentence else ""
+        super().__init__(f"the server answered {status}{said}", url=url)
         self.status = status
+        self.sentence = sentence
 
 
 class MediaTypeRefused(UnexpectedStatus):

@@ -38,7 +38,7 @@ from specmux_cache.http.freshness import (
 from specmux_cache.http.header_fields import Fields, fields_to_text, first
 from specmux_cache.http.media_types import accept_field, answered_type, canonical
 from specmux_cache.http.refusals import Refusals
-from specmux_cache.http.responses import Answer, Entry, Selecting, held_from, held_of
+from specmux_cache.http.responses import Answer, Entry, Selecting, held_from, held_of, sentence_of
 from specmux_cache.http.server import Server, hash_in, name_of
 from specmux_cache.http.transport import Transport
 from specmux_cache.options import CacheOptions
@@ -200,7 +200,8 @@ class Exchange:
             raise BadAnswer("a 304 to a request without conditions", url=self._server.url(wanted.target))
         stand_in = await self._stand_in(wanted, entry) if meaning is Outcome.FAILED else None
         if wanted.accepted or stand_in is not None:
-            raise UnexpectedStatus(answer.status, url=self._server.url(wanted.target))
+            url = self._server.url(wanted.target)
+            raise UnexpectedStatus(answer.status, url=url, sentence=sentence_of(answer))
         fresh = self._entry(wanted, canonical(first(answer.fields, "content-type") or ""), answer)
         return Obtained(fresh, is_confirmed=True, status=answer.status)
 

@@ -75,7 +75,7 @@ class Process:
 
     @property
     def port(self) -> int:
-        return int(self.until_printed(r"serving on \S+ port (\d+)")[1])
+        return int(self.until_printed(r"serving on \S+:(\d+)/")[1])
 
     def get(self, target: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)

@@ -176,7 +176,7 @@ class LoggedProcess:
                 if self.process.returncode is not None:
                     raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log[-3000:]}")
                 await asyncio.sleep(0.02)
-        self.port = int(re.findall(r"serving on \S+ port (\d+)", self.log)[-1])
+        self.port = int(re.findall(r"serving on \S+:(\d+)/", self.log)[-1])
 
     @property
     def log(self) -> str:

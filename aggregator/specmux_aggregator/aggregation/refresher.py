@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 MIN_GAP = 0.1
 """Seconds between the starts of two checks of one backend, whatever asks for them."""
 
+NOTES_LOGGED = 20
+"""Complaints of one check that are logged one by one."""
+
 Publish = Callable[[Observation, Mapping[GroupVersion, bytes]], Awaitable[None]]
 """Takes a changed observation and the bytes that came with it; returns when clients can see it."""
 
@@ -160,6 +163,11 @@ class Refresher:
 
 def _log_change(last: Observation, now: Observation) -> None:
     name = now.backend.name
+    new = [note for note in now.notes if note not in last.notes]
+    for note in new[:NOTES_LOGGED]:
+        logger.warning("backend %s: %s", name, note)
+    if len(new) > NOTES_LOGGED:
+        logger.warning("backend %s: and %d more; /status lists them", name, len(new) - NOTES_LOGGED)
     if now.failure is not None:
         if last.failure is None or last.failure.cause is not now.failure.cause:
             logger.warning(

@@ -125,7 +125,9 @@ def _rows(lines: list[str]) -> Iterator[tuple[int, str]]:
             if not row:
                 continue
             if len(row) < 2 or not row[1].strip():
-                raise BadTokens(f"line {reader.line_num}: wants token,name")
+                raise BadTokens(
+                    f"line {reader.line_num}: wants token,name; a token alone is for a client's --token-file"
+                )
             yield reader.line_num, row[0].strip()
     except csv.Error:
         raise BadTokens(f"line {reader.line_num}: its quotes do not match") from None

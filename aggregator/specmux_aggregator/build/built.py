@@ -27,3 +27,5 @@ class FileBuilt:
 
     documents: tuple[Built, ...]
     note: str | None = None
+    holds_manifests: bool = False
+    """It holds CustomResourceDefinitions, which are built all together."""

@@ -105,7 +105,7 @@ def build_file(
     try:
         recognised = recognise(decoded(data, coding, max_bytes=limits.max_bytes), limits=limits)
         if recognised.kind is DocumentKind.CRDS:
-            return FileBuilt((), "holds CustomResourceDefinitions, not documents")
+            return FileBuilt((), holds_manifests=True)
         (document,) = recognised.documents
         if recognised.kind is DocumentKind.SWAGGER_2:
             return FileBuilt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -38,6 +38,9 @@ from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
 from specmux_converters.swagger2.source import Profile
 from specmux_converters.yaml.writer import to_yaml
+
+REASONS_NAMED: Final = 5
+"""Files of a folder without documents that are named with what is wrong."""
 
 LOSSES: Final = 3
 """Exit code for losses under --strict."""
@@ -187,8 +190,6 @@ def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
     manifests, losses = _manifests(paths)
     if manifests:
         return _published(manifests, source, is_split=is_split, losses=losses)
-    if not is_split:
-        raise Refused(source, "several documents; write them with --split, or merge them")
     results, losses = [], []
     for path in paths:
         try:
@@ -196,8 +197,14 @@ def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
         except Refused as refused:
             losses.append(Loss("", "file", str(refused)))
     if not results:
-        raise Refused(source, "no document in it can be read")
-    return _joined(results, losses)
+        reasons = "".join(f"\n  {cut(loss.reason)}" for loss in losses[:REASONS_NAMED])
+        raise Refused(source, f"no document in it can be read{reasons}")
+    if is_split:
+        return _joined(results, losses)
+    if len(results) == 1:
+        alone = _converted_file(results[0][0], source, profile, is_split=False)
+        return replace(alone, losses=(*alone.losses, *losses))
+    raise Refused(source, f"{len(results)} documents; write them with --split DIR, or join them with merge")
 
 
 def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: bool) -> _Result:

@@ -40,10 +40,11 @@ def serve(source: ConfigSource) -> None:
 
     with reported_errors():
         settings = source.read()
-        has_source = source.file is not None or settings.backends or settings.kubernetes.is_meant
-        if not has_source:
+        if not settings.backends and not settings.kubernetes.is_meant:
+            where = f"{source.file} names no backends and no cluster; " if source.file is not None else ""
             raise click.UsageError(
-                "nothing to serve: give --config, --backend, --directory, --kubeconfig or --in-cluster"
+                f"nothing to serve: {where}"
+                "give --config FILE, --backend NAME=URL, --directory DIR, --kubeconfig FILE or --in-cluster"
             )
         configure_logging(settings.log)
         with asyncio.Runner(loop_factory=loop_factory(settings.listen.event_loop)) as runner:

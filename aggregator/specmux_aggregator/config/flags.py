@@ -68,9 +68,10 @@ _OTHERS = (
     click.option(
         "--directory",
         "directories",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
         multiple=True,
-        help="A directory of documents, served as a backend named after it; repeatable.",
+        help="A directory of documents and CustomResourceDefinitions, served as a backend named after it; "
+        "repeatable.",
     ),
 )
 

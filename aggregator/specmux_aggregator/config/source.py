@@ -26,6 +26,9 @@ FILE_MAX: Final = 1024 * 1024
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 """Names the file where no flag does."""
 
+CLIENT_VARIABLES: Final = frozenset({f"{VARIABLE_PREFIX}SERVER", f"{VARIABLE_PREFIX}CACHE_DIRECTORY"})
+"""Of the commands that ask a server; no settings of the service, and no mistake beside it."""
+
 _MODES: Final = {
     "token_file": "token-file",
     "audiences": "kubernetes",
@@ -123,7 +126,11 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, object]:
     for name, text in sorted(variables.items()):
         setting = known.get(name)
         if setting is None:
-            if name != CONFIG_VARIABLE and not _SERVICE_VARIABLE.fullmatch(name):
+            if (
+                name != CONFIG_VARIABLE
+                and name not in CLIENT_VARIABLES
+                and not _SERVICE_VARIABLE.fullmatch(name)
+            ):
                 faults.append(f"{name}: no such setting")
             continue
         if not text:

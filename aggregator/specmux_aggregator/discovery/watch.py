@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from specmux_aggregator.aggregation.first_look import BOUND
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.follower import Follower
 from specmux_aggregator.discovery.index import Board
@@ -59,6 +60,8 @@ class DiscoveryWatch:
         self._is_closed = False
         self._has_changed = False
         self._has_followed = False
+        self._started = 0.0
+        """Monotonic seconds of the first Snapshot that was followed."""
         self.board = Board(Directory(), is_complete=False)
         self.generation = 0
         """Rises whenever another Board is in force."""
@@ -67,7 +70,8 @@ class DiscoveryWatch:
         """A Snapshot was published: start, stop and exchange followers, and tell them what changed."""
         if self._is_closed:
             return
-        self._has_followed = True
+        if not self._has_followed:
+            self._has_followed, self._started = True, time.monotonic()
         observations = snapshot.observations
         gone: dict[BackendName, Follower] = {}
         for name, running in list(self._running.items()):
@@ -125,11 +129,13 @@ class DiscoveryWatch:
         known = [running.follower.knowledge for running in self._running.values()]
         # A backend that is configured later must not take away what is answered already.
         has_all = self._has_followed and all(item.attempted for item in known)
-        is_complete = self.board.is_complete or (has_all and self._is_settled())
         now = time.monotonic()
+        is_late = self._has_followed and now >= self._started + BOUND
+        is_complete = self.board.is_complete or is_late or (has_all and self._is_settled())
         directory = await asyncio.to_thread(merge, known, now=now, grace=self._grace)
         # Nobody tells when a cluster turns out to have no backends.
-        self._wake_at(now + SETTLING if has_all and not is_complete else directory.changes_at, now)
+        settling = now + SETTLING if has_all else self._started + BOUND
+        self._wake_at(directory.changes_at if is_complete else settling, now)
         is_blind = not directory.versions() and any(item.failure is not None for item in known)
         last = self.board
         if (directory, is_complete, is_blind) == (last.directory, last.is_complete, last.is_blind):

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
@@ -60,11 +62,22 @@ class Pages:
 
     def by_path(self) -> Mapping[str, Page]:
         return {
+            "/": self._index,
             "/livez": self._livez,
             "/readyz": self._readyz,
             "/metrics": self._metrics_page,
             "/status": self._status,
         }
+
+    async def _index(self, request: Request) -> Prepared:
+        """What this is, and what can be asked for, as an apiserver's own "/" lists its paths."""
+        paths = ["/openapi/v3", "/livez", "/readyz", "/status", "/metrics"]
+        paths += ["/api", "/apis", "/version"] if self._discovery is not None else []
+        body = orjson.dumps(
+            {"name": "specmux", "version": self._version, "paths": sorted(paths)},
+            option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+        )
+        return _page(request, 200, "application/json", body, route="index")
 
     async def _livez(self, request: Request) -> Prepared:
         return _page(request, 200, TEXT, b"ok\n", route="livez")

@@ -36,6 +36,9 @@ DOCUMENT_PREFIX: Final = "/openapi/v3/"
 ROUTE_ROOT: Final = "openapi_root"
 ROUTE_DOCUMENT: Final = "openapi_document"
 
+FIRST_LOOK_STEP: Final = 0.1
+"""Seconds for which the answer may be repeated that the first look is under way."""
+
 ROOT_MEDIA_TYPES: Final = (JSON, CBOR)
 """The root is no OpenAPI document: gnostic's Protobuf has no message for it."""
 
@@ -111,6 +114,12 @@ def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Pr
     """503 for a document that its owner cannot give now and nobody kept."""
     message = f"the document is not available: its backend failed ({failure.cause})"
     return _unready(message, request, retry_after=retry_after)
+
+
+def looking(request: Request, *, now: float) -> Prepared:
+    """503 for a root without documents while the first look at the backends is under way. ``now``: monotonic seconds."""
+    answer = _unready("the backends are being asked for the first time", request, retry_after=1)
+    return replace(answer, route=ROUTE_ROOT, good_until=now + FIRST_LOOK_STEP)
 
 
 def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:

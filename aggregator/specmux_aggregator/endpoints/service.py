@@ -20,10 +20,12 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
 from specmux_aggregator.endpoints.openapi import (
     DOCUMENT_PREFIX,
+    ROOT_PATH,
     Decision,
     Deliver,
     Revalidate,
     decide,
+    looking,
     unavailable,
 )
 from specmux_aggregator.http.messages import Request
@@ -73,8 +75,10 @@ class Service:
         endpoints: Mapping[str, Endpoint] = MappingProxyType({}),
         discovery: DiscoveryWatch | None = None,
         is_private: bool = False,
+        is_looking: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``pages``: by path. ``endpoints``: by the path that all of theirs begin with, "/" at its end; the
+        """``is_looking``: whether the first look at the backends is under way. ``pages``: by path.
+        ``endpoints``: by the path that all of theirs begin with, "/" at its end; the
         path without that is the endpoint's too. ``is_private``: no shared cache may keep an answer."""
         self._publisher = publisher
         self._representations = representations
@@ -86,6 +90,7 @@ class Service:
         )
         self._discovery = discovery
         self._is_private = is_private
+        self._is_looking = is_looking
         self.moved = 0
         """Documents that their owner had replaced between its root and the download."""
 
@@ -164,6 +169,8 @@ class Service:
         return None
 
     def _decide(self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False) -> Decision:
+        if request.path == ROOT_PATH and not snapshot.entries and self._is_looking():
+            return looking(request, now=time.monotonic())
         decision = decide(
             snapshot,
             request,

@@ -6,8 +6,8 @@ from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Limits, Polling
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
-from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Folder
+from specmux_aggregator.origins.folder import FolderOrigin
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.upstream.client import BackendClient
@@ -27,7 +27,7 @@ def origin_of(
     for the backend that was found there."""
     match backend.kind:
         case Kind.DIRECTORY:
-            return DirectoryOrigin(
+            return FolderOrigin(
                 backend,
                 _folder(backend, limits),
                 worker,

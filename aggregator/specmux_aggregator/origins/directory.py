@@ -38,6 +38,7 @@ class _File:
     built: tuple[Built, ...]
     """Without bytes: those went to the caller."""
     note: str | None
+    holds_manifests: bool = False
     failures: int = 0
     """Readings in a row that came to nothing for a reason that need not be the file's."""
 
@@ -88,6 +89,11 @@ class DirectoryOrigin:
             tuple(f"{cut(name)}: {file.note}" for name, file in sorted(files.items()) if file.note),
         )
 
+    @property
+    def manifests(self) -> dict[str, Fingerprint]:
+        """The files that hold CustomResourceDefinitions, by name, as of the last look."""
+        return {name: file.fingerprint for name, file in sorted(self._files.items()) if file.holds_manifests}
+
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
     ) -> Payload | Moved | Failure:
@@ -120,6 +126,7 @@ class DirectoryOrigin:
     ) -> _File:
         last = self._files.get(name)
         kept = last.built if last else ()
+        held_manifests = last is not None and last.holds_manifests
         failures = 1 + (last.failures if last and last.fingerprint == fingerprint else 0)
         try:
             data = await asyncio.to_thread(self._folder.read, name)
@@ -133,11 +140,12 @@ class DirectoryOrigin:
                 max_group_versions=self._max_group_versions,
             )
         except OSError as error:
-            return _File(fingerprint, kept, f"unreadable: {error.strerror or type(error).__name__}", failures)
+            note = f"unreadable: {error.strerror or type(error).__name__}"
+            return _File(fingerprint, kept, note, held_manifests, failures)
         except WorkerFailed as error:
-            return _File(fingerprint, kept, str(error), failures)
+            return _File(fingerprint, kept, str(error), held_manifests, failures)
         if isinstance(built, Failure):
-            return _File(fingerprint, kept, f"refused: {built.detail}")
+            return _File(fingerprint, kept, f"refused: {built.detail}", held_manifests)
         return self._keep(name, fingerprint, built, bodies)
 
     @staticmethod
@@ -148,7 +156,7 @@ class DirectoryOrigin:
             if item.gzip is not None:
                 bodies[name, item.group_version] = item.gzip
         documents = tuple(Built(item.group_version, item.offer, None) for item in built.documents)
-        return _File(fingerprint, documents, built.note)
+        return _File(fingerprint, documents, built.note, built.holds_manifests)
 
 
 def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, Built]]:

@@ -103,6 +103,11 @@ def _read(path: Path) -> bytes:
 def _token(data: bytes, path: Path) -> str:
     token = data.strip()
     # RFC 6750 2.1 is narrower; what must not pass is whatever would break the header field.
+    if b"," in token and b"\n" not in token:
+        raise _unreadable(
+            path,
+            "holds token,name as the service's auth.token_file does; a client's file holds the token alone",
+        )
     if not token or not all(0x20 < byte < 0x7F for byte in token):
         raise _unreadable(path, "holds no bearer token")
     return token.decode("ascii")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+import orjson
+
 from specmux_cache.http.header_fields import Fields, end_to_end, fields_from_text, fields_to_text, first
 from specmux_cache.store.keys import Key
 from specmux_cache.store.rows import Digest, Metadata
@@ -28,6 +30,10 @@ KEPT_FIELDS: Final = frozenset(
     }
 )
 """What is kept of an answer whose fields together are too many."""
+SENTENCE_MAX: Final = 400
+"""Characters of a refusal's own words."""
+STATUS_MAX: Final = 64 * 1024
+"""Bytes of a Status that is looked into."""
 FIELDS_TEXT_MAX: Final = 8192
 """Characters of the kept fields as text."""
 
@@ -73,6 +79,21 @@ class Entry:
     held: Held
     body: bytes
     digest: Digest
+
+
+def sentence_of(answer: Answer) -> str:
+    """What a refusal says of itself: the message of a Kubernetes Status, or the first line of plain text."""
+    media_type = (first(answer.fields, "content-type") or "").partition(";")[0].strip().lower()
+    if media_type == "text/plain":
+        return answer.body[:SENTENCE_MAX].decode(errors="replace").strip().partition("\n")[0]
+    if media_type != "application/json" or len(answer.body) > STATUS_MAX:
+        return ""
+    try:
+        status = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        return ""
+    message = status.get("message") if isinstance(status, dict) else None
+    return message[:SENTENCE_MAX] if isinstance(message, str) else ""
 
 
 def held_of(answer: Answer, selecting: Selecting) -> Held:

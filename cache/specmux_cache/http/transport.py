@@ -160,7 +160,7 @@ def _reason(error: Exception) -> str:
     # Our own words and the system's: an exception's text can repeat what the server sent.
     match error:
         case aiohttp.ClientConnectorCertificateError():
-            return "its certificate was refused"
+            return f"its certificate was refused{_why_refused(error)}"
         case aiohttp.ClientConnectorDNSError():
             return "the host name does not resolve"
         case aiohttp.ClientSSLError():
@@ -171,3 +171,9 @@ def _reason(error: Exception) -> str:
             return "it closed the connection before it answered"
         case _:
             return "it cannot be asked"
+
+
+def _why_refused(error: aiohttp.ClientConnectorCertificateError) -> str:
+    """OpenSSL's own words for it, such as "unable to get local issuer certificate"."""
+    inner = error.certificate_error
+    return f": {inner.verify_message}" if isinstance(inner, ssl.SSLCertVerificationError) else ""

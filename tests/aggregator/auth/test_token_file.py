@@ -57,7 +57,7 @@ def test_tokens_are_read(content: bytes, tokens: set[str]) -> None:
     [
         (b"", "holds no token"),
         (b"\n\n", "holds no token"),
-        (b"s3cret", "line 1: wants token,name"),
+        (b"s3cret", "line 1: wants token,name; a token alone"),
         (b"a,x\ns3cret,", "line 2: wants token,name"),
         (b"a,x\ns3cret, \n", "line 2: wants token,name"),
         (b",alice", "line 1: no token that could be sent"),

@@ -182,7 +182,18 @@ def test_refused(data: bytes, words: str) -> None:
 def test_folder_with_one_document(path: Path) -> None:
     assert run(path.parent).stdout_bytes == run(path).stdout_bytes
     (path.parent / "other.json").write_text("{}")
-    assert run(path.parent).exit_code == 1
+    result = run(path.parent, "--losses", "text")
+    assert result.stdout_bytes == run(path).stdout_bytes
+    assert "other.json" in result.stderr
+
+
+def test_folder_without_documents_says_so(tmp_path: Path) -> None:
+    for name in ("kustomization.yaml", "values.yaml"):
+        (tmp_path / name).write_text("kind: Kustomization")
+    result = run(tmp_path)
+    assert result.exit_code == 1
+    assert "no document in it can be read" in result.stderr
+    assert "kustomization.yaml" in result.stderr
 
 
 def test_folder_of_documents_is_split_together(path: Path, tmp_path: Path) -> None:

@@ -505,6 +505,8 @@ def test_cluster_is_named_by_short_flags_as_by_long_ones() -> None:
 
 def test_directory_backends_have_names_of_their_own(tmp_path: Path) -> None:
     directories = [tmp_path / "one" / "v3", tmp_path / "two" / "v3", tmp_path / "a b!"]
+    for directory in directories:
+        directory.mkdir(parents=True)
     arguments = [part for directory in directories for part in ("--directory", str(directory))]
     _, (source,) = invoked("--backend", "v3=http://a", *arguments)
     backends = source.read().backends

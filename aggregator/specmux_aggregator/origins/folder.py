@@ -1,0 +1,120 @@
+"""A directory as origin, whatever it holds: documents as they are, Swagger 2.0 converted, and
+CustomResourceDefinitions built together.
+
+A document goes before one that is built of manifests; invariant: every offer was delivered with its bytes, or
+the caller holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Dialect, Hash, Observation
+from specmux_aggregator.origins.crds import CRDsOrigin
+from specmux_aggregator.origins.directory import DirectoryOrigin
+from specmux_aggregator.origins.files import Fingerprint, Folder
+from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+
+_NOTHING: Final = Seen(Dialect.DIRECTORY, {})
+
+
+class FolderOrigin:
+    """All files of one directory tree."""
+
+    def __init__(
+        self, backend: Backend, folder: Folder, worker: Worker, *, limits: Limits, max_group_versions: int
+    ) -> None:
+        self._documents = DirectoryOrigin(
+            backend, folder, worker, limits=limits, max_group_versions=max_group_versions
+        )
+        self._manifests = CRDsOrigin(backend, _Manifests(folder, self._documents), worker, limits=limits)
+        self._seen = (_NOTHING, _NOTHING)
+        """What was seen last of documents and of manifests, without bytes."""
+
+    async def observe(self, last: Observation) -> Sighting:
+        sighting = await self._observe(last)
+        if isinstance(sighting, Seen) and any(_is_new(key, sighting, last) for key in sighting.offers):
+            # A document and manifests had the same group-version, and the other one counts now: its bytes
+            # were not kept, so all are built again.
+            await self.close()
+            sighting = await self._observe(last)
+        return sighting
+
+    async def _observe(self, last: Observation) -> Sighting:
+        documents = await self._documents.observe(last)
+        if isinstance(documents, Failure):
+            return documents
+        built = await self._built(last)
+        if isinstance(built, Failure):
+            return built
+        if isinstance(documents, Unchanged) and isinstance(built, Unchanged):
+            return Unchanged()
+        before_documents, before_built = self._seen
+        documents = before_documents if isinstance(documents, Unchanged) else documents
+        built = before_built if isinstance(built, Unchanged) else built
+        self._seen = (replace(documents, bodies={}), replace(built, bodies={}, seconds={}))
+        return _joined(documents, built)
+
+    async def document(
+        self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
+    ) -> Payload | Moved | Failure:
+        """Never asked for in practice: what a directory offers is kept in memory until it is superseded."""
+        return Failure(Cause.NOT_FOUND, "superseded by what the directory holds now")
+
+    async def close(self) -> None:
+        await self._documents.close()
+        await self._manifests.close()
+        self._seen = (_NOTHING, _NOTHING)
+
+    async def _built(self, last: Observation) -> Sighting:
+        """Without manifests, and none before, nothing is asked of the worker."""
+        if not self._documents.manifests and not self._seen[1].offers:
+            return Unchanged()
+        return await self._manifests.observe(last)
+
+
+class _Manifests:
+    """Those of the directory's files that hold manifests."""
+
+    def __init__(self, folder: Folder, documents: DirectoryOrigin) -> None:
+        self._folder = folder
+        self._documents = documents
+
+    async def scan(self) -> Mapping[str, Fingerprint] | Failure:
+        return self._documents.manifests
+
+    def read(self, name: str) -> bytes:
+        return self._folder.read(name)
+
+
+def _joined(documents: Seen, built: Seen) -> Seen:
+    outdone = documents.offers.keys() & built.offers.keys()
+    return Seen(
+        Dialect.DIRECTORY,
+        {**built.offers, **documents.offers},
+        {**{key: body for key, body in built.bodies.items() if key not in outdone}, **documents.bodies},
+        (
+            *documents.notes,
+            *built.notes,
+            *(
+                f"{key}: its document is a file, so its CustomResourceDefinitions are not used"
+                for key in outdone
+            ),
+        ),
+        built.seconds,
+        {key: listed for key, listed in built.resources.items() if key not in outdone},
+    )
+
+
+def _is_new(key: GroupVersion, joined: Seen, last: Observation) -> bool:
+    """Whether its bytes are neither here nor with the caller."""
+    held = last.offers.get(key)
+    return key not in joined.bodies and (held is None or held.hash != joined.offers[key].hash)
