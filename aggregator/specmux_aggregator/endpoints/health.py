@@ -72,7 +72,7 @@ class Pages:
     async def _index(self, request: Request) -> Prepared:
         """What this is, and what can be asked for, as an apiserver's own "/" lists its paths."""
         paths = ["/openapi/v3", "/livez", "/readyz", "/status", "/metrics"]
-        paths += ["/api", "/apis", "/version"] if self._discovery is not None else []
+        paths += ["/api", "/apis"] if self._discovery is not None else []
         body = orjson.dumps(
             {"name": "specmux", "version": self._version, "paths": sorted(paths)},
             option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,

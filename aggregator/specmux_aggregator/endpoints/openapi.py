@@ -8,7 +8,7 @@ should be asked once before the client is sent elsewhere (``Revalidate``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from specmux_aggregator.endpoints.hash_query import AskedHash, BadQuery, asked_hash, with_hash
@@ -117,7 +117,10 @@ def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Pr
 
 
 def looking(request: Request, *, now: float) -> Prepared:
-    """503 for a root without documents while the first look at the backends is under way. ``now``: monotonic seconds."""
+    """503 for a root without documents while the first look at the backends is under way.
+
+    ``now``: monotonic seconds.
+    """
     answer = _unready("the backends are being asked for the first time", request, retry_after=1)
     return replace(answer, route=ROUTE_ROOT, good_until=now + FIRST_LOOK_STEP)
 
