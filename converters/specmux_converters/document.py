@@ -18,7 +18,7 @@ from specmux_converters.json_text import (
     go_escaped,
     is_deeper,
     may_be_go_escaped,
-    most_values,
+    may_have_more_values,
     pointer_at,
     rounded_integers,
     with_characters,
@@ -51,6 +51,11 @@ class Limits:
         if len(data) > self.max_bytes:
             raise LimitExceeded(f"{len(data)} bytes, more than the {self.max_bytes} allowed")
 
+    def check_values(self, data: bytes) -> None:
+        """Raises LimitExceeded for JSON that can hold more than ``max_values``: asked before it is parsed."""
+        if may_have_more_values(data, self.max_values):
+            raise LimitExceeded(f"more than the {self.max_values} values allowed")
+
 
 DEFAULT_LIMITS: Final = Limits()
 
@@ -63,8 +68,7 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS, losses: list[Loss] | 
     other numbers then are added to ``losses``.
     """
     limits.check_bytes(data)
-    if len(data) > 2 * limits.max_values and most_values(data) > limits.max_values:
-        raise LimitExceeded(f"more than the {limits.max_values} values allowed")
+    limits.check_values(data)
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:

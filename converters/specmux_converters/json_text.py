@@ -31,6 +31,10 @@ _ROUNDED_NAMED: Final = 3
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
 
 
+_COUNTED: Final = 1024 * 1024
+"""Bytes."""
+
+
 def is_deeper(indented: bytes, depth: int) -> bool:
     """Whether a JSON text that is indented by two spaces has a value in more than ``depth`` containers."""
     return b"\n" + b"  " * (depth + 1) in indented
@@ -42,9 +46,17 @@ def count_strings(data: bytes) -> int:
     return (data.count(b'"') - escapes.count(b'\\"')) // 2
 
 
-def most_values(data: bytes) -> int:
-    """At most so many values are in a JSON text: commas in its strings count, too."""
-    return data.count(b",") + data.count(b"[") + data.count(b"{") + 1
+def may_have_more_values(data: bytes, limit: int) -> bool:
+    """Whether a JSON text can hold more than ``limit`` values: commas in its strings count, too."""
+    if len(data) <= limit:
+        return False
+    count = 1
+    for start in range(0, len(data), _COUNTED):  # others have the GIL in between
+        end = start + _COUNTED
+        count += data.count(b",", start, end) + data.count(b"[", start, end) + data.count(b"{", start, end)
+        if count > limit:
+            return True
+    return False
 
 
 def may_be_go_escaped(data: bytes) -> bool:

@@ -14,6 +14,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits, content_hash
+from specmux_converters.errors import LimitExceeded
 from specmux_converters.recognise import Kind, kind_of
 
 
@@ -35,7 +36,10 @@ def fault_of(body: bytes, coding: Coding, *, limits: Limits) -> Failure | None:
     if isinstance(plain, Failure):
         return plain
     try:
+        limits.check_values(plain)
         document = orjson.loads(plain)
+    except LimitExceeded as error:
+        return Failure(Cause.TOO_LARGE, str(error))
     except orjson.JSONDecodeError as error:
         return Failure(Cause.BAD_BODY, f"not JSON: {error.msg} at byte {error.pos}")
     if not isinstance(document, dict) or kind_of(document) is not Kind.OPENAPI_3:

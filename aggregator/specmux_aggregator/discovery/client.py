@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -41,6 +41,9 @@ ACCEPT: Final = ", ".join([form.content_type for form in AGGREGATED if form.medi
 
 VERSION_MAX: Final = 64 * 1024
 """Bytes of the page at ``/version``."""
+
+VALUES_MAX: Final = 250_000
+"""JSON values of one discovery document: 6,000 resources, as Kubernetes writes them."""
 
 STALE: Final = Failure(Cause.SERVER_ERROR, "the backend itself lists it as stale")
 
@@ -80,7 +83,7 @@ class BackendDiscovery:
         """``limits``: of one document of discovery."""
         self._backend = backend
         self._client = client
-        self._limits = limits
+        self._limits = replace(limits, max_values=min(limits.max_values, VALUES_MAX))
         self._max_group_versions = max_group_versions
         self._last: dict[str, _Read] = {}
         self.version: bytes | None = None
@@ -188,9 +191,14 @@ class BackendDiscovery:
             case Payload():
                 pass
         try:
-            return parse_resources(self._plain(answer), key, limits=self._limits)
+            if answer.coding is Coding.IDENTITY and len(answer.body) <= INLINE_MAX:
+                return self._parse_resources(answer, key)
+            return await asyncio.to_thread(self._parse_resources, answer, key)
         except (BadList, BadCoding, TooLarge) as error:
             return Unconfirmed(Failure(Cause.BAD_BODY, str(error))), ()
+
+    def _parse_resources(self, payload: Payload, key: GroupVersion) -> tuple[Resources, tuple[str, ...]]:
+        return parse_resources(self._plain(payload), key, limits=self._limits)
 
     async def _parsed(self, payload: Payload, path: str) -> Lists | _Groups | Failure:
         try:

@@ -7,6 +7,7 @@ tried; and a backend on v2 is asked for v3 again from time to time.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, replace
 from typing import Final
@@ -97,7 +98,7 @@ class HTTPOrigin:
         )
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-        if is_unhashed and isinstance(answer, Payload) and not self._hashes_to(hash, answer):
+        if is_unhashed and isinstance(answer, Payload) and not await self._hashes_to(hash, answer):
             return Moved(None)
         return answer
 
@@ -108,13 +109,13 @@ class HTTPOrigin:
         """Whether a root that did not change leaves nothing to be asked for."""
         return None not in root.offers.values() and self._shared.is_settled(root)
 
-    def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
+    async def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
         """Whether the content hash is this one. It is ours: no backend says for which document it stands."""
         try:
-            plain = decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
+            offer, _ = await asyncio.to_thread(self._named, payload, None, is_packed=False)
         except (BadCoding, TooLarge):
             return True  # what is wrong with it is told where all documents are checked
-        return content_hash(plain) == hash
+        return offer.hash == hash
 
     async def _observe_v3(self, last: Observation) -> Sighting:
         held = self._root if last.dialect is Dialect.V3 else None
@@ -198,13 +199,19 @@ class HTTPOrigin:
             return Failure(Cause.BUILD_FAILED, str(error))
         if fault is not None:
             return fault
-        # These are the small documents beside group-versions (/openapi/v3/apis): cheap to unpack in place.
-        plain = decoded(body, coding, max_bytes=self._limits.max_bytes)
-        offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
-        if known is not None and known.offer == offer:
-            return _Unhashed(offer, answer.etag), None
-        packed = body if coding is Coding.GZIP else encoded(plain, Coding.GZIP)
+        offer, packed = await asyncio.to_thread(self._named, answer, known.offer if known else None)
         return _Unhashed(offer, answer.etag), packed
+
+    def _named(
+        self, payload: Payload, known: Offer | None, *, is_packed: bool = True
+    ) -> tuple[Offer, bytes | None]:
+        """A document under its content hash, and packed unless it is known. zlib and SHA-512 let go of the
+        GIL, so a thread is enough."""
+        plain = decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
+        offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
+        if offer == known or not is_packed:
+            return offer, None
+        return offer, payload.body if payload.coding is Coding.GZIP else encoded(plain, Coding.GZIP)
 
     async def _observe_v2(self, last: Observation) -> Sighting:
         is_v2 = last.dialect is Dialect.V2

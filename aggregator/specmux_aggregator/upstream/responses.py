@@ -21,6 +21,11 @@ from specmux_aggregator.http.response_fields import (
     status_failure,
 )
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.json_text import may_have_more_values
+
+UNFRAMED_VALUES: Final = 200_000
+"""JSON values of a body that ends with its connection. It is parsed to see that it is whole, here: 10 MB of a
+real document, and 20 ms."""
 
 INLINE_MAX: Final = 64 * 1024
 """Bytes that are parsed on the event loop; more, or compressed ones, go to a thread."""
@@ -68,8 +73,13 @@ async def read_answer(response: aiohttp.ClientResponse, *, max_bytes: int, is_co
     body = await _body(response, max_bytes)
     if isinstance(body, Failure):
         return body
-    if applied is Coding.IDENTITY and not _is_framed(response) and not await _is_json(body):
-        return Failure(Cause.TRUNCATED, "the body ends with the connection, and is not whole")
+    if applied is Coding.IDENTITY and not _is_framed(response):
+        if may_have_more_values(body, UNFRAMED_VALUES):
+            return Failure(
+                Cause.TOO_LARGE, f"the body tells no length, and has more than {UNFRAMED_VALUES} values"
+            )
+        if not await _is_json(body):
+            return Failure(Cause.TRUNCATED, "the body ends with the connection, and is not whole")
     return Payload(
         body,
         applied,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -19,6 +19,11 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_text import may_have_more_values
+
+ROOT_VALUES: Final = 100_000
+VALUES_OF_ONE: Final = 8
+"""JSON values of a root that are parsed: beside its paths, and for each of them, where servers say one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ def parse_root(
     body: bytes, backend: Backend, *, etag: ETag | None, max_group_versions: int
 ) -> Root | Failure:
     """The root in ``body`` (decoded JSON): BAD_BODY when it is not JSON, BAD_ROOT when it is not a root."""
+    if may_have_more_values(body, ROOT_VALUES + VALUES_OF_ONE * max_group_versions):
+        return Failure(Cause.TOO_LARGE, f"the root has more values than {max_group_versions} paths can have")
     try:
         tree = orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -7,6 +7,10 @@ comes after that is seen here.
 
 What comes between a request and its answer cannot be told from the answer by anybody: who must not get each
 other's answers needs connectors of their own.
+
+Nor does what a server sends hold up the event loop: a read of 256 KiB can hold 40,000 chunks of a byte, or
+9,000 interim answers, which take aiohttp a third of a second. It is parsed in pieces, and others have their
+turn in between.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import select
+import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -27,7 +33,15 @@ logger: Final = logging.getLogger(__name__)
 _SAYS_GOODBYE: Final = (b"HTTP/1.1 408", b"HTTP/1.0 408")
 """What some servers say before they close an idle connection (net/http/transport.go of Go, is408Message)."""
 
+PIECE: Final = 4 * 1024
+"""Bytes that are parsed before anybody looks how long it took."""
+
+TURN: Final = 0.004
+"""Seconds of parsing after which the event loop has its turn."""
+
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
+
+OnStray = Callable[[], None]
 
 
 class CheckedConnector(aiohttp.TCPConnector):
@@ -49,17 +63,23 @@ class CheckedConnector(aiohttp.TCPConnector):
         """Raises aiohttp.ClientConnectionError where the server speaks before it was asked."""
         while True:
             connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
-            assert protocol is not None, "aiohttp gives out connections that have one"
-            was_kept = _resume(protocol)
-            if not protocol.should_close and not (was_kept and _has_unread(protocol)):
+            protocol, transport = connection.protocol, connection.transport
+            if protocol is None or transport is None:  # it was lost as it was made
+                return connection
+            line = transport.get_protocol()
+            was_kept = isinstance(line, _Line)
+            if not isinstance(line, _Line):
+                line = _Line(transport, protocol, self._distrust)
+                transport.set_protocol(line)
+            if not protocol.should_close and not (was_kept and _has_unread(transport)):
                 break
             connection.close()
             if not was_kept:
                 raise aiohttp.ClientConnectionError("it answered before it was asked")
         if self._is_distrusted or not (self._keeps_after_no_body or _has_body(req)):
             protocol.force_close()
-        connection.add_callback(lambda: _rest(protocol, self._distrust))
+        line.is_resting = False
+        connection.add_callback(line.rest)
         return connection
 
     def _distrust(self) -> None:
@@ -68,50 +88,96 @@ class CheckedConnector(aiohttp.TCPConnector):
             logger.warning("a server sent more than its answers: none of its connections is used twice")
 
 
-class _Resting(asyncio.Protocol):
-    """Stands in for a connection's protocol between two requests: every byte is one too many."""
+class _Line(asyncio.Protocol):
+    """Stands between a transport and aiohttp's protocol for as long as the connection lasts."""
 
-    def __init__(self, protocol: ResponseHandler, on_stray: Callable[[], None]) -> None:
-        self.protocol = protocol
+    def __init__(self, transport: asyncio.Transport, protocol: ResponseHandler, on_stray: OnStray) -> None:
+        self._transport = transport
+        self._protocol = protocol
         self._on_stray = on_stray
+        self._unparsed: deque[bytes] = deque()
+        """While there is any, nothing more is read."""
+        self._ends: list[Callable[[], None]] = []
+        """What is to be told of the connection's end once all is parsed."""
+        self.is_resting = False
+        """It is between two requests: every byte is one too many."""
+
+    def rest(self) -> None:
+        """Its request has its answer."""
+        self.is_resting = True
+        if self._unparsed:
+            self._stray(b"")
 
     def data_received(self, data: bytes) -> None:
-        self.protocol.close()
-        if not data.startswith(_SAYS_GOODBYE):
-            self._on_stray()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.protocol.connection_lost(exc)
+        if self.is_resting:
+            self._stray(data)
+        elif self._unparsed:
+            self._unparsed.append(data)
+            self._transport.pause_reading()  # aiohttp let it go on
+        else:
+            self._parse(data)
+            if self._unparsed:
+                self._transport.pause_reading()
+                asyncio.get_running_loop().call_soon(self._go_on)
 
     def eof_received(self) -> None:
-        self.protocol.eof_received()
+        self._end(self._protocol.eof_received)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(lambda: self._protocol.connection_lost(exc))
 
     def pause_writing(self) -> None:
-        self.protocol.pause_writing()
+        self._protocol.pause_writing()
 
     def resume_writing(self) -> None:
-        self.protocol.resume_writing()
+        self._protocol.resume_writing()
+
+    def _stray(self, data: bytes) -> None:
+        self._unparsed.clear()
+        self._protocol.close()
+        if not data.startswith(_SAYS_GOODBYE):
+            self._on_stray()
+        self._tell_ends()
+
+    def _end(self, tell: Callable[[], None]) -> None:
+        self._ends.append(tell)
+        if not self._unparsed:
+            self._tell_ends()
+
+    def _tell_ends(self) -> None:
+        while self._ends:
+            self._ends.pop(0)()
+
+    def _parse(self, data: bytes) -> None:
+        """Pass on what can be parsed in a turn, and see to the rest in the next."""
+        end = time.monotonic() + TURN
+        start, size = 0, PIECE
+        while start < len(data):
+            if start and self.is_resting:
+                self._stray(b"")
+                return
+            if start and time.monotonic() > end:
+                self._unparsed.appendleft(data[start:])
+                return
+            self._protocol.data_received(data[start : start + size])
+            start, size = start + size, size * 2
+
+    def _go_on(self) -> None:
+        if self._protocol.transport is None:  # aiohttp has closed it
+            self._unparsed.clear()
+        if self._unparsed:
+            self._parse(self._unparsed.popleft())
+        if self._unparsed:
+            asyncio.get_running_loop().call_soon(self._go_on)
+            return
+        self._tell_ends()
+        if not self._protocol._reading_paused and not self._transport.is_closing():  # noqa: SLF001
+            self._transport.resume_reading()
 
 
-def _rest(protocol: ResponseHandler, on_stray: Callable[[], None]) -> None:
-    """Called as the connection is given back, whether it is kept or not."""
-    if protocol.transport is not None and not protocol.should_close:
-        protocol.transport.set_protocol(_Resting(protocol, on_stray))
-
-
-def _resume(protocol: ResponseHandler) -> bool:
-    """Whether the connection was kept, that is, has answered before."""
-    transport = protocol.transport
-    if transport is None or not isinstance(transport.get_protocol(), _Resting):
-        return False
-    transport.set_protocol(protocol)
-    return True
-
-
-def _has_unread(protocol: ResponseHandler) -> bool:
+def _has_unread(transport: asyncio.Transport) -> bool:
     """Whether something came, or the end, that the event loop has not been told of yet."""
-    transport = protocol.transport
-    if transport is None or not transport.is_reading():
+    if not transport.is_reading():
         return True
     wire = transport.get_extra_info("socket")
     if not hasattr(select, "poll"):  # Windows, where there is no limit to the number of a socket

@@ -68,3 +68,13 @@ def test_bytes_that_cannot_be_decoded_are_a_failure(body: bytes, coding: Coding,
 )
 def test_entity_tag_of_the_same_kind_contradicts_when_it_differs(etag: str | None, expected: bool) -> None:
     assert contradicts(etag, Hash("A" * 128)) is expected
+
+
+def test_document_of_many_values_is_refused_before_it_is_parsed() -> None:
+    body = b'{"openapi": "3.0.0", "x": [' + b"[]," * 1_500_000 + b"0]}"
+    fault = fault_of(body, Coding.IDENTITY, limits=Limits(max_values=1_000_000))
+    assert fault is not None
+    assert (fault.cause, fault.detail) == (
+        Cause.TOO_LARGE,
+        "(document): more than the 1000000 values allowed",
+    )

@@ -193,3 +193,9 @@ def test_any_root_is_offers_or_a_failure(urls: dict[str, Any]) -> None:
     if isinstance(answer, Root):
         for key in answer.offers:
             assert f"/openapi/v3/{key}" == urls[key].partition("?")[0]
+
+
+@pytest.mark.parametrize("member", [b"[],", b"{},", b'{"a":1},', b'"",', b"0,"])
+def test_root_of_many_values_is_refused_before_it_is_parsed(member: bytes) -> None:
+    body = b'{"paths": {}, "x": [' + member * 200_000 + b"0]}"
+    assert refusal(body).cause is Cause.TOO_LARGE

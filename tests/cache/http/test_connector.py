@@ -11,8 +11,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp.client_proto import ResponseHandler
 
 from running.exchanges import exchanges_that_went_wrong
+from specmux_cache.http import connector as connectors
 from specmux_cache.http.connector import CheckedConnector
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -27,6 +29,8 @@ class Server:
     stray: bytes = b""
     pause: float = 0.01
     greeting: bytes = b""
+    is_over: bool = False
+    """The end of the connection is the first answer's."""
     connections: int = 0
     url: str = ""
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
@@ -43,6 +47,8 @@ class Server:
                 answer, stray, self.answer, self.stray = self.answer, self.stray, OK, b""
                 writer.write(answer)
                 await writer.drain()
+                if self.is_over:
+                    break
                 if stray:
                     await asyncio.sleep(self.pause)
                     writer.write(stray)
@@ -117,7 +123,10 @@ def test_server_that_sent_too_much_gets_a_connection_for_each_request(
         server = Server(stray=OTHER)
         async with session_for(server) as session:
             await get(session, server)
-            await asyncio.sleep(0.04)
+            connector: Any = session.connector
+            async with asyncio.timeout(10):
+                while not connector._is_distrusted:
+                    await asyncio.sleep(0.01)
             for _ in range(3):
                 assert await get(session, server) == b"ok"
         assert server.connections == 4
@@ -190,7 +199,9 @@ def test_server_that_closes_an_idle_connection_is_asked_over_another() -> None:
     asyncio.run(scenario())
 
 
-def test_no_exchange_gets_anothers_answer() -> None:
+@pytest.mark.parametrize("turn", [connectors.TURN, -1.0], ids=["at once", "piece by piece"])
+def test_no_exchange_gets_anothers_answer(turn: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connectors, "TURN", turn)
     wrong, strays = asyncio.run(exchanges_that_went_wrong(2_000, CheckedConnector))
     assert strays > 200
     assert wrong == []
@@ -200,3 +211,96 @@ def test_aiohttps_own_connector_mixes_answers_up() -> None:
     """What CheckedConnector is for: it goes when this fails."""
     wrong, _ = asyncio.run(exchanges_that_went_wrong(600, aiohttp.TCPConnector, patience=0.05))
     assert wrong
+
+
+class Slow:
+    """A stand-in for aiohttp's protocol and its transport; tells in which turn of the loop it was called."""
+
+    def __init__(self) -> None:
+        self.transport: Any = self
+        self._reading_paused = False
+        self.told: list[tuple[int, bytes | str]] = []
+        self.turn = 0
+        self.is_reading = True
+
+    def data_received(self, data: bytes) -> None:
+        self.told.append((self.turn, data))
+
+    def eof_received(self) -> None:
+        self.told.append((self.turn, "eof"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.told.append((self.turn, "lost"))
+
+    def close(self) -> None:
+        self.transport = None
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
+
+
+def test_what_takes_long_to_parse_is_parsed_in_turns_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        monkeypatch.setattr(connectors, "TURN", -1.0)
+        slow: Any = Slow()
+        line = connectors._Line(slow, slow, lambda: None)
+        sent = bytes(range(256)) * 256
+        line.data_received(sent)
+        assert not slow.is_reading
+        line.data_received(b"more")
+        line.eof_received()
+        line.connection_lost(None)
+        for slow.turn in range(1, 40):
+            await asyncio.sleep(0)
+        data = [item for _, item in slow.told if isinstance(item, bytes)]
+        assert b"".join(data) == sent + b"more"
+        assert slow.told[-2:] == [(slow.told[-1][0], "eof"), (slow.told[-1][0], "lost")]
+        assert len({turn for turn, _ in slow.told}) > 10
+        assert slow.is_reading
+
+    asyncio.run(scenario())
+
+
+def test_what_is_not_parsed_when_the_answer_is_whole_is_stray(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        monkeypatch.setattr(connectors, "TURN", -1.0)
+        slow, strays = Slow(), []
+        held: Any = slow
+        line = connectors._Line(held, held, lambda: strays.append(1))
+        line.data_received(b"x" * 20_000)
+        line.connection_lost(None)
+        line.rest()
+        assert (slow.transport, strays) == (None, [1])
+        assert slow.told[-1][1] == "lost"
+        await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("turn", [connectors.TURN, -1.0], ids=["at once", "piece by piece"])
+@pytest.mark.parametrize("size", [1, 4_096, 300_000, 5_000_000])
+def test_large_answers_come_whole(turn: float, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connectors, "TURN", turn)
+
+    async def scenario() -> None:
+        body = bytes(size)
+        for framing in (b"Content-Length: %d\r\n\r\n" % size, b"\r\n"):
+            server = Server(answer=b"HTTP/1.1 200 OK\r\n" + framing + body)
+            server.is_over = framing == b"\r\n"
+            async with session_for(server) as session:
+                assert await get(session, server) == body
+
+    asyncio.run(scenario())
+
+
+def test_aiohttp_has_the_flag_that_says_whether_it_reads() -> None:
+    async def scenario() -> None:
+        assert ResponseHandler(asyncio.get_running_loop())._reading_paused is False
+
+    asyncio.run(scenario())
