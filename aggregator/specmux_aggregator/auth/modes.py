@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from specmux_aggregator.auth.kubernetes import Cluster
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.token_file import TokenFile
 from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.upstream.client import BackendClient
@@ -69,7 +69,7 @@ def gate_of(
 def warn_of_exposure(settings: Settings) -> None:
     """Say what the settings give away to the network. Not refused: a mesh or a proxy may stand before us."""
     listen, mode = settings.listen, settings.auth.mode
-    if _is_loopback(listen.address):
+    if is_loopback(listen.address):
         return
     if mode == "none":
         logger.warning(
@@ -94,10 +94,3 @@ def _review_client(cluster: Backend, settings: Settings, identities: Identities 
         total_timeout=min(polling.total_timeout, REVIEW_TIMEOUT),
     )
     return BackendClient(cluster, polling=bounded, limits=settings.limits, identities=identities)
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return address == "localhost" or ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False

@@ -21,13 +21,13 @@ from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
 from specmux_aggregator.auth.bearer import bearer_token, digest, is_token
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.small_files import UnreadableFile, read_small
 
 logger = logging.getLogger(__name__)
 
 INTERVAL: Final = 1.0
 """Seconds between looks. New content counts when two looks in a row agree on it."""
 
-FILE_MAX: Final = 1024 * 1024
 
 _BAD_TOKEN: Final = Refused(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
 
@@ -45,10 +45,10 @@ class TokenFile:
         self._metrics = metrics
         self._key = secrets.token_bytes(32)
         try:
-            self._content = _content(path)
+            self._content = read_small(path)
             self._digests = self._digested(self._content)
-        except (OSError, BadTokens) as error:
-            raise InvalidConfig(_reason(error), where=f"auth.token_file: {path}") from error
+        except (UnreadableFile, BadTokens) as error:
+            raise InvalidConfig(str(error), where=f"auth.token_file: {path}") from error
         self._complaint: str | None = None
         self._metrics.auth.is_up.set(1)
 
@@ -67,14 +67,14 @@ class TokenFile:
         while True:
             await asyncio.sleep(INTERVAL)
             try:
-                content = await asyncio.to_thread(_content, self._path)
+                content = await asyncio.to_thread(read_small, self._path)
                 if content == before and content != self._content:
                     self._digests = self._digested(content)
                     self._content = content
                     logger.info("authentication: %d tokens read", len(self._digests))
                 before = content
-            except (OSError, BadTokens) as error:
-                self._complain(_reason(error))
+            except (UnreadableFile, BadTokens) as error:
+                self._complain(str(error))
             else:
                 if content == self._content:
                     self._complain(None)
@@ -131,15 +131,3 @@ def _rows(lines: list[str]) -> Iterator[tuple[int, str]]:
             yield reader.line_num, row[0].strip()
     except csv.Error:
         raise BadTokens(f"line {reader.line_num}: its quotes do not match") from None
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        content = file.read(FILE_MAX + 1)
-    if len(content) > FILE_MAX:
-        raise BadTokens(f"larger than {FILE_MAX} bytes")
-    return content
-
-
-def _reason(error: OSError | BadTokens) -> str:
-    return str(error) if isinstance(error, BadTokens) else error.strerror or "cannot be read"

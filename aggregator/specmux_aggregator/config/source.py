@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,9 +17,7 @@ from specmux_aggregator.config.settings import Auth, Kubernetes, Settings
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
-
-FILE_MAX: Final = 1024 * 1024
-"""Bytes of a configuration file; a ConfigMap holds no more either."""
+from specmux_aggregator.small_files import UnreadableFile, read_small
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 """Names the file where no flag does."""
@@ -91,18 +87,11 @@ class ConfigSource:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's bytes. Raises InvalidConfig, also for what is no file: a pipe would be waited for."""
+    """The file's bytes. Raises InvalidConfig."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
-            kind = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(kind):
-                raise OSError(errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL, "not a regular file")
-            data = file.read(FILE_MAX + 1)
-    except OSError as error:
-        raise InvalidConfig(error.strerror or "cannot be read", where=str(path)) from error
-    if len(data) > FILE_MAX:
-        raise InvalidConfig(f"larger than {FILE_MAX} bytes", where=str(path))
-    return data
+        return read_small(path)
+    except UnreadableFile as error:
+        raise InvalidConfig(str(error), where=str(path)) from error
 
 
 def environment() -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from specmux_aggregator.config.setting_fields import BadValue
 from specmux_aggregator.config.urls import proxy_url
 from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.model.backend import Backend
 
 
@@ -35,7 +36,7 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
     host = (parts.hostname or "").rstrip(".")
     if (
         not proxy
-        or is_loopback(url)
+        or is_loopback(host)
         or _is_direct(host, parts.port or (443 if parts.scheme == "https" else 80), no_proxy)
     ):
         return None
@@ -43,13 +44,6 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
         return proxy_url(proxy if "://" in proxy else f"http://{proxy}")
     except BadValue as bad:
         raise InvalidConfig(str(bad), where=variable) from bad
-
-
-def is_loopback(url: str) -> bool:
-    """Whether what goes there stays on this machine."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def _is_direct(host: str, port: int, no_proxy: str) -> bool:

@@ -11,14 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from specmux_aggregator.config.urls import backend_url, proxy_url
 from specmux_aggregator.config.yaml_nodes import YAMLReader
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.kubernetes.access import Access, environment_proxy, is_loopback
+from specmux_aggregator.http.field_values import is_loopback
+from specmux_aggregator.kubernetes.access import Access, environment_proxy
 from specmux_aggregator.kubernetes.kubeconfig_members import Entry, Members
 from specmux_aggregator.kubernetes.kubeconfig_user import USER, credentials_of, pair_of
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.small_files import UnreadableFile, read_small
 from specmux_converters.errors import cut
 
 FILE_MAX: Final = 16 * 1024 * 1024
@@ -106,13 +109,9 @@ def _merge(merged: _Merged, path: Path) -> None:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(FILE_MAX + 1)
-        if len(data) > FILE_MAX:
-            raise InvalidConfig(f"larger than {FILE_MAX} bytes", where=str(path))
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidConfig(error.strerror or "cannot be read", where=str(path)) from error
+        return read_small(path, max_bytes=FILE_MAX).decode("utf-8-sig")
+    except UnreadableFile as error:
+        raise InvalidConfig(str(error), where=str(path)) from error
     except UnicodeDecodeError as error:
         raise InvalidConfig("not UTF-8", where=str(path)) from error
 
@@ -140,7 +139,7 @@ def _server(cluster: Members, user: Members | None, name: BackendName, environ: 
             members.entry.reader.finish()
     if not url:
         raise InvalidConfig(f"{cluster.entry.key}: names no server")
-    if not url.startswith("https:") and not is_loopback(url):
+    if not url.startswith("https:") and not is_loopback(urlsplit(url).hostname):
         # As client-go: what is shown of us is not for a network where everybody can read it.
         credentials = Credentials(impersonation=credentials.impersonation)
     return Backend(

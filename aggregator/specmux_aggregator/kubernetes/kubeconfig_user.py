@@ -10,6 +10,7 @@ import orjson
 import yaml
 
 from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.http.field_values import is_bearer_value
 from specmux_aggregator.kubernetes.kubeconfig_members import Members
 from specmux_aggregator.model.backend import Credentials, ExecPlugin
 from specmux_converters.errors import cut
@@ -147,7 +148,7 @@ def _names(node: yaml.Node | None) -> tuple[str, ...]:
 
 def _token(text: str) -> str:
     token = text.strip()
-    if not token or not all("\x20" < char < "\x7f" for char in token):
+    if not is_bearer_value(token):
         raise BadValue("holds no bearer token")
     return token
 

@@ -14,13 +14,11 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
+from specmux_aggregator.http.field_values import is_bearer_value
 from specmux_aggregator.model.backend import BackendTLS
 from specmux_aggregator.model.failure import Cause, Failure
-
-FILE_MAX: Final = 1024 * 1024
-"""Bytes of a certificate, key or token file; a longer one is not what it should be."""
+from specmux_aggregator.small_files import UnreadableFile, read_small
 
 logger = logging.getLogger(__name__)
 
@@ -91,26 +89,22 @@ def _complain(unusable: Unusable, before: str | None) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(FILE_MAX + 1)
-    except OSError as error:
-        raise _unreadable(path, error.strerror or "cannot be read") from error
-    if len(data) > FILE_MAX:
-        raise _unreadable(path, f"larger than {FILE_MAX} bytes")
-    return data
+        return read_small(path)
+    except UnreadableFile as error:
+        raise _unreadable(path, str(error)) from error
 
 
 def _token(data: bytes, path: Path) -> str:
-    token = data.strip()
-    # RFC 6750 2.1 is narrower; what must not pass is whatever would break the header field.
-    if b"," in token and b"\n" not in token:
+    token = data.decode("latin-1").strip()
+    if "," in token and "
+" not in token:
         raise _unreadable(
             path,
             "holds token,name as the service's auth.token_file does; a client's file holds the token alone",
         )
-    if not token or not all(0x20 < byte < 0x7F for byte in token):
+    if not is_bearer_value(token):
         raise _unreadable(path, "holds no bearer token")
-    return token.decode("ascii")
+    return token
 
 
 def _digest(tls: BackendTLS) -> bytes:

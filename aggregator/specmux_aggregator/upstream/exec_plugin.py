@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_aggregator.http.field_values import is_bearer_value
 from specmux_aggregator.model.backend import Backend, ExecPlugin
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.tasks import SingleFlight
@@ -241,7 +242,7 @@ def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> Iss
 
 def _token(status: Mapping[str, Any]) -> str | None:
     token = status.get("token") or None
-    if token is not None and not (isinstance(token, str) and all("\x20" < char < "\x7f" for char in token)):
+    if token is not None and not (isinstance(token, str) and is_bearer_value(token)):
         raise ValueError("a token that no header field can hold")
     return token
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import ipaddress
 import logging
 import ssl
 from collections import Counter
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_aggregator.upstream.credentials import TokenFile, TrustStore, Unusable
 from specmux_aggregator.upstream.exec_plugin import ExecCredentials, Issued, NoCredentials
@@ -91,7 +91,7 @@ class Identity:
             exposures.append(
                 f"backend {backend.name}: its certificate is not verified (insecure_skip_verify)"
             )
-        if has_secret and self._trust is None and not _is_loopback(url.hostname):
+        if has_secret and self._trust is None and not is_loopback(url.hostname):
             exposures.append(f"backend {backend.name}: its token is sent without TLS")
         self.exposures = tuple(exposures)
         """Where the configuration gives security away, in words."""
@@ -140,10 +140,3 @@ def _fixed_fields(credentials: Credentials) -> Iterator[tuple[str, str]]:
         pair = ":".join(credentials.basic)
         yield "Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"
     yield from credentials.impersonation
-
-
-def _is_loopback(host: str | None) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False

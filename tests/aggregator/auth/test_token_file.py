@@ -15,10 +15,11 @@ from prometheus_client import CollectorRegistry
 from running.serving import Running, eventually, read_answer, request, running
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.auth.modes import gate_of
-from specmux_aggregator.auth.token_file import FILE_MAX, BadTokens, parse_tokens
+from specmux_aggregator.auth.token_file import BadTokens, parse_tokens
 from specmux_aggregator.config.settings import Auth, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.small_files import FILE_MAX
 
 UP = "specmux_auth_up"
 
@@ -146,16 +147,16 @@ def test_content_that_is_still_being_written_is_waited_for(
     path.write_text("one,alice\n")
     with guarded(path) as (server, _):
         looks = 0
-        read = token_file._content
+        read = token_file.read_small
 
         def growing(file: Path) -> bytes:
             nonlocal looks
             looks += 1
             return b"two,bob\n" + b"".join(b"t%d,x\n" % n for n in range(min(looks, 40)))
 
-        monkeypatch.setattr(token_file, "_content", growing)
+        monkeypatch.setattr(token_file, "read_small", growing)
         eventually(lambda: looks >= 8)
         assert (status(server, "two"), looks < 40) == (401, True)
         eventually(lambda: status(server, "t39") == 200)
-        monkeypatch.setattr(token_file, "_content", read)
+        monkeypatch.setattr(token_file, "read_small", read)
         eventually(lambda: status(server, "one") == 200)

@@ -18,10 +18,11 @@ from specmux_aggregator.config.file import parse_config_file
 from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.setting_fields import BadValue, SettingField, setting_fields
 from specmux_aggregator.config.settings import Listen, Settings
-from specmux_aggregator.config.source import FILE_MAX, ConfigSource
+from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials, Kind
+from specmux_aggregator.small_files import FILE_MAX
 
 REVIEWED = "kubernetes: {in_cluster: true}\nauth: {mode: kubernetes, %s}"
 ONE_BACKEND = "backends: [{name: a, url: 'https://a', %s}]"

@@ -19,8 +19,9 @@ from fakes.faulty_backend import FaultyBackend
 from specmux_aggregator.config.settings import Limits
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.small_files import FILE_MAX
 from specmux_aggregator.upstream.client import BackendClient, Root
-from specmux_aggregator.upstream.credentials import FILE_MAX, TokenFile, TrustStore, Unusable
+from specmux_aggregator.upstream.credentials import TokenFile, TrustStore, Unusable
 from specmux_aggregator.upstream.identities import Identities
 
 TOKEN = "s3cret-token"
