@@ -70,8 +70,8 @@ def schemas(
 ) -> None:
     """Write JSON Schemas of all kinds, for editors and CI.
 
-    They are of draft-07 and say what Kubernetes' strict decoding and validation say. A file that would not change keeps its time;
-    files of kinds that are gone since the last run are removed.
+    They are of draft-07 and say what Kubernetes' strict decoding and validation say. A file that would not
+    change keeps its time; files of kinds that are gone since the last run are removed.
 
     Exit codes: 0 ok, 1 refused or not reached, or a kind could not be converted, 2 usage.
     """

@@ -96,8 +96,7 @@ def _read(path: Path) -> bytes:
 
 def _token(data: bytes, path: Path) -> str:
     token = data.decode("latin-1").strip()
-    if "," in token and "
-" not in token:
+    if "," in token and "\n" not in token:
         raise _unreadable(
             path,
             "holds token,name as the service's auth.token_file does; a client's file holds the token alone",
