@@ -23,6 +23,8 @@ SECTIONS: Final = {
             f"{_COMMANDS}.demo:demo", "Start backends and the service on this machine, and say what to try."
         ),
         "serve": Listed(f"{_COMMANDS}.serve:serve", "Serve the discovery and the documents of all backends."),
+        "status": Listed(f"{_COMMANDS}.status:status", "Say how a running service and its backends are."),
+        "init": Listed(f"{_COMMANDS}.init:init", "Write a configuration to start from."),
         "check-config": Listed(
             f"{_COMMANDS}.check_config:check_config", "Read a configuration and say what it means."
         ),
@@ -40,6 +42,7 @@ SECTIONS: Final = {
         ),
     },
     "Client": {
+        "get": Listed(f"{_COMMANDS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."),
         "cache": Listed(f"{_COMMANDS}.cache:cache", "Keep the OpenAPI documents of servers on disk."),
     },
     "Other": {

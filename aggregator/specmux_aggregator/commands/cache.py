@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.listing import SuggestingGroup, examples
 from specmux_aggregator.commands.output import Output, json_of_group, output_of_group, output_option, show
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.console import size, warn
@@ -63,6 +63,7 @@ def with_server(command: Command) -> Command:
 
 @click.group(
     "cache",
+    cls=SuggestingGroup,
     epilog=examples(
         ("what the cluster of the current context publishes", "specmux cache paths"),
         ("fetch all of it, then read it without a server", "specmux cache warm"),

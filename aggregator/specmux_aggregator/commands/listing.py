@@ -5,6 +5,7 @@ A command's module is imported when the command is run or asked for its own help
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,21 @@ class Listed:
         return command
 
 
-class CommandList(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that names the commands which a misspelt one may mean."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            close = difflib.get_close_matches(name, self.list_commands(ctx), n=3)
+            meant = f" Did you mean {' or '.join(close)}?" if close else ""
+            ctx.fail(f"No such command '{name}'.{meant}")
+        return super().resolve_command(ctx, args)
+
+
+class CommandList(SuggestingGroup):
     """A group whose commands are listed in sections and imported one at a time."""
 
     def __init__(

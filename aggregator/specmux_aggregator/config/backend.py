@@ -181,3 +181,11 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[type, Callable[[str], object]]]]]
 }
 """By group, the keys of BackendTLS and Credentials that a file may hold: all but inline data and what only a
 kubeconfig says (a test compares them)."""
+
+
+def file_fields() -> tuple[dict[str, type], dict[str, dict[str, type]]]:
+    """The keys of a backend in the file with the type of each: its own, and those of its groups."""
+    own = {name: wanted for name, (wanted, _) in _BACKEND.items()}
+    return own, {
+        name: {key: wanted for key, (wanted, _) in fields.items()} for name, fields in _GROUPS.items()
+    }

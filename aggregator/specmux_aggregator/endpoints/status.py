@@ -71,6 +71,9 @@ def _backend(observation: Observation, check: Check, now: float) -> dict[str, An
         "lastSuccessAgeSeconds": None
         if check.succeeded_at is None
         else round(max(0.0, now - check.succeeded_at), 3),
+        "lastChangeAgeSeconds": None
+        if observation.changed_at is None
+        else round(max(0.0, now - observation.changed_at), 3),
         "failedChecks": check.failures,
         "nextCheckSeconds": round(check.next_delay, 3),
         "error": None if failure is None else {"cause": failure.cause.value, "detail": failure.detail},

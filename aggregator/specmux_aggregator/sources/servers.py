@@ -15,7 +15,16 @@ from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
 from specmux_aggregator.sources.source import Loaded, Unread
 from specmux_cache import CacheOptions, SchemaCache
-from specmux_cache.errors import CacheError, GroupVersionNotFound, NotCached, RequestError, UnexpectedStatus
+from specmux_cache.errors import (
+    BadAnswer,
+    CacheError,
+    GroupVersionNotFound,
+    MediaTypeRefused,
+    NotCached,
+    RequestError,
+    ServerUnreachable,
+    UnexpectedStatus,
+)
 from specmux_cache.options import default_directory
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.errors import ConverterError, InvalidDocument
@@ -191,6 +200,14 @@ def next_step(error: CacheError) -> str:
             return "; log in again, or give a token with --token-file"
         case UnexpectedStatus(status=403):
             return "; the user needs the ClusterRole system:discovery, or another --context"
+        case MediaTypeRefused():
+            return "; it has the document in other media types only: leave --media out"
+        case BadAnswer():
+            return "; check the URL, its path included: it has to be an apiserver's or a specmux service's"
+        case ServerUnreachable() if error.url.startswith("http:") and "closed" in error.reason:
+            return "; if the server speaks TLS, its URL begins with https://"
+        case ServerUnreachable() if "TLS" in error.reason:
+            return "; if the server does not speak TLS, its URL begins with http://"
         case RequestError() if "certificate" in error.reason:
             return "; give the server's CA with --ca-file"
     return ""

@@ -1,0 +1,125 @@
+"""``specmux get``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, Literal
+
+import click
+
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import document_format
+from specmux_aggregator.sources.completion import complete_group_versions
+from specmux_aggregator.sources.options import SourceOptions, source_options
+from specmux_converters.group_versions import GroupVersion
+
+if TYPE_CHECKING:  # imported where it is used: help and completion need no HTTP library
+    from specmux_cache import SchemaCache
+
+HASH_SHOWN: Final = 12
+INTERVAL: Final = 2.0
+"""Seconds between looks at a server's list of documents, which is answered with 304 while nothing changes."""
+
+
+@click.command(
+    epilog=examples(
+        ("the group-versions of the current context", "specmux get"),
+        ("one document, with line breaks", "specmux get apps/v1 -o yaml"),
+        ("from files, CustomResourceDefinitions among them", "specmux get example.com/v1 --directory crds/"),
+        ("a line whenever it changes", "specmux get apps/v1 -w"),
+    )
+)
+@click.argument("group_version", required=False, shell_complete=complete_group_versions)
+@click.option("-w", "--watch", is_flag=True, help="Print a line whenever a document changes, until Ctrl-C.")
+@document_format
+@source_options
+def get(
+    group_version: str | None, watch: bool, output: Literal["json", "yaml"], source: SourceOptions
+) -> None:
+    """Print an OpenAPI v3 document, or list the group-versions.
+
+    GROUP_VERSION is apps/v1, v1 or a key of /openapi/v3. Exit codes: 0 ok, 1 not there, 2 usage, 4 no answer.
+    """
+    with reported_errors():
+        if watch:
+            _watch(group_version, source)
+        elif group_version is None:
+            from specmux_aggregator.sources import opened
+
+            with opened(source) as documents:
+                for key in documents.group_versions():
+                    click.echo(key)
+        else:
+            _print(group_version, output, source)
+
+
+def _print(group_version: str, output: str, source: SourceOptions) -> None:
+    from specmux_aggregator.commands.document_files import write_out
+    from specmux_aggregator.errors import SourceError
+    from specmux_aggregator.sources import opened, report_unread
+    from specmux_converters.document import canonical
+    from specmux_converters.yaml.writer import to_yaml
+
+    with opened(source) as documents:
+        known = documents.group_versions()
+        key = _key(group_version, known)
+        if key is None:
+            named = ", ".join(known[:NAMED]) + (", …" if len(known) > NAMED else "")
+            raise SourceError(f"{documents.where} has no {group_version}; it has {named or 'nothing'}")
+        loaded = documents.load([key])
+        report_unread(loaded)
+        document = loaded.documents.documents.get(key)
+        if document is None:
+            raise SourceError(f"{key} cannot be had from {documents.where}")
+    write_out(to_yaml(document) if output == "yaml" else canonical(document), is_text=True)
+
+
+NAMED: Final = 20
+"""Group-versions that are named where another was asked for."""
+
+
+def _key(wanted: str, known: Iterable[str]) -> GroupVersion | None:
+    """The key that is meant: ``apps/v1`` and ``v1`` will do."""
+    spellings = (wanted, f"apis/{wanted}", f"api/{wanted}")
+    return next((GroupVersion(key) for key in spellings if key in known), None)
+
+
+def _watch(group_version: str | None, source: SourceOptions) -> None:
+    if source.is_local or source.offline:
+        raise click.UsageError("--watch is for servers: give --server or --context, without --offline")
+    from specmux_aggregator.sources.servers import opened_client
+
+    with opened_client(source) as client:
+        last: dict[str, str] = {}
+        try:
+            for now in _hashes(client):
+                for line in changes(last, now, group_version):
+                    click.echo(f"{time.strftime('%H:%M:%S')} {line}")
+                last = now
+                time.sleep(INTERVAL)
+        except KeyboardInterrupt:
+            return
+
+
+def _hashes(client: SchemaCache) -> Iterator[dict[str, str]]:
+    while True:
+        yield {key: document.hash for key, document in client.paths(refresh=True).documents.items()}
+
+
+def changes(last: dict[str, str], now: dict[str, str], group_version: str | None) -> Iterator[str]:
+    """A line for each document that came, changed or went; of one group-version where one is asked for."""
+    every = sorted(last.keys() | now.keys())
+    asked = None if group_version is None else _key(group_version, every)
+    wanted = every if group_version is None else [] if asked is None else [str(asked)]
+    for key in wanted:
+        before, after = last.get(key), now.get(key)
+        if before == after:
+            continue
+        if after is None:
+            yield f"{key} is gone"
+        elif before is None:
+            yield f"{key} {after[:HASH_SHOWN]}"
+        else:
+            yield f"{key} {before[:HASH_SHOWN]} -> {after[:HASH_SHOWN]}"

@@ -1,0 +1,77 @@
+"""``specmux init``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from specmux_aggregator.commands.listing import examples
+
+SCHEMA_NAME = "specmux.schema.json"
+
+_HEAD = f"""\
+# yaml-language-server: $schema={SCHEMA_NAME}
+# Every setting stands here with its default, commented out. "specmux check-config FILE" says what this means,
+# "specmux serve --config FILE" serves it and reads it again whenever it changes.
+"""
+_BACKENDS = """\
+backends:
+  # An apiserver: OpenAPI v3 where it has it, Swagger 2.0 converted where it has not.
+  - name: example
+    url: https://127.0.0.1:6443
+    tls: {insecure_skip_verify: false}  # or ca_file: ca.crt
+    # credentials: {token_file: token}
+  # A folder of documents and CustomResourceDefinitions.
+  # - name: files
+  #   directory: documents/
+"""
+
+
+@click.command(
+    epilog=examples(
+        ("specmux.yaml, and the schema that editors check it with", "specmux init"),
+        ("the schema alone", "specmux init --schema > specmux.schema.json"),
+    )
+)
+@click.argument(
+    "file", required=False, default="specmux.yaml", type=click.Path(path_type=Path, dir_okay=False)
+)
+@click.option("--force", is_flag=True, help="Replace the file where there is one.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the configuration instead.")
+def init(file: Path, force: bool, schema: bool) -> None:
+    """Write a configuration to start from.
+
+    Beside it goes the JSON Schema of the configuration, which editors complete and check it with.
+    """
+    import orjson
+
+    from specmux_aggregator.config.json_schema import config_schema
+
+    text = orjson.dumps(config_schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    if schema:
+        click.echo(text, nl=False)
+        return
+    if file.exists() and not force:
+        raise click.UsageError(f"{file} is there already; --force replaces it")
+    beside = file.with_name(SCHEMA_NAME)
+    try:
+        file.write_text("\n".join([_HEAD, *_settings(), _BACKENDS]))
+        beside.write_bytes(text)
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror or 'cannot be written'}") from error
+    click.echo(f"{file} and {beside} are written; next: specmux check-config {file}")
+
+
+def _settings() -> Iterator[str]:
+    from specmux_aggregator.config.setting_fields import plain, setting_fields
+
+    group = ""
+    for setting in setting_fields():
+        if setting.group != group:
+            group = setting.group
+            yield f"# {group}:"
+        value = "" if setting.default is None else f" {plain(setting.default)}"
+        yield f"#   {setting.name}:{value}  # {setting.doc}"
+    yield ""

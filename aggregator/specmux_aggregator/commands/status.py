@@ -1,0 +1,89 @@
+"""``specmux status``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import Output, output_option, show
+from specmux_aggregator.console import age, coloured, size, table
+from specmux_aggregator.sources.options import SourceOptions, server_options
+
+HASH_SHOWN: Final = 12
+"""Digits of a hash in a table."""
+DEFAULT: Final = "http://127.0.0.1:8080"
+
+_COLOURS: Final[Mapping[str, Any]] = {"up": "green", "failed": "red", "pending": "yellow"}
+
+
+@click.command(
+    epilog=examples(
+        "specmux status",
+        (
+            "another service, for programs",
+            "specmux status https://specmux.example.org -o json --token-file token",
+        ),
+    )
+)
+@click.argument("url", required=False)
+@output_option
+@server_options
+def status(url: str | None, output: Output, source: SourceOptions) -> None:
+    """Say how a running service and its backends are.
+
+    URL is the service's, by default http://127.0.0.1:8080. It shows backends and their age, group-versions
+    with their hash, what conversion lost, conflicts, and what changed last.
+
+    Exit codes: 0 ready, 1 not ready or a backend failed, 2 usage, 4 no answer.
+    """
+    with reported_errors():
+        from dataclasses import replace
+
+        from specmux_aggregator.sources.answers import answer_of
+
+        chosen = replace(source, server=url or source.server or DEFAULT)
+        known = answer_of(chosen, "/status", what="a specmux service")
+        show(output, known, _lines(known, chosen.server or ""))
+    backends = known.get("backends", {})
+    if not known.get("ready") or any(each["state"] == "failed" for each in backends.values()):
+        raise click.exceptions.Exit(1)
+
+
+def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
+    backends, documents = known["backends"], known["groupVersions"]
+    ready = coloured("ready", "green") if known["ready"] else coloured("not ready", "red")
+    counts = f"{len(documents)} group-versions of {len(backends)} backends"
+    yield f"specmux {known['version']} at {url}: {ready}, {counts}"
+    if (known.get("config") or {}).get("error"):
+        yield f"configuration: {known['config']['error']}; the one before is in force"
+    yield ""
+    yield from table(
+        ("BACKEND", "STATE", "SPEAKS", "DOCUMENTS", "CHECKED", "CHANGED"),
+        [
+            (name, each["state"], each["speaks"] or "-", str(each["groupVersions"]),
+             age(each["lastSuccessAgeSeconds"]), age(each.get("lastChangeAgeSeconds")))
+            for name, each in backends.items()
+        ],
+    )  # fmt: skip
+    yield ""
+    yield from table(
+        ("GROUP-VERSION", "OWNER", "HASH", "SIZE", "FROM", "LOSSES"),
+        [
+            (name, each["owner"], each["hash"][:HASH_SHOWN], size(each["bytes"] or 0),
+             f"{each['provenance']}{' (stale)' * each['stale']}", str(each["losses"] or "-"))
+            for name, each in documents.items()
+        ],
+    )  # fmt: skip
+    for name, each in backends.items():
+        if each["error"] is not None:
+            state = coloured(each["state"], _COLOURS[each["state"]])
+            yield f"\n{name} {state}: {each['error']['cause']}: {each['error']['detail']}"
+        yield from (f"{name}: {note}" for note in each["notes"])
+    for conflict in known["conflicts"]:
+        others = ", ".join(conflict["losers"])
+        yield f"conflict: {conflict['groupVersion']} is {conflict['winner']}'s; {others} has it too"
+    yield from (f"left out: {each}" for each in (known.get("sources") or {}).get("leftOut", ()))

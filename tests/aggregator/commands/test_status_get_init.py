@@ -1,0 +1,190 @@
+"""``specmux status``, ``get`` and ``init`` as users run them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
+
+from fakes.apiserver import FakeAPIServer, document
+from fakes.openapi_server import Reference
+from fakes.openapi_thread import serving_in_thread
+from running.service import backend, service
+from specmux_aggregator.cli import main
+from specmux_aggregator.commands.get import changes
+from specmux_aggregator.config.json_schema import config_schema
+from specmux_aggregator.config.source import ConfigSource
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments], prog_name="specmux")
+
+
+@contextmanager
+def serving(*, is_down: bool = False) -> Iterator[str]:
+    """A service in front of one apiserver, on a loop in a thread; its URL."""
+    ready, stop, found = threading.Event(), threading.Event(), []
+
+    async def main() -> None:
+        server = FakeAPIServer({key: document(key) for key in ("api/v1", "apis/apps/v1")})
+        await server.start()
+        others = [backend("down", "http://127.0.0.1:1")] if is_down else []
+        async with service(backend("one", server.url), *others) as client:
+            await client.says_ready()
+            found.append(client.base)
+            ready.set()
+            await asyncio.to_thread(stop.wait, 30)
+        await server.stop()
+
+    thread = threading.Thread(target=asyncio.run, args=(main(),))
+    thread.start()
+    try:
+        assert ready.wait(20)
+        yield found[0]
+    finally:
+        stop.set()
+        thread.join(20)
+
+
+def test_status_says_how_everything_is() -> None:
+    with serving() as url:
+        result = run("status", url)
+        value = orjson.loads(run("status", url, "-o", "json").stdout)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[0].endswith(f"at {url}: ready, 2 group-versions of 1 backends")
+    (row,) = [line.split() for line in lines if line.startswith("one ")]
+    assert row[:4] == ["one", "up", "v3", "2"]
+    hash_ = value["groupVersions"]["apis/apps/v1"]["hash"]
+    assert any(line.split()[:3] == ["apis/apps/v1", "one", hash_[:12]] for line in lines)
+
+
+def test_status_of_a_service_with_a_dead_backend_exits_with_1() -> None:
+    with serving(is_down=True) as url:
+        result = run("status", url)
+    assert result.exit_code == 1
+    assert any(line.startswith("down failed: refused") for line in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", ["apps/v1", "apis/apps/v1"])
+def test_get_prints_a_document(name: str) -> None:
+    with serving_in_thread(Reference({"apis/apps/v1": document("apis/apps/v1")})) as server:
+        as_json = run("get", name, "--server", server.url)
+        as_yaml = run("get", name, "--server", server.url, "-o", "yaml")
+    assert (
+        orjson.loads(as_json.stdout)
+        == yaml.safe_load(as_yaml.stdout)
+        == orjson.loads(document("apis/apps/v1"))
+    )
+
+
+def test_get_lists_group_versions(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(document("api/v1"))
+    (tmp_path / "b.json").write_bytes(document("apis/apps/v1"))
+    assert run("get", "--directory", tmp_path).stdout == "api/v1\napis/apps/v1\n"
+
+
+@pytest.mark.parametrize(
+    ("last", "now", "asked", "lines"),
+    [
+        ({}, {"a": "1" * 20}, None, ["a 111111111111"]),
+        ({"a": "1" * 20}, {"a": "2" * 20}, None, ["a 111111111111 -> 222222222222"]),
+        ({"a": "1"}, {}, None, ["a is gone"]),
+        ({"a": "1"}, {"a": "1"}, None, []),
+        ({}, {"apis/apps/v1": "1", "api/v1": "2"}, "apps/v1", ["apis/apps/v1 1"]),
+        ({}, {"api/v1": "2"}, "apps/v1", []),
+    ],
+)
+def test_watching_prints_what_changed(
+    last: dict[str, str], now: dict[str, str], asked: str | None, lines: list[str]
+) -> None:
+    assert list(changes(last, now, asked)) == lines
+
+
+def test_init_writes_what_serve_reads(tmp_path: Path) -> None:
+    file = tmp_path / "specmux.yaml"
+    assert run("init", file).exit_code == 0
+    assert [each.name for each in ConfigSource(file=file).read().backends] == ["example"]
+    assert file.read_text().startswith("# yaml-language-server: $schema=specmux.schema.json\n")
+    written = orjson.loads((tmp_path / "specmux.schema.json").read_bytes())
+    Draft202012Validator.check_schema(written)
+    Draft202012Validator(written).validate(yaml.safe_load(file.read_text()))
+
+
+def test_every_setting_of_the_written_file_may_be_uncommented(tmp_path: Path) -> None:
+    file = tmp_path / "specmux.yaml"
+    run("init", file)
+    lines = file.read_text().splitlines()
+    settings = [line[2:] for line in lines if line.startswith(("# ", "#   ")) and ":  #" not in line]
+    settings = [line for line in settings if line.partition(":")[0].strip().replace("_", "").isalpha()]
+    text = "\n".join(line for line in settings if not line.startswith(("yaml-", "- ", "  directory")))
+    listed = yaml.safe_load(text)
+    assert {"listen", "polling", "limits", "log"} <= listed.keys()
+    Draft202012Validator(config_schema()).validate(listed)
+
+
+def test_the_example_is_valid_and_names_the_schema_that_lies_beside_it() -> None:
+    schema = ROOT / "docs" / "specmux.schema.json"
+    assert orjson.loads(schema.read_bytes()) == config_schema(), (
+        "run: specmux init --schema > docs/specmux.schema.json"
+    )
+    example = (ROOT / "docs" / "specmux.example.yaml").read_text()
+    assert example.startswith("# yaml-language-server: $schema=specmux.schema.json\n")
+    Draft202012Validator(config_schema()).validate(yaml.safe_load(example))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "listen: {prot: 1}",
+        "listen: {port: eighty}",
+        "listen: {port: 70000}",
+        "auth: {mode: oauth}",
+        "lisen: {}",
+        "memory: {documents_bytes: many}",
+        "backends: [{url: 'http://a'}]",
+        "backends: [{name: a}]",
+        "backends: [{name: a, url: 'http://a', directory: b}]",
+        "proxy: everything",
+        "auth: {audiences: []}",
+    ],
+)
+def test_the_schema_refuses_what_the_reader_refuses(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert run("check-config", tmp_path / "a.yaml").exit_code == 3
+    assert not Draft202012Validator(config_schema()).is_valid(yaml.safe_load(text))
+
+
+MTLS = """\
+auth: {mode: mtls, client_ca_file: a, client_names: [b]}
+listen: {tls_cert_file: a, tls_key_file: b}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "listen:",
+        "proxy: resources",
+        "memory: {documents_bytes: 64MiB}",
+        "memory: {documents_bytes: 1}",
+        "backends: []",
+        MTLS,
+    ],
+)
+def test_the_schema_takes_what_the_reader_takes(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert run("check-config", tmp_path / "a.yaml").exit_code == 0
+    Draft202012Validator(config_schema()).validate(yaml.safe_load(text))

@@ -1,0 +1,274 @@
+"""What users get wrong: each mistake is told in words that name it and the next step, with an exit code for
+scripts, and never with a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import ssl
+import string
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import trustme
+import yaml
+from click.testing import CliRunner
+
+from fakes.apiserver import document, swagger
+from fakes.openapi_server import Reference, Reply, Request
+from fakes.openapi_thread import serving_in_thread
+from specmux_aggregator.cli import main
+
+CONFIGS = {
+    "empty": "",
+    "syntax": "listen: [port\n",
+    "tab": "listen:\n\tport: 1\n",
+    "unknown-key": "listen:\n  prot: 8080\n",
+    "unknown-group": "lisen:\n  port: 8080\n",
+    "wrong-type": "listen:\n  port: eighty\n",
+    "twice": "listen:\n  port: 1\nlisten:\n  port: 2\n",
+    "no-url": "backends:\n- name: a\n",
+    "bad-url": "backends:\n- {name: a, url: 'localhost:6443'}\n",
+    "no-name": "backends:\n- {url: 'https://a'}\n",
+    "same-name": "backends:\n- {name: a, url: 'https://a'}\n- {name: a, url: 'https://b'}\n",
+    "dead": "backends:\n- {name: a, url: 'http://127.0.0.1:1'}\n",
+    "list": "- a\n- b\n",
+}
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+"""
+KUBECONFIG = {
+    "current-context": "gone",
+    "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+    "users": [{"name": "u", "user": {}}],
+}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    line: str
+    """After ``specmux``; ``$dir`` is a folder of files, ``$ok`` and the like are servers."""
+    code: int
+    said: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+def wrong(line: str, code: int, *said: str, **environment: str) -> Mistake:
+    return Mistake(line, code, said, tuple(environment.items()))
+
+
+MISTAKES = [
+    # The command line itself.
+    wrong("", 2, "Usage: specmux"),
+    wrong("serv", 2, "No such command 'serv'", "serve"),
+    wrong("--verison", 2, "No such option", "--version"),
+    wrong("-o xml version", 2, "'xml' is not one of", "json"),
+    wrong("-v -q version", 2, "contradict each other"),
+    wrong("help nothing", 2, 'no command "nothing"', "specmux --help"),
+    wrong("completion powershell", 2, "'powershell' is not one of", "bash"),
+    wrong("completion", 2, "Missing argument"),
+    # serve
+    wrong("serve", 2, "nothing to serve", "--backend NAME=URL"),
+    wrong("serve --directory $dir/none", 2, "does not exist", "none"),
+    wrong("serve --directory $dir/v3.json", 2, "is a file"),
+    wrong("serve --config $dir/none.yaml", 3, "none.yaml", "No such file"),
+    wrong("serve --config $dir/syntax.yaml", 3, "syntax.yaml:"),
+    wrong("serve --config $dir/tab.yaml", 3, "tab.yaml:2"),
+    wrong("serve --config $dir/unknown-key.yaml", 3, "unknown-key.yaml:2", "prot", "port"),
+    wrong("serve --config $dir/unknown-group.yaml", 3, "lisen", "listen"),
+    wrong("serve --config $dir/wrong-type.yaml", 3, "wrong-type.yaml:2", "listen.port"),
+    wrong("serve --config $dir/empty.yaml", 2, "nothing to serve", "empty.yaml names no backends"),
+    wrong("serve --config $dir/list.yaml", 3, "list.yaml:1"),
+    wrong("serve --config $dir/twice.yaml", 3, "twice.yaml:3", "listen"),
+    wrong("serve --backend a", 2, "wants NAME=URL"),
+    wrong("serve --backend a=ftp://b", 2, "http:// or https://"),
+    wrong("serve --backend a=http://me:secret@b", 2, "user name or password", "by file"),
+    wrong("serve --backend a=http://b --backend a=http://c", 3, "is the name of two backends"),
+    wrong("serve --backend a=http://b --listen-port abc", 2, "--listen-port"),
+    wrong("serve --backend a=http://b --listen-port 70000", 2, "70000 is more than 65535"),
+    wrong("serve --backend a=http://b --listen-prot 1", 2, "No such option", "--listen-port"),
+    wrong("serve --backend a=http://b --listen-tls-cert-file x", 3, "both tls_cert_file and tls_key_file"),
+    wrong("serve --backend a=http://b --auth-mode oauth", 2, "oauth", "mtls"),
+    wrong("serve --backend a=http://b --auth-mode token-file", 3, "wants auth.token_file"),
+    wrong("serve --backend a=http://b --auth-mode kubernetes", 3, "wants kubernetes.in_cluster"),
+    wrong("serve --backend a=http://b --auth-token-file $dir/token", 3, "has no effect", "auth.mode is none"),
+    wrong(
+        "serve --backend a=http://b --listen-port 0 --auth-mode token-file --auth-token-file $dir/token",
+        3, "wants token,name", "--token-file",
+    ),
+    wrong("serve --backend a=http://b --log-level loud", 2, "loud", "warning"),
+    wrong("serve --kubeconfig $dir/none", 3, "none", "No such file"),
+    wrong("serve --kubeconfig $dir/kubeconfig", 3, 'no context "gone"', "known: here"),
+    wrong("serve --in-cluster", 3, "not inside a cluster"),
+    wrong("serve --in-cluster --context here", 3, "it can be only one"),
+    wrong("serve --backend a=http://b", 3, "SPECMUX_LISTEN_PROT: no such setting", SPECMUX_LISTEN_PROT="1"),
+    wrong("serve --backend a=http://b --listen-port $taken", 1, "address already in use"),
+    # check-config
+    wrong("check-config $dir/none.yaml", 3, "No such file"),
+    wrong("check-config", 2, "Missing argument"),
+    wrong("check-config $dir/no-url.yaml", 3, "no-url.yaml:2", "url"),
+    wrong("check-config $dir/bad-url.yaml", 3, "bad-url.yaml:2", "http:// or https://"),
+    wrong("check-config $dir/no-name.yaml", 3, "no-name.yaml:2", "name"),
+    wrong("check-config $dir/same-name.yaml", 3, "same-name.yaml:3", "the name of another backend"),
+    wrong("check-config $dir/dead.yaml --probe", 4, "refused"),
+    # convert
+    wrong("convert $dir/none.json", 2, "does not exist"),
+    wrong("convert $dir/broken.json", 1, "broken.json", "not JSON", "line 1"),
+    wrong("convert $dir/nothing.json", 1, "there is nothing in it"),
+    wrong("convert $dir/kustomization.yaml", 1, "neither Swagger 2.0, OpenAPI 3.0 nor"),
+    wrong("convert $dir/bare", 1, "bare: no documents in it"),
+    wrong("convert $dir/others", 1, "no document in it can be read", "values.yaml"),
+    wrong("convert $dir/several", 1, "2 documents", "--split DIR"),
+    wrong("convert $dir/v3.json --to xml", 2, "'xml' is not one of", "yaml"),
+    wrong("convert $dir/v3.json --profile swagger", 2, "'swagger' is not one of", "oas"),
+    wrong("convert $dir/crd.yaml", 1, "2 group-versions", "--split"),
+    wrong("convert $dir/cut.json.gz", 1, "cut.json.gz", "gzip"),
+    wrong("convert -", 1, "there is nothing in it"),
+    wrong("convert", 2, "Missing argument"),
+    # merge
+    wrong("merge $dir/none", 2, "neither a folder nor a URL"),
+    wrong("merge $dir/v3.json", 2, "neither a folder nor a URL"),
+    wrong("merge http://127.0.0.1:1", 1, "http://127.0.0.1:1", "refused"),
+    wrong("merge http://me:secret@b", 2, "user name or password"),
+    wrong("merge $dir/bare", 1, "no documents in it"),
+    wrong("merge $dir/crds", 1, "CustomResourceDefinitions, not OpenAPI"),
+    wrong("merge $dir/several -o all.json", 2, "'all.json' is not one of", "yaml"),
+    wrong("merge", 2, "no kubeconfig", "--server URL"),
+    # servers, through the cache
+    wrong("cache paths", 2, "no kubeconfig", "--server URL"),
+    wrong("cache lst", 2, "No such command 'lst'"),
+    wrong("cache paths --server ftp://a", 2, "http:// or https://"),
+    wrong("cache paths --server http://127.0.0.1:1", 4, "refused"),
+    wrong("cache paths --server $refusing401", 4, "401: Unauthorized by policy", "--token-file"),
+    wrong("cache paths --server $refusing403", 4, "403: Unauthorized by policy", "system:discovery"),
+    wrong("cache paths --server $html", 4, "of another type", "check the URL"),
+    wrong("cache get nothing/v1 --server $ok", 1, "has no nothing/v1"),
+    wrong("cache get v1 --server $ok --media xml", 4, "406", "leave --media out"),
+    wrong("cache get v1 --server $ok --offline", 1, "is not in the cache"),
+    wrong("cache get --server $ok", 2, "Missing argument"),
+    wrong("cache paths --server $ok --token-file $dir/tokens.csv", 2, "holds token,name", "the token alone"),
+    wrong("cache paths --server $ok --token-file $dir/none", 2, "does not exist"),
+    wrong("cache paths --server $tls", 4, "certificate was refused", "issuer", "--ca-file"),
+    wrong("cache paths --server $tls --ca-file $dir/v3.json", 2, "no CA certificates"),
+    wrong("cache paths --server $tls_as_http", 4, "begins with https://"),
+    wrong("cache paths --server $plain_as_https", 4, "no TLS connection", "begins with http://"),
+    wrong("cache paths --server $ok --client-key $dir/token", 2, "--client-key needs --client-certificate"),
+    wrong("cache paths --server $ok --context here", 2, "different sources", "one of them"),
+    wrong("cache paths --kubeconfig $dir/kubeconfig --context prod", 2, 'no context "prod"', "known: here"),
+    wrong("cache compact --max-bytes -1", 2, "-1"),
+    wrong("cache import $dir/none --server $ok", 3, "none"),
+    wrong("cache import $dir/v3.json --server $ok", 3, "v3.json"),
+    # status, get, init
+    wrong("status http://127.0.0.1:1", 4, "refused", "is it running"),
+    wrong("status $ok", 4, "no /status there", "a specmux service"),
+    wrong("status $html", 4, "it is not a specmux service"),
+    wrong("get nothing/v1 --server $ok", 1, "has no nothing/v1", "it has api/v1"),
+    wrong("get v1 --directory $dir/none", 2, "does not exist"),
+    wrong("get v1 --directory $dir/bare", 1, "no document in it", ".yaml"),
+    wrong("get v1 --directory $dir/others", 1, "no document in it can be used", "values.yaml"),
+    wrong("get v1 -w --directory $dir/several", 2, "--watch is for servers"),
+    wrong("get v1 --offline --directory $dir/several", 2, "--offline is for servers"),
+    wrong("init $dir/dead.yaml", 2, "is there already", "--force"),
+    wrong("init $dir/none/specmux.yaml", 1, "No such file"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    folder = tmp_path_factory.mktemp("mistakes")
+    _write(folder)
+    authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    documents = Reference({"api/v1": document("api/v1")})
+
+    def refusing(request: Request) -> Reply:
+        status = int(request.path.split("/")[1])
+        body = b'{"kind": "Status", "message": "Unauthorized by policy"}'
+        return Reply(status, body, [("Content-Type", "application/json")])
+
+    def page(_: Request) -> Reply:
+        return Reply(200, b"<html>", [("Content-Type", "text/html")])
+
+    with (
+        serving_in_thread(documents) as ok,
+        serving_in_thread(refusing) as refuser,
+        serving_in_thread(page) as html,
+        serving_in_thread(documents, tls=tls) as safe,
+        ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as plain,
+        socket.create_server(("127.0.0.1", 0)) as taken,
+    ):
+        thread = threading.Thread(target=plain.serve_forever, daemon=True)
+        thread.start()
+        yield {
+            "dir": str(folder),
+            "ok": ok.url,
+            "plain_as_https": f"https://127.0.0.1:{plain.server_address[1]}",
+            "refusing401": f"{refuser.url}/401",
+            "refusing403": f"{refuser.url}/403",
+            "html": html.url,
+            "tls": safe.url,
+            "tls_as_http": safe.url.replace("https:", "http:"),
+            "taken": str(taken.getsockname()[1]),
+        }
+        plain.shutdown()
+        thread.join()
+
+
+def _write(folder: Path) -> None:
+    for name, text in CONFIGS.items():
+        (folder / f"{name}.yaml").write_text(text)
+    for name in ("bare", "others", "several", "crds"):
+        (folder / name).mkdir()
+    for name in ("kustomization.yaml", "others/values.yaml", "others/kustomization.yaml"):
+        (folder / name).write_text("kind: Kustomization\n")
+    (folder / "several/swagger.json").write_bytes(swagger("api/v1"))
+    (folder / "several/apps.json").write_bytes(document("apis/apps/v1"))
+    (folder / "v3.json").write_bytes(document("api/v1"))
+    (folder / "broken.json").write_text('{"openapi": ')
+    (folder / "nothing.json").write_text("")
+    (folder / "cut.json.gz").write_bytes(gzip.compress(document("api/v1"))[:-9])
+    (folder / "crd.yaml").write_text(DEFINITION)
+    (folder / "crds/crd.yaml").write_text(DEFINITION)
+    (folder / "token").write_text("s3cret\n")
+    (folder / "tokens.csv").write_text("s3cret,alice\n")
+    (folder / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.line or "nothing")
+def test_a_mistake_is_told_with_the_next_step(
+    mistake: Mistake, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KUBECONFIG", "SPECMUX_SERVER", "SPECMUX_CONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    environment = {
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        **dict(mistake.environment),
+    }
+    line = string.Template(mistake.line).substitute(places)
+    result = CliRunner(env=environment).invoke(main, line.split(), prog_name="specmux")
+    said = " ".join(result.output.split())
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    assert [part for part in mistake.said if part not in said] == [], said
+    assert result.exit_code == mistake.code, said
+    assert "Traceback" not in said
+    assert "s3cret" not in said
+    assert "secret@" not in said
+
+
+def test_there_are_as_many_as_were_tried() -> None:
+    assert len({mistake.line for mistake in MISTAKES}) >= 78
