@@ -28,6 +28,9 @@ from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import Pages
+from specmux_aggregator.endpoints.schema_answers import PREFIX, Access, release_in
+from specmux_aggregator.endpoints.schema_tokens import PathTokens
+from specmux_aggregator.endpoints.schemas import SchemaFiles
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import ClusterSource
@@ -39,6 +42,7 @@ from specmux_aggregator.metrics.instruments import Metrics, StateCollector
 from specmux_aggregator.metrics.kubernetes import SourceCollector
 from specmux_aggregator.metrics.limits import LimitCollector
 from specmux_aggregator.metrics.requests import RequestCollector
+from specmux_aggregator.metrics.schemas import SchemaCollector
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.choice import origin_of
@@ -103,6 +107,8 @@ class App:
             identities=self._identities,
             is_authorised_elsewhere=self._relaying.asks_as_the_client,
         )
+        self._catalogue = Worker(timeout=settings.limits.build_timeout)
+        self.schemas = self._schema_files()
         self.service = self._service()
         self.server = self._http_server()
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
@@ -148,9 +154,12 @@ class App:
         await self.backends.close()
         if self.discovery is not None:
             await self.discovery.close()
+        if self.schemas is not None:
+            await self.schemas.close()
         await self._documents.close()
         self._builder.close()
         self._encoder.close()
+        self._catalogue.close()
         if self._state is not None:
             await self._state.close()
 
@@ -234,6 +243,29 @@ class App:
             self.server.forget_bodies()
         return shed
 
+    def _schema_files(self) -> SchemaFiles | None:
+        settings = self.settings.schemas
+        if not settings.enabled:
+            return None
+        is_open = settings.access == "anonymous" or not self.settings.auth.is_private
+        return SchemaFiles(
+            lambda: self.publisher.current,
+            self._documents,
+            self._catalogue,
+            limits=self._limits,
+            access=Access(is_private=not is_open, is_anonymous=is_open),
+            max_bytes=settings.max_bytes,
+            release=self._release,
+            base=settings.base_url,
+            tokens=None if settings.token_file is None else PathTokens(settings.token_file),
+        )
+
+    def _release(self) -> str | None:
+        """Of the cluster, as far as known."""
+        if self.settings.schemas.release is not None or self.discovery is None:
+            return self.settings.schemas.release
+        return release_in(self.discovery.board.directory.version)
+
     def _service(self) -> Service:
         return Service(
             self.publisher,
@@ -241,6 +273,7 @@ class App:
             self._documents,
             refresher_of=self.backends.refresher,
             pages=self._pages().by_path(),
+            endpoints={} if self.schemas is None else {PREFIX: self.schemas},
             discovery=self.discovery,
             is_private=self.settings.auth.is_private,
             is_looking=self._first_look.runs,
@@ -297,6 +330,8 @@ class App:
         registry.register(SourceCollector(lambda: {} if self.cluster is None else self.cluster.watches))
         registry.register(RequestCollector(self.server.stats.snapshot, moved=lambda: self.service.moved))
         registry.register(LimitCollector(self.settings, memory=lambda: self._memory.state))
+        if self.schemas is not None:
+            registry.register(SchemaCollector(self.schemas))
         if self.discovery is not None:
             registry.register(DiscoveryCollector(self.discovery, snapshot=lambda: self.publisher.current))
         ProcessCollector(registry=registry)

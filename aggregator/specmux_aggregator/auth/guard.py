@@ -26,8 +26,17 @@ RETRY_AFTER: Final = "1"  # seconds
 class Gate:
     """Implements the server's ``Guard`` protocol. Started once and closed once, on one event loop."""
 
-    def __init__(self, authority: Authority, metrics: Metrics, *, takes_tokens: bool) -> None:
-        """Takes ownership of ``authority``. ``takes_tokens``: what to ask of whom it does not know."""
+    def __init__(
+        self,
+        authority: Authority,
+        metrics: Metrics,
+        *,
+        takes_tokens: bool,
+        open_prefixes: tuple[str, ...] = (),
+    ) -> None:
+        """Takes ownership of ``authority``. ``takes_tokens``: what to ask of whom it does not know.
+        ``open_prefixes``: of paths that everybody may ask, as far as this is concerned."""
+        self._open_prefixes = open_prefixes
         self._authority = authority
         self._metrics = metrics
         self._takes_tokens = takes_tokens
@@ -49,17 +58,20 @@ class Gate:
 
     def permits(self, message: RawRequestMessage, connection: Connection) -> bool:
         asked = _asked(message, connection)
-        return asked.path in HEALTH or self._authority.permits(asked)
+        return self._is_open(asked) or self._authority.permits(asked)
 
     async def refusal(self, message: RawRequestMessage, connection: Connection) -> Prepared | None:
         asked = _asked(message, connection)
-        if asked.path in HEALTH:
+        if self._is_open(asked):
             return None
         refused = await self._authority.refuse(asked)
         if refused is None:
             return None
         self._metrics.auth.refusals.labels(refused.reason.value).inc()
         return self._answer(refused, is_head=message.method == "HEAD")
+
+    def _is_open(self, asked: Asked) -> bool:
+        return asked.path in HEALTH or asked.path.startswith(self._open_prefixes)
 
     def _answer(self, refused: Refused, *, is_head: bool) -> Prepared:
         match refused.reason:

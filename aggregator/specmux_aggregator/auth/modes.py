@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -24,6 +24,13 @@ from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
 
 logger = logging.getLogger(__name__)
+
+_OPEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "as-documents": (),
+    "anonymous": ("/schemas/",),
+    "path-token": ("/schemas/token/",),
+}
+"""Paths that the guard leaves to the endpoint, by ``schemas.access``."""
 
 REVIEW_TIMEOUT: Final = 5.0
 """Seconds for one review, at most: a client waits for it."""
@@ -63,7 +70,12 @@ def gate_of(
             authority = ClientCertificates(auth.client_names)
         case _:
             return None
-    return Gate(authority, metrics, takes_tokens=auth.mode != "mtls")
+    return Gate(
+        authority,
+        metrics,
+        takes_tokens=auth.mode != "mtls",
+        open_prefixes=_OPEN[settings.schemas.access] if settings.schemas.enabled else (),
+    )
 
 
 def warn_of_exposure(settings: Settings) -> None:

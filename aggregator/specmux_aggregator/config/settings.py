@@ -206,6 +206,26 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Schemas:
+    """JSON Schemas of all kinds (docs/schemas.md)."""
+
+    enabled: bool = _setting(True, "answer /schemas and all below it")
+    access: str = _setting(
+        "as-documents",
+        "who may ask: as-documents, anonymous, or path-token (also below /schemas/token/TOKEN/)",
+        choices=("as-documents", "anonymous", "path-token"),
+    )
+    token_file: Path | None = _setting(
+        None, "access path-token: a token in each line, of 16 letters or more; read at the start"
+    )
+    release: str | None = _setting(
+        None, "release whose paths are answered beside master, v1.35.0; none: that of /version"
+    )
+    base_url: str | None = _setting(None, "address of /schemas that catalog.json tells; none: relative ones")
+    max_bytes: int = _setting(32 * MIB, "bytes of schemas kept in memory", at_least=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a backend may cost us."""
 
@@ -267,6 +287,7 @@ class Settings:
     polling: Polling = field(default_factory=Polling)
     proxy: Proxy = field(default_factory=Proxy)
     discovery: Discovery = field(default_factory=Discovery)
+    schemas: Schemas = field(default_factory=Schemas)
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)
     state: State = field(default_factory=State)

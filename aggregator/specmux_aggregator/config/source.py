@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_aggregator.config.backend import directory_backends
 from specmux_aggregator.config.file import ConfigFile, parse_config_file
 from specmux_aggregator.config.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
-from specmux_aggregator.config.settings import Auth, Kubernetes, Settings
+from specmux_aggregator.config.settings import Auth, Kubernetes, Schemas, Settings
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
@@ -151,6 +151,7 @@ def _check(settings: Settings) -> None:
     if settings.polling.backoff_min > settings.polling.backoff_max:
         raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
     _check_kubernetes(settings.kubernetes, is_asked_for_reviews=settings.auth.mode == "kubernetes")
+    _check_schemas(settings.schemas)
     _check_auth(
         settings.auth,
         is_tls=settings.listen.tls_cert_file is not None,
@@ -178,6 +179,13 @@ def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> 
         raise InvalidConfig(
             "has api_services, crds and apiserver switched off: nothing is left", where="kubernetes"
         )
+
+
+def _check_schemas(schemas: Schemas) -> None:
+    if (schemas.access == "path-token") != (schemas.token_file is not None):
+        raise InvalidConfig("path-token and schemas.token_file want each other", where="schemas.access")
+    if schemas.release is not None and not re.fullmatch(r"v[0-9]+\.[0-9]+\.[0-9]+", schemas.release):
+        raise InvalidConfig("wants a release like v1.35.0", where="schemas.release")
 
 
 def _check_auth(auth: Auth, *, is_tls: bool, has_cluster: bool) -> None:

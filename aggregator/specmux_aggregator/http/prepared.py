@@ -37,7 +37,7 @@ class Prepared:
     """Empty for HEAD, 304 and every other answer without content."""
     is_immutable: bool = False
     route: str = "other"
-    """Metric label: openapi_root, openapi_document, health, metrics, status, other."""
+    """Metric label: openapi_root, openapi_document, schemas, health, metrics, status, other."""
     format: str = "none"
     """Metric label: json, protobuf, cbor, text, none."""
     is_stale: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from aiohttp.http import RawRequestMessage
@@ -12,6 +13,7 @@ from specmux_aggregator.server.held import HEAD_MAX, HeadTooLarge
 
 LINE_MAX: Final = 8190  # bytes of a request line, and of one header field
 PATH_SHOWN: Final = 120  # characters of a path in a log line
+_PATH_TOKEN: Final = re.compile(r"(/schemas/token/)[^/]+")
 
 TOO_LONG: Final = refusal(400, "BadRequest", f"a line of the request's head is longer than {LINE_MAX} bytes")
 TOO_LARGE: Final = refusal(
@@ -41,7 +43,7 @@ def answer_to(exc: BaseException | None) -> Prepared:
 
 
 def path_of(message: RawRequestMessage) -> str:
-    """A request's path for a log line: printable ASCII, bounded, without the query."""
-    path = message.path.partition("?")[0]
+    """A request's path for a log line: printable ASCII, bounded, without the query and without a token."""
+    path = _PATH_TOKEN.sub(r"\1…", message.path.partition("?")[0])
     shown = ascii(path[:PATH_SHOWN])[1:-1]
     return shown if len(path) <= PATH_SHOWN else f"{shown}… ({len(path)} characters)"

@@ -1,0 +1,152 @@
+"""What a request below ``/schemas`` gets, given a Snapshot. Pure.
+
+It ends in an answer that is ready, or in ``Make``: a file whose bytes have to be found or made first. A tag
+follows from what the file is made of, so that what did not change is told without making it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+import orjson
+
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.negotiation import coding_for
+from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.representations import ALLOW, NO_STORE, Representation
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema.catalogue import needed
+from specmux_converters.json_schema.forms import EDITION
+from specmux_converters.json_schema.kinds import group_and_version
+from specmux_converters.json_schema.paths import Wanted, WholeFile, is_of_release, wanted
+
+PREFIX: Final = "/schemas/"
+TOKEN_PREFIX: Final = "/schemas/token/"  # noqa: S105  # a path
+ROUTE: Final = "schemas"
+
+_PINNED: Final = "hash/"
+_TEXT: Final = ("Content-Type", "text/plain; charset=utf-8")
+ANY_ORIGIN: Final = ("Access-Control-Allow-Origin", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files of one moment: what they are made of, and the hash that pins them."""
+
+    keys: dict[GroupVersion, DocumentKey]
+    absent: tuple[str, ...]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A file, the documents that it is made of, and what a client is told of it."""
+
+    file: Wanted
+    keys: tuple[DocumentKey, ...]
+    representation: Representation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may have the answers, and keep them."""
+
+    is_private: bool = False
+    is_anonymous: bool = True
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        return (ANY_ORIGIN,) if self.is_anonymous else ()
+
+
+def tree_of(snapshot: Snapshot) -> Tree:
+    """Replicas with the same documents have the same hash."""
+    keys = {key: entry.key for key, entry in snapshot.entries.items() if group_and_version(key) is not None}
+    absent = tuple(
+        sorted(
+            name
+            for name, observation in snapshot.observations.items()
+            if observation.failure is not None and not observation.offers
+        )
+    )
+    return Tree(keys, absent, _digest(f"{key}={keys[key].hash}" for key in sorted(keys)))
+
+
+def decide(
+    tree: Tree, request: Request, path: str, *, release: str | None, access: Access
+) -> Prepared | Make:
+    """``path`` is what follows ``/schemas/``, without a token. ``release``: that of the cluster."""
+    if request.method not in ("GET", "HEAD"):
+        return told(request, 405, "only GET and HEAD are allowed here", access=access, fields=[ALLOW])
+    is_pinned = path.startswith(_PINNED)
+    if is_pinned:
+        pinned, _, path = path.removeprefix(_PINNED).partition("/")
+        if pinned != tree.hash:
+            return told(request, 410, f"that tree is not held; the current one is {tree.hash}", access=access)
+    file = wanted(path)
+    if file is None or not is_of_release(file.release, release):
+        return told(request, 404, f"no schema has the path {cut(path)}", access=access)
+    keys = tuple(tree.keys[key] for key in needed(file, tree.keys))
+    if not keys and not isinstance(file, WholeFile):
+        return told(request, 404, f"no document has a kind for {cut(path)}", access=access)
+    coding = coding_for(request.accept_encoding)
+    return Make(
+        file,
+        keys,
+        Representation(
+            content_type="application/schema+json",
+            etag=tag_of(file, keys, tree, coding),
+            route=ROUTE,
+            format="json",
+            coding=coding,
+            is_immutable=is_pinned,
+            is_private=access.is_private,
+            is_head=request.method == "HEAD",
+            fields=access.fields,
+        ),
+    )
+
+
+def tag_of(file: Wanted, keys: Iterable[DocumentKey], tree: Tree, coding: Coding) -> ETag:
+    """Of what a file is made of: the rules, its name and form, its documents, and where those are all of
+    them, what is missing."""
+    parts = [repr(file), *(f"{key.group_version}={key.hash}" for key in keys)]
+    if isinstance(file, WholeFile):
+        parts += [tree.hash, *tree.absent]
+    suffix = "" if coding is Coding.IDENTITY else f"-{coding.value}"
+    return ETag(f'"{_digest(parts)}{suffix}"')
+
+
+@lru_cache(maxsize=8)
+def release_in(version: bytes | None) -> str | None:
+    """The release that the object at ``/version`` tells; None where it tells none."""
+    try:
+        told = orjson.loads(version or b"null")
+    except orjson.JSONDecodeError:
+        return None
+    release = told.get("gitVersion") if isinstance(told, dict) else None
+    return release if isinstance(release, str) else None
+
+
+def told(
+    request: Request,
+    code: int,
+    text: str,
+    *,
+    access: Access,
+    fields: Iterable[tuple[str, str]] = (),
+) -> Prepared:
+    """One plain line: editors show it as it is."""
+    head = [_TEXT, NO_STORE, *access.fields, *fields]
+    is_head = request.method == "HEAD"
+    return prepare(code, head, f"{text}\n".encode(), is_head=is_head, route=ROUTE, format="text")
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return sha256("\n".join([EDITION, *parts]).encode()).hexdigest()[:40]
