@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from prometheus_client import disable_created_metrics
 
@@ -20,6 +23,9 @@ from specmux_aggregator.kubernetes.cluster_access import chosen
 from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
+
+FILES: Final = 65_536
+"""Open files that a process may need: each client is one, and each request passed on one more."""
 
 Changes = Callable[[asyncio.Event], AsyncIterator[Settings | InvalidConfig]]
 """Yields what each change of the configuration reads as; the event asks for a reading at once (SIGHUP)."""
@@ -36,6 +42,8 @@ async def run(
     ``is_whole_process``: nothing comes after it, so signals that come while the process ends mean nothing.
     """
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more per counter, which nobody reads
+    if is_whole_process:
+        raise_file_limit()
     stop, reread = asyncio.Event(), asyncio.Event()
     with handled_signals(stop, reread, is_last=is_whole_process):
         access = await asyncio.to_thread(chosen, settings.kubernetes, os.environ)
@@ -52,6 +60,16 @@ async def run(
         finally:
             await app.stop()
             logger.info("stopped")
+
+
+def raise_file_limit() -> None:
+    """Raise the soft limit of open files as far as may be: most systems start a process with 1,024, for the
+    sake of programs that use select()."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _url(host: str, port: int, *, is_tls: bool) -> str:

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -65,3 +67,13 @@ def test_hangup_asks_for_a_reading_and_signals_do_not_pile_up() -> None:
 
     asyncio.run(scenario())
     assert 1 <= asked <= 50
+
+
+def test_process_may_open_more_files_than_it_was_started_with() -> None:
+    program = (
+        "import resource; from specmux_aggregator.process import raise_file_limit;"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (200, 2000));"
+        "raise_file_limit(); print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "(2000, 2000)\n"

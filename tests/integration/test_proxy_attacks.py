@@ -181,6 +181,34 @@ def test_watches_do_not_count_as_waiting() -> None:
     asyncio.run(scenario())
 
 
+def test_body_that_trickles_is_given_up_and_keeps_no_other_waiting() -> None:
+    async def scenario() -> None:
+        listen = Listen(port=0, max_in_flight=2, shutdown_timeout=1.0)
+        proxy = Proxy(resources=True, answer_timeout=0.3)
+        async with relaying(listen=listen, proxy=proxy) as (_, client), AsyncExitStack() as stack:
+            trickling = [await stack.enter_async_context(connected(client.base)) for _ in range(2)]
+            for wire in trickling:
+                await wire.ask(THINGS, "Content-Length: 1000", method="POST")
+            await asyncio.sleep(0.1)
+            # Bodies take the places of bodies, and nobody else's.
+            async with connected(client.base) as third:
+                await third.ask(THINGS, "Content-Length: 10", method="POST")
+                assert (await third.head()).status == 429
+            assert (await client.get(THINGS))[0] == 200
+            answers = [asyncio.create_task(wire.answer()) for wire in trickling]
+            for _ in range(100):
+                for wire, answer in zip(trickling, answers, strict=True):
+                    if not answer.done():
+                        await wire.send(b"x")
+                if all(answer.done() for answer in answers):
+                    break
+                await asyncio.sleep(0.1)
+            assert [(await answer)[0].status for answer in answers] == [408, 408]
+            assert (await client.get(THINGS))[0] == 200
+
+    asyncio.run(scenario())
+
+
 def test_body_under_way_is_taken_to_its_end_when_the_service_stops() -> None:
     async def scenario() -> None:
         listen = Listen(port=0, shutdown_timeout=5.0)

@@ -17,6 +17,7 @@ from specmux_aggregator.discovery.report import discovery_report
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.service import Page
+from specmux_aggregator.endpoints.shared_body import SharedBody
 from specmux_aggregator.endpoints.status import is_ready, status_json, waiting_for
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
@@ -59,6 +60,8 @@ class Pages:
         self._backend_sets = backend_sets
         self._cluster = cluster
         self._has_been_ready = False
+        self._metrics_text = SharedBody(self._make_metrics)
+        self._status_text = SharedBody(self._make_status)
 
     def by_path(self) -> Mapping[str, Page]:
         return {
@@ -114,17 +117,22 @@ class Pages:
         return [follower.knowledge.backend.name for follower in followers if not follower.knowledge.attempted]
 
     async def _metrics_page(self, request: Request) -> Prepared:
+        return _page(request, 200, CONTENT_TYPE, await self._metrics_text.get(), route="metrics")
+
+    async def _make_metrics(self) -> bytes:
         # In a thread: thousands of group-versions make megabytes of text.
-        text = await asyncio.to_thread(self._metrics.exposition)
-        return _page(request, 200, CONTENT_TYPE, text, route="metrics")
+        return await asyncio.to_thread(self._metrics.exposition)
 
     async def _status(self, request: Request) -> Prepared:
+        return _page(request, 200, "application/json", await self._status_text.get(), route="status")
+
+    async def _make_status(self) -> bytes:
         snapshot, checks, usage = (
             self._publisher.current,
             self._backends.checks(),
             self._representations.usage(),
         )
-        body = await asyncio.to_thread(
+        return await asyncio.to_thread(
             status_json,
             snapshot,
             checks,
@@ -137,7 +145,6 @@ class Pages:
             discovery=self._discovery_report(snapshot),
             now=time.time(),
         )
-        return _page(request, 200, "application/json", body, route="status")
 
     def _discovery_report(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
         if self._discovery is None:

@@ -94,6 +94,11 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
             counts.write_stalls,
         ),
         (
+            "specmux_accept_errors",
+            "Tries to take a connection that the kernel refused: too many files are open.",
+            counts.accept_errors,
+        ),
+        (
             "specmux_idle_connections_closed",
             "Idle connections closed to make room for new ones.",
             counts.idle_closed,

@@ -57,6 +57,25 @@ NO_CERTIFICATE: Final = (
 )
 
 
+class _Place:
+    """One request's among those that are counted."""
+
+    def __init__(self, name: BackendName, among: Counter[BackendName]) -> None:
+        self._name = name
+        self._among = among
+        among[name] += 1
+
+    def move(self, among: Counter[BackendName]) -> None:
+        self.leave()
+        self._among = among
+        among[self._name] += 1
+
+    def leave(self) -> None:
+        self._among[self._name] -= 1
+        if not self._among[self._name]:
+            del self._among[self._name]  # backends come and go
+
+
 class Relaying:
     """Implements the server's ``Relay`` protocol. Lives on one event loop until ``close``."""
 
@@ -85,6 +104,8 @@ class Relaying:
         self._is_private = is_private
         self._max_waiting = max_waiting
         self._waiting: Counter[BackendName] = Counter()
+        self._uploading: Counter[BackendName] = Counter()
+        """Requests whose body has not come to its end: they take no place of those that wait."""
         self._exchanges = Exchanges(snapshot, metrics, polling=polling, identities=identities)
         self._swagger_owner: tuple[int, Backend] | None = None
         """Who had it, in the snapshot of that generation."""
@@ -156,7 +177,7 @@ class Relaying:
             fields = header_fields.resource_fields(message.headers.items(), client=_address(request))
         except ValueError as error:
             return _status(request, 400, "BadRequest", str(error))
-        if self._is_crowded(owner):
+        if self._is_crowded(owner, self._uploading if request.has_body else self._waiting):
             return crowded(request)
         upload = None
         if request.has_body:
@@ -185,11 +206,11 @@ class Relaying:
         is_ours: bool,
     ) -> Exchange | Failure:
         patience = self._proxy.answer_timeout
-        self._waiting[owner.name] += 1
+        place = _Place(owner.name, self._waiting if upload is None else self._uploading)
         try:
             async with asyncio.timeout(patience) as deadline:
                 if upload is not None:
-                    upload.answer_within(patience, deadline)
+                    upload.answer_within(patience, deadline, whole=lambda: place.move(self._waiting))
                 return await self._exchanges.begin(
                     owner,
                     method,
@@ -202,14 +223,12 @@ class Relaying:
         except TimeoutError:
             return Failure(Cause.TIMEOUT, f"no answer within {patience:g} s")
         finally:
-            self._waiting[owner.name] -= 1
-            if not self._waiting[owner.name]:
-                del self._waiting[owner.name]  # backends come and go
+            place.leave()
             if upload is not None:
                 upload.answered()
 
-    def _is_crowded(self, backend: Backend) -> bool:
-        return 0 < self._max_waiting <= self._waiting[backend.name]
+    def _is_crowded(self, backend: Backend, others: Counter[BackendName]) -> bool:
+        return 0 < self._max_waiting <= others[backend.name]
 
     async def _swagger(self, request: WireRequest) -> Relayed | Prepared:
         snapshot = self._snapshot()
@@ -219,7 +238,7 @@ class Relaying:
             asked = (owner, *(backend for backend in asked if backend != owner))
         lost: tuple[Backend, Failure] | None = None
         for backend in asked:
-            if self._is_crowded(backend):
+            if self._is_crowded(backend, self._waiting):
                 return crowded(request)
             begun = await self._swagger_of(backend, request)
             match begun:

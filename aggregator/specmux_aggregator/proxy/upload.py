@@ -12,6 +12,11 @@ from aiohttp import HttpVersion11, hdrs
 from specmux_aggregator.server.connection import WireRequest
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+RATE_MIN: Final = 1024.0
+"""Bytes in a second that a body has to bring on average, once it took ``SLOW_TIMES`` answer_timeout."""
+
+SLOW_TIMES: Final = 4
+
 STOP: Final = 1.0  # seconds that a cancelled writer gets to let go; it takes one turn of the loop
 
 
@@ -27,6 +32,9 @@ class Upload:
         self._is_free.set()
         self._deadline: asyncio.Timeout | None = None
         self._patience = 0.0
+        self._began = 0.0
+        self._moved = 0
+        self._whole: Callable[[], None] = _nothing
         self.is_stalled = False
         """It was given up while the client owed the next piece."""
         self.is_broken = False
@@ -41,10 +49,13 @@ class Upload:
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._pieces()
 
-    def answer_within(self, seconds: float, deadline: asyncio.Timeout) -> None:
-        """Put the deadline off by ``seconds`` with each piece that moves, until ``answered``."""
+    def answer_within(self, seconds: float, deadline: asyncio.Timeout, *, whole: Callable[[], None]) -> None:
+        """Put the deadline off by ``seconds`` with each piece that moves, until ``answered``; no further than
+        a body of RATE_MIN gets. ``whole`` is called once the last piece was read."""
         self._patience = seconds
         self._deadline = deadline
+        self._began = asyncio.get_running_loop().time()
+        self._whole = whole
 
     def answered(self) -> None:
         """The answer begins, or there will be none: from here on nothing else goes to the client."""
@@ -73,8 +84,10 @@ class Upload:
                 raise
             finally:
                 self._is_free.set()
+            self._moved += len(piece)
             self._put_off()
             if not piece:
+                self._whole_came()
                 return
             yield piece
             self._sent(len(piece))
@@ -82,7 +95,15 @@ class Upload:
 
     def _put_off(self) -> None:
         if self._deadline is not None and not self._deadline.expired():
+            now = asyncio.get_running_loop().time()
+            slowest = self._began + (SLOW_TIMES - 1) * self._patience + self._moved / RATE_MIN
+            self._deadline.reschedule(min(now, slowest) + self._patience)
+
+    def _whole_came(self) -> None:
+        """From here on it is the backend that is waited for."""
+        if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._patience)
+        self._whole()
 
     def _invite(self) -> None:
         """Send 100 (Continue) to a client that waits for it (RFC 9110 10.1.1)."""
@@ -91,3 +112,7 @@ class Upload:
             return
         if hdrs.EXPECT in message.headers:
             self._request.connection.send(CONTINUE)
+
+
+def _nothing() -> None:
+    """Nobody asked to be told."""

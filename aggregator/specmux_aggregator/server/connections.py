@@ -50,7 +50,7 @@ class Connections(web.Server):
         self.held = HeldByAll()
         self.listen = listen
         self._make_connection = make_connection
-        self.admission = Admission(listen, stats, make_room=self._close_longest_idle)
+        self.admission = Admission(listen, stats, make_room=self.make_room)
         self._open: set[Connection] = set()
         self._idle: deque[tuple[float, Connection]] = deque()
         self._is_empty = asyncio.Event()
@@ -81,7 +81,8 @@ class Connections(web.Server):
         if not self._open:
             self._is_empty.set()
 
-    def _close_longest_idle(self) -> bool:
+    def make_room(self) -> bool:
+        """Close the connection that was idle longest; False: none is idle."""
         if not self._idle:
             waiting = ((since, id(one), one) for one in self._open if (since := one.idle_since) is not None)
             self._idle.extend((since, one) for since, _, one in heapq.nsmallest(IDLE_FOUND, waiting))

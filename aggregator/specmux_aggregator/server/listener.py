@@ -23,6 +23,7 @@ from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.server import accelerator_check as canary
 from specmux_aggregator.server.accelerator import AcceleratedConnection
+from specmux_aggregator.server.accept_errors import AcceptErrors
 from specmux_aggregator.server.certificates import Certificates
 from specmux_aggregator.server.connection import Connection, WireRequest
 from specmux_aggregator.server.connections import Connections
@@ -83,6 +84,7 @@ class HTTPServer:
         self._connections: Connections | None = None
         self._handshakes: Handshakes | None = None
         self._listener: asyncio.Server | None = None
+        self._accept_errors: AcceptErrors | None = None
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> tuple[str, int]:
@@ -112,6 +114,8 @@ class HTTPServer:
             )
         except OSError as error:
             raise SpecmuxError(f"cannot listen on {listen.address}:{listen.port}: {error}") from error
+        self._accept_errors = AcceptErrors(self.stats, self._connections.make_room)
+        self._accept_errors.install(asyncio.get_running_loop())
         self._watch = asyncio.create_task(self._watch_over(self._connections))
         log_failure(self._watch, logger, "the deadlines of connections are no longer watched")
         host, port = self._listener.sockets[0].getsockname()[:2]
@@ -135,6 +139,8 @@ class HTTPServer:
                 await self._watch
         if self._listener is not None:
             self._listener.close()
+        if self._accept_errors is not None:
+            self._accept_errors.remove(asyncio.get_running_loop())
         if self._handshakes is not None:
             await self._handshakes.stop()
         if self._connections is not None:

@@ -80,6 +80,7 @@ class RequestCounts:
     write_stalls: int
     held_cuts: int
     idle_closed: int
+    accept_errors: int
     accelerated: int
     memo_hits: int
 
@@ -90,6 +91,7 @@ class RequestStats:
     __slots__ = (
         "_cells",
         "accelerated",
+        "accept_errors",
         "connections",
         "connections_refused",
         "connections_refused_by_address",
@@ -123,6 +125,8 @@ class RequestStats:
         """Clients that left before their answer was complete."""
         self.header_timeouts = 0
         self.write_stalls = 0
+        self.accept_errors = 0
+        """Tries to take a connection that the kernel would not hand out: too many files are open."""
         self.idle_closed = 0
         """Closed to make room for a new connection: idle longest when as many as may be were open."""
         self.held_cuts = 0
@@ -160,6 +164,7 @@ class RequestStats:
             write_stalls=self.write_stalls,
             held_cuts=self.held_cuts,
             idle_closed=self.idle_closed,
+            accept_errors=self.accept_errors,
             accelerated=self.accelerated,
             memo_hits=self.memo_hits,
         )
