@@ -36,6 +36,7 @@ SECTIONS: Final = {
         "schemas": Listed(
             f"{_COMMANDS}.schemas:schemas", "Write JSON Schemas of all kinds, for editors and CI."
         ),
+        "check": Listed(f"{_COMMANDS}.check:check", "Check documents against their standard."),
         "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
         "diff": Listed(
             f"{_COMMANDS}.diff:diff", "Say what changed between two sides, for whom, and how badly."

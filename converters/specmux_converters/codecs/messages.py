@@ -102,7 +102,7 @@ def parse_message(data: bytes, package: Package) -> Message:
 
 
 def verify(data: bytes) -> None:
-    """Raises InvalidDocument unless the library reads these bytes of an OpenAPI v3 document, and both it and
+    """Raises InvalidDocument unless the library reads these bytes of an OpenAPI v3 document and both it and
     we write them again; LimitExceeded as ``parse_message``."""
     message = parse_message(data, "openapi.v3")
     if message.SerializeToString(deterministic=True) != data:

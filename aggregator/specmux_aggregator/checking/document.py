@@ -1,0 +1,167 @@
+"""One document against its standard, with openapi-spec-validator, and what that library does not see.
+
+It resolves nothing outside the document. It takes seconds for a megabyte; schemas that are made of
+themselves, over which that library recurses, are reported as not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from specmux_aggregator.checking.findings import Finding, Level
+from specmux_converters.crd import build
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
+from specmux_converters.recognise import Kind, Recognised, recognise
+from specmux_converters.references import METHODS, references
+from specmux_converters.swagger2.conversion import convert_whole
+
+FINDINGS_MAX: Final = 1000
+"""Of one document; more are counted in one."""
+
+_NAMED: Final = {"dangling $ref": "reference", "circular $ref": "reference", "operationId": "operation-id"}
+"""Losses that are faults of the document itself, and their rule."""
+
+_BY_NAME: Final = ("operationIds", "securitySchemes")
+"""Sections that are referred to by name, not by reference."""
+
+
+def check(
+    data: bytes, group_version: GroupVersion | None = None, *, limits: Limits = DEFAULT_LIMITS
+) -> tuple[Finding, ...]:
+    """What is wrong with a document in any form, by level and place. Never raises for what it holds."""
+    try:
+        found = list(_findings(recognise(data, limits=limits), group_version))
+    except ConverterError as error:
+        return (Finding(Level.ERROR, "unread", error.pointer, error.reason),)
+    found.sort(key=lambda each: ([*Level].index(each.level), each.pointer, each.rule, each.message))
+    more = len(found) - FINDINGS_MAX
+    if more > 0:
+        found[FINDINGS_MAX:] = [Finding(Level.WARNING, "schema", "", f"and {more} more findings")]
+    return tuple(found)
+
+
+def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator[Finding]:
+    yield from map(_of_loss, found.losses)
+    match found.kind:
+        case Kind.CRDS:
+            for problem in build(found.documents).problems:
+                message = f"{problem.crd}: {problem.reason}"
+                yield Finding(Level.ERROR, "definition", problem.pointer, message)
+        case Kind.SWAGGER_2:
+            (document,) = found.documents
+            yield from _of_standard(document, found.kind)
+            yield from map(_of_loss, convert_whole(document, profile="kubernetes").losses)
+        case Kind.OPENAPI_3:
+            (document,) = found.documents
+            yield from _of_standard(document, found.kind)
+            yield from _dangling(document)
+            yield from _repeated_ids(document)
+            if group_version is not None:
+                yield from _foreign_paths(document, group_version)
+
+
+def _of_loss(loss: Loss) -> Finding:
+    rule = _NAMED.get(loss.construct, "loss")
+    level = Level.ERROR if rule != "loss" else Level.WARNING if loss.grade is Grade.LOSS else Level.NOTE
+    return Finding(level, rule, loss.pointer, f"{cut(loss.construct)}: {loss.reason}")
+
+
+def _of_standard(document: Document, kind: Kind) -> Iterator[Finding]:
+    from openapi_spec_validator import (
+        OpenAPIV2SpecValidator,
+        OpenAPIV30SpecValidator,
+        OpenAPIV31SpecValidator,
+    )
+
+    def deny(uri: str) -> Any:
+        raise LookupError(f"{cut(uri)} is outside the document; it is not fetched")
+
+    validator: Any = OpenAPIV2SpecValidator
+    if kind is Kind.OPENAPI_3:
+        is_3_0 = str(document["openapi"]).startswith("3.0")
+        validator = OpenAPIV30SpecValidator if is_3_0 else OpenAPIV31SpecValidator
+    alone = type("Alone", (validator,), {"resolver_handlers": dict.fromkeys(_SCHEMES, deny)})
+    try:
+        for error in alone(document).iter_errors():
+            yield Finding(Level.ERROR, "schema", pointer_to(*error.absolute_path), cut(error.message))
+    except RecursionError:
+        reason = (
+            "a schema is made of itself, which openapi-spec-validator does not end on; not all was checked"
+        )
+        yield Finding(Level.WARNING, "schema", "", reason)
+    except Exception as error:  # noqa: BLE001  # the library's own faults, on documents that are none
+        reason = f"openapi-spec-validator ends with {type(error).__name__}: {cut(str(error))}"
+        yield Finding(Level.WARNING, "schema", "", reason)
+
+
+_SCHEMES: Final = ("<all_urls>", "http", "https", "file", "")
+
+
+def _dangling(document: Document) -> Iterator[Finding]:
+    for ref in sorted(references(document, "document")):
+        tokens = tokens_of(ref)
+        is_name = len(tokens) == 3 and tokens[1] in _BY_NAME
+        if ref.startswith("#") and not is_name and not _is_there(document, tokens):
+            yield Finding(Level.ERROR, "reference", _place_of(ref, document), f"{cut(ref)} leads nowhere")
+        elif not ref.startswith("#"):
+            reason = f"{cut(ref)} is outside the document; not checked"
+            yield Finding(Level.WARNING, "reference", _place_of(ref, document), reason)
+
+
+def _place_of(ref: str, document: Document) -> str:
+    """Where it is said first, "" where it is said without ``$ref``."""
+    waiting: list[tuple[Any, tuple[str | int, ...]]] = [(document, ())]
+    while waiting:
+        node, path = waiting.pop()
+        if isinstance(node, dict) and node.get("$ref") == ref:
+            return pointer_to(*path, "$ref")
+        children = [*(node.items() if isinstance(node, dict) else enumerate(node))]
+        waiting += [
+            (child, (*path, key)) for key, child in reversed(children) if isinstance(child, dict | list)
+        ]
+    return ""
+
+
+def _is_there(document: Document, tokens: list[str]) -> bool:
+    node: Any = document
+    for token in tokens:
+        if isinstance(node, dict) and token in node:
+            node = node[token]
+        elif isinstance(node, list) and token.isdecimal() and int(token[:9]) < len(node):
+            node = node[int(token)]
+        else:
+            return False
+    return True
+
+
+def _repeated_ids(document: Document) -> Iterator[Finding]:
+    first: dict[str, str] = {}
+    for path, item in _paths(document):
+        for method in METHODS:
+            operation = item.get(method) if isinstance(item, dict) else None
+            name = operation.get("operationId") if isinstance(operation, dict) else None
+            if not isinstance(name, str):
+                continue
+            place = pointer_to("paths", path, method, "operationId")
+            if first.setdefault(name, place) != place:
+                yield Finding(
+                    Level.ERROR, "operation-id", place, f"{cut(name)} is that of {first[name]}, too"
+                )
+
+
+def _foreign_paths(document: Document, group_version: GroupVersion) -> Iterator[Finding]:
+    for path, _ in _paths(document):
+        found = group_version_of(path)
+        if found != group_version and path[:2] != "x-":
+            whose = f"of {cut(found)}" if found else "of no group-version"
+            message = f"is {whose}, in the document of {cut(group_version)}"
+            yield Finding(Level.ERROR, "group-version", pointer_to("paths", path), message)
+
+
+def _paths(document: Document) -> list[tuple[str, Any]]:
+    paths = document.get("paths")
+    return sorted(paths.items()) if isinstance(paths, dict) else []

@@ -1,0 +1,61 @@
+"""What a check finds. Values only: they cross processes and lie in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from specmux_converters.group_versions import GroupVersion
+
+
+class Level(StrEnum):
+    ERROR = "error"
+    """The document does not keep to its standard, or contradicts itself."""
+    WARNING = "warning"
+    """It says what conversion to OpenAPI v3 loses, or what could not be checked."""
+    NOTE = "note"
+    """Conversion says it in another way."""
+
+
+RULES: Final = {
+    "unread": "The file is no document that can be read.",
+    "schema": "The document keeps to its standard (openapi-spec-validator).",
+    "reference": "Every reference leads somewhere.",
+    "operation-id": "The id of an operation is that of no other.",
+    "group-version": "Every path belongs to the group-version of its document.",
+    "loss": "Conversion to OpenAPI v3 loses nothing.",
+    "definition": "A CustomResourceDefinition is published as it is.",
+}
+"""What each rule asks for."""
+
+
+class Finding(NamedTuple):
+    """``pointer`` is a JSON pointer (RFC 6901) into the document."""
+
+    level: Level
+    rule: str
+    pointer: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Bytes to check. ``name`` is for people; ``group_version`` what they are published as, if known."""
+
+    name: str
+    data: bytes
+    group_version: GroupVersion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found in one document."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    is_remembered: bool = False
+    """Found by an earlier check of the same bytes."""
+
+    def count(self, level: Level) -> int:
+        return sum(finding.level is level for finding in self.findings)

@@ -1,0 +1,31 @@
+"""Many documents checked at once, each in a process of its own pool."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+
+from specmux_aggregator.checking.document import check
+from specmux_aggregator.checking.findings import Checked, Finding, Level, Subject
+
+
+def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subject, Checked]]:
+    """In the order in which they are done; the largest begins. One alone needs no process."""
+    if len(subjects) < 2:
+        for subject in subjects:
+            yield subject, Checked(subject.name, check(subject.data, subject.group_version))
+        return
+    ordered = sorted(subjects, key=lambda subject: len(subject.data), reverse=True)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(ordered)), mp_context=context) as pool:
+        asked = {pool.submit(check, each.data, each.group_version): each for each in ordered}
+        for done in as_completed(asked):
+            subject = asked[done]
+            try:
+                findings = done.result()
+            except BrokenProcessPool:
+                reason = "the process that checked it ended, by a signal or for want of memory"
+                findings = (Finding(Level.WARNING, "schema", "", reason),)
+            yield subject, Checked(subject.name, findings)

@@ -1,0 +1,64 @@
+"""What was found in which bytes, kept in a folder: the same document is checked once.
+
+A result is found by a hash over the bytes, the group-version they are published as, and the versions of all
+that had a say. A file that cannot be read, or says something else, is no result.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from specmux_aggregator.checking.findings import Checked, Finding, Level, Subject
+from specmux_aggregator.version import VERSION
+
+KEPT_MAX: Final = 5000
+"""Results in the folder; the oldest go."""
+
+_FORMAT: Final = "1"
+
+
+class Results:
+    """In ``folder``, which is made when it is first written to. What cannot be written is not kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        versions = (_FORMAT, VERSION, *map(version, ("openapi-spec-validator", "jsonschema")))
+        self._versions = "\n".join(versions).encode()
+
+    def get(self, subject: Subject) -> Checked | None:
+        try:
+            rows = orjson.loads(self._file(subject).read_bytes())
+            findings = tuple(Finding(Level(level), *map(str, rest)) for level, *rest in rows)
+        except (OSError, ValueError, TypeError):
+            return None
+        return Checked(subject.name, findings, is_remembered=True)
+
+    def put(self, subject: Subject, checked: Checked) -> None:
+        file = self._file(subject)
+        new = file.with_suffix(f".{os.getpid()}")
+        rows: list[Any] = [[*finding] for finding in checked.findings]
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            new.write_bytes(orjson.dumps(rows))
+            new.replace(file)
+
+    def prune(self) -> None:
+        """Keeps the newest ``KEPT_MAX``."""
+        with suppress(OSError):
+            files = list(self._folder.iterdir())
+            if len(files) > KEPT_MAX:
+                for file in sorted(files, key=lambda each: each.stat().st_mtime)[:-KEPT_MAX]:
+                    file.unlink(missing_ok=True)
+
+    def _file(self, subject: Subject) -> Path:
+        digest = sha256(self._versions)
+        digest.update(f"\n{subject.group_version or ''}\n".encode())
+        digest.update(subject.data)
+        return self._folder / f"{digest.hexdigest()}.json"

@@ -1,0 +1,160 @@
+"""``specmux check``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from specmux_aggregator.commands.document_files import (
+    STDIN,
+    Refused,
+    document_files,
+    read_file,
+    reported_refusals,
+    write_out,
+)
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+
+if TYPE_CHECKING:  # what checks is imported when something is checked
+    from specmux_aggregator.checking.findings import Checked, Subject
+
+FOUND: Final = 5
+"""Exit code where something is at least as severe as ``--fail-on``."""
+
+_LEVELS: Final = ("error", "warning", "never")
+
+
+@click.command(
+    epilog=examples(
+        ("a release's documents", "specmux check openapi-1.35/"),
+        ("for code scanning", "specmux check swagger.json --format sarif > results.sarif"),
+        ("the current context's cluster", "specmux check"),
+        ("one group-version of a server", "specmux check --server http://127.0.0.1:8080 -g apis/apps/v1"),
+    )
+)
+@click.argument(
+    "paths",
+    nargs=-1,
+    metavar="[FILE|DIR|-]...",
+    type=click.Path(path_type=Path, exists=True, allow_dash=True),
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "junit", "sarif")),
+    default="text",
+    show_default=True,
+    help="How it is told.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_LEVELS),
+    default="error",
+    show_default=True,
+    help="The least that makes the exit code 5.",
+)
+@click.option(
+    "-g",
+    "--group-version",
+    "group_versions",
+    metavar="NAME",
+    multiple=True,
+    help='Check this group-version of a server alone, such as "apis/apps/v1". Repeatable.',
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: len(os.sched_getaffinity(0)),
+    help="Processes that check.  [default: all cores]",
+)
+@click.option("--no-cache", is_flag=True, help="Check again what was checked before.")
+@source_options
+def check(
+    paths: tuple[Path, ...],
+    form: str,
+    fail_on: str,
+    group_versions: tuple[str, ...],
+    jobs: int,
+    no_cache: bool,
+    source: SourceOptions,
+) -> None:
+    """Check documents against their standard.
+
+    OpenAPI v3 and Swagger 2.0 are checked with openapi-spec-validator, which fetches nothing; and for
+    references that lead nowhere, ids of operations that exist twice, paths of another group-version, and what
+    conversion would lose. CustomResourceDefinitions are built as an apiserver would publish them.
+
+    What was found is kept by the hash of the document, beside the disk cache.
+
+    Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 4 no answer.
+    """
+    with reported_errors(), reported_refusals():
+        subjects = _of_files(source.with_files(paths)) if paths or source.is_local else None
+        if subjects is None:
+            subjects = _of_server(source, group_versions)
+        with progress(f"checking {len(subjects)} documents"):
+            checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
+        from specmux_aggregator.checking.reports import render
+
+        write_out(render(checked, form).encode(), is_text=True)
+    failing = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[fail_on]
+    if any(finding.level in failing for each in checked for finding in each.findings):
+        raise click.exceptions.Exit(FOUND)
+
+
+def _of_files(source: SourceOptions) -> list[Subject]:
+    """Raises Refused."""
+    from specmux_aggregator.build.file_names import group_version_of_file
+    from specmux_aggregator.checking.findings import Subject
+
+    subjects = [Subject(str(path), read_file(path)) for path in source.files]
+    for folder in source.directories:
+        for path in document_files(folder):
+            key = group_version_of_file(path.relative_to(folder).as_posix())
+            subjects.append(Subject(str(path), read_file(path), key))
+    if not subjects:
+        raise Refused(", ".join(map(str, source.directories)), "no document in it")
+    return [
+        subject if subject.name != str(STDIN) else Subject("standard input", subject.data)
+        for subject in subjects
+    ]
+
+
+def _of_server(source: SourceOptions, group_versions: tuple[str, ...]) -> list[Subject]:
+    """Raises SpecmuxError."""
+    from specmux_aggregator.checking.findings import Subject
+    from specmux_converters.document import canonical
+    from specmux_converters.group_versions import GroupVersion
+
+    with opened(source) as documents, progress("fetching"):
+        wanted = [GroupVersion(name) for name in group_versions] or None
+        loaded = documents.load(wanted)
+        report_unread(loaded)
+        return [
+            Subject(str(key), canonical(document), key)
+            for key, document in sorted(loaded.documents.documents.items())
+        ]
+
+
+def _checked(subjects: list[Subject], source: SourceOptions, *, jobs: int, is_kept: bool) -> list[Checked]:
+    """In the order of the subjects."""
+    from specmux_aggregator.checking.processes import check_all
+    from specmux_aggregator.checking.results import Results
+    from specmux_cache.options import default_directory
+
+    folder = source.cache_directory or default_directory(os.environ)
+    results = Results(folder / "checks")
+    known = {subject: results.get(subject) for subject in subjects} if is_kept else {}
+    found = {subject: checked for subject, checked in known.items() if checked is not None}
+    for subject, checked in check_all([each for each in subjects if each not in found], jobs=jobs):
+        found[subject] = checked
+        if is_kept:
+            results.put(subject, checked)
+    results.prune()
+    return [found[subject] for subject in subjects]
