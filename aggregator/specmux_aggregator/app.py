@@ -19,6 +19,11 @@ from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
 from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.changes.endpoint import PATH as CHANGES_PATH
+from specmux_aggregator.changes.endpoint import ChangesEndpoint
+from specmux_aggregator.changes.history import History
+from specmux_aggregator.changes.metrics import ChangeMetrics
+from specmux_aggregator.changes.stream import ChangeStreams
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.choice import follower_of
@@ -31,7 +36,7 @@ from specmux_aggregator.endpoints.health import Pages
 from specmux_aggregator.endpoints.schema_answers import PREFIX, Access, release_in
 from specmux_aggregator.endpoints.schema_tokens import PathTokens
 from specmux_aggregator.endpoints.schemas import SchemaFiles
-from specmux_aggregator.endpoints.service import Service
+from specmux_aggregator.endpoints.service import Endpoint, Service
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.kubernetes.watch import Timing
@@ -48,6 +53,7 @@ from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.proxy.handler import Relaying
 from specmux_aggregator.server.listener import HTTPServer
+from specmux_aggregator.server.protocols import Relay
 from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.version import VERSION
@@ -98,6 +104,7 @@ class App:
             lambda: self.publisher.current.observations.values(), is_settled=self._is_settled
         )
         self._documents = self._repository()
+        self.history = self._change_history()
         self.discovery = self._discovery_watch()
         self._relaying = self._relay()
         self._gate = gate_of(
@@ -122,6 +129,8 @@ class App:
         bound = await self.server.start()
         if self._gate is not None:
             self._gate.start()
+        if self.history is not None:
+            await self.history.start()
         self._memory.start()
         if self.cluster is not None:
             self._run(self.cluster.run(), "the cluster is no longer followed")
@@ -142,6 +151,8 @@ class App:
 
     async def stop(self) -> None:
         """Stop accepting, finish what runs, then let go of everything."""
+        if self.history is not None:
+            self.history.followers.close()
         await self.server.stop()
         await self._relaying.close()
         if self._gate is not None:
@@ -156,6 +167,8 @@ class App:
             await self.discovery.close()
         if self.schemas is not None:
             await self.schemas.close()
+        if self.history is not None:
+            await self.history.close()
         await self._documents.close()
         self._builder.close()
         self._encoder.close()
@@ -266,6 +279,41 @@ class App:
             return self.settings.schemas.release
         return release_in(self.discovery.board.directory.version)
 
+    def _change_history(self) -> History | None:
+        if not self.settings.changes.enabled:
+            return None
+        metrics = ChangeMetrics(self.metrics.registry, snapshot=lambda: self.publisher.current)
+        history = History(
+            self.settings.changes,
+            self._builder,
+            self._state,
+            held=self._documents.held,
+            obtain=self._documents.gzipped,
+            limits=self._limits,
+            noted=metrics.noted,
+        )
+        metrics.watch(history)
+        self.publisher.subscribe(history.follow)
+        self._documents.subscribe(history.fetched)
+        return history
+
+    def _endpoints(self) -> dict[str, Endpoint]:
+        """By the path that all of theirs begin with."""
+        found: dict[str, Endpoint] = {}
+        if self.schemas is not None:
+            found[PREFIX] = self.schemas
+        if self.history is not None:
+            is_private = self.settings.auth.is_private
+            found[f"{CHANGES_PATH}/"] = ChangesEndpoint(self.history, is_private=is_private)
+        return found
+
+    def _streams(self) -> Relay:
+        """What answers as it goes on: backends, and the stream of changes."""
+        if self.history is None:
+            return self._relaying
+        private = self.settings.auth.is_private
+        return ChangeStreams(self.history.followers, self._relaying, is_private=private)
+
     def _service(self) -> Service:
         return Service(
             self.publisher,
@@ -273,7 +321,7 @@ class App:
             self._documents,
             refresher_of=self.backends.refresher,
             pages=self._pages().by_path(),
-            endpoints={} if self.schemas is None else {PREFIX: self.schemas},
+            endpoints=self._endpoints(),
             discovery=self.discovery,
             is_private=self.settings.auth.is_private,
             is_looking=self._first_look.runs,
@@ -298,7 +346,7 @@ class App:
             self.settings.listen,
             slow_request=self.settings.log.slow_request,
             guard=self._gate,
-            relay=self._relaying,
+            relay=self._streams(),
             client_ca_file=self.settings.auth.ca_file,
         )
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
-from collections.abc import Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
 
 
 class Startable(Protocol):
@@ -31,3 +34,13 @@ def serving(server: Server) -> Iterator[Server]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
+
+
+def on_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that is a coroutine function, run on a loop of its own."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run

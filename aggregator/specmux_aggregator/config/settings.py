@@ -267,6 +267,24 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What is told of changes to published documents (docs/changes.md)."""
+
+    enabled: bool = _setting(True, "compare documents that change, and answer /openapi/changes")
+    settle: float = _setting(
+        10.0, "seconds without another change after which a group-version is compared", at_least=0
+    )
+    documents: int = _setting(10, "documents of one group-version kept for comparisons", at_least=1)
+    max_bytes: int = _setting(
+        64 * MIB, "bytes of kept documents, compressed, and of the log, each", at_least=MIB
+    )
+    entries: int = _setting(1000, "entries of the change log", at_least=1)
+    fetch_native: bool = _setting(
+        False, "fetch native documents for comparing them; else those are compared that clients asked for"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """What is logged, to standard error."""
 
@@ -291,5 +309,6 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)
     state: State = field(default_factory=State)
+    changes: Changes = field(default_factory=Changes)
     log: Log = field(default_factory=Log)
     backends: tuple[Backend, ...] = ()

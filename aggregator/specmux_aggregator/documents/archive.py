@@ -96,6 +96,29 @@ class StateDirectory:
             self._quietly, self._put, _resource_key(backend, path), Coded(Coding.IDENTITY, body)
         )
 
+    def keep_change(self, name: str, number: int, body: bytes) -> None:
+        """An entry of the change log."""
+        self._thread.submit(self._quietly, self._put_bytes, _change_key(name, number), body)
+
+    def drop_change(self, name: str, number: int) -> None:
+        self._thread.submit(self._quietly, self._store.delete, _change_key(name, number))
+
+    def keep_published(self, body: bytes) -> None:
+        """What was published when it last settled."""
+        self._thread.submit(self._quietly, self._put_bytes, _PUBLISHED, body)
+
+    def keep_document(self, name: str, hash: str, body: bytes) -> None:
+        """A document that changes are told against, compressed."""
+        self._thread.submit(self._quietly, self._put_bytes, Key(CHANGES, "documents", name, hash, JSON), body)
+
+    async def recall_changes(self) -> tuple[list[bytes], bytes | None]:
+        """All entries, and what was published."""
+        found = await self._in_thread(self._get_changes)
+        return ([], None) if found is None else found
+
+    async def recall_document(self, name: str, hash: str) -> bytes | None:
+        return await self._in_thread(self._get, Key(CHANGES, "documents", name, hash, JSON))
+
     async def close(self) -> None:
         """Return when everything is written."""
         await asyncio.to_thread(self._thread.shutdown)
@@ -142,6 +165,13 @@ class StateDirectory:
         stored = self._store.get(key)
         return None if stored is None else stored.body
 
+    def _get_changes(self) -> tuple[list[bytes], bytes | None]:
+        stored = [self._store.get(row.key) for row in list(self._store.rows(CHANGES, "log"))]
+        return [each.body for each in stored if each is not None], self._get(_PUBLISHED)
+
+    def _put_bytes(self, key: Key, body: bytes) -> None:
+        self._store.put(key, body, metadata={})
+
     def _put(self, key: Key, json: Coded) -> None:
         body = decoded(json.body, json.coding, max_bytes=self._max_document_bytes)
         self._store.put(key, body, metadata={})
@@ -151,6 +181,16 @@ class StateDirectory:
 
     def _key(self, key: DocumentKey) -> Key:
         return Key(key.owner, self._identities.get(key.owner, ""), key.group_version, key.hash, JSON)
+
+
+CHANGES: Final = "changes"
+"""In the place of a backend's name: of all backends. Partitions tell it from a backend of this name: theirs
+are digests."""
+_PUBLISHED: Final = Key(CHANGES, "published", "", "", JSON)
+
+
+def _change_key(name: str, number: int) -> Key:
+    return Key(CHANGES, "log", name, str(number), JSON)
 
 
 def _manifest_key(backend: Backend) -> Key:

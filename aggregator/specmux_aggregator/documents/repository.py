@@ -85,6 +85,7 @@ class Documents:
         self._origin_of = origin_of
         self._limits = limits
         self._timed = timed
+        self._subscribers: list[Callable[[DocumentKey, Coded], None]] = []
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
         self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding], bytes] = SingleFlight()
         self._sources: SingleFlight[DocumentKey, Coded | Failure | Moved] = SingleFlight()
@@ -93,6 +94,10 @@ class Documents:
         )
         self._paused: dict[tuple[DocumentKey, MediaType], tuple[Failure, float]] = {}
         """Encodings that are not tried, why, and until when (the loop's time)."""
+
+    def subscribe(self, fetched: Callable[[DocumentKey, Coded], None]) -> None:
+        """``fetched`` is told of JSON that came from its owner. It must neither wait nor raise."""
+        self._subscribers.append(fetched)
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
         """The bytes of one form, or why there are none."""
@@ -120,6 +125,15 @@ class Documents:
         if media_type == JSON:
             return await self._sources.run(key, lambda: self._find(key, coding))
         return await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))
+
+    async def gzipped(self, key: DocumentKey) -> bytes | None:
+        """The JSON, gzipped, fetched where it has to be; None where it cannot be had."""
+        obtained = await self.obtain(key, JSON, Coding.GZIP)
+        return obtained if isinstance(obtained, bytes) else None
+
+    def held(self, key: DocumentKey) -> Coded | None:
+        """The JSON in some coding, if it is in memory."""
+        return self._held(key, JSON)
 
     def _held(self, key: DocumentKey, media_type: MediaType) -> Coded | None:
         """Any coding of this form, the cheapest to undo first."""
@@ -186,6 +200,8 @@ class Documents:
         self._timed("download", "ok" if isinstance(fetched, Coded) else "failed", _now() - started)
         if isinstance(fetched, Coded):
             self._representations.put(key, JSON, fetched.coding, fetched.body)
+            for subscriber in self._subscribers:
+                subscriber(key, fetched)
             if self._archive is not None:
                 self._archive.save(key, fetched)
         return fetched

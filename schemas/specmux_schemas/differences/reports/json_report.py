@@ -6,7 +6,9 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.changes import Change, Location
+from specmux_schemas.differences.impacts import SEVERITIES, Impact, Impacts
 from specmux_schemas.differences.reports.report import Report
 
 FORMAT: Final = "specmux.changes/v1"
@@ -54,6 +56,24 @@ def change_object(change: Change) -> dict[str, Any]:
         "fingerprint": change.fingerprint,
         "places": [_location(place) for place in change.places],
     }
+
+
+def read_change(value: dict[str, Any]) -> Change:
+    """A change that ``change_object`` wrote."""
+    impacts = (Impact[value["impact"][side].upper()] for side in ("write", "read", "stored"))
+    places = tuple(
+        Location(GroupVersion(place["groupVersion"]), place["kind"], place["path"])
+        for place in value["places"]
+    )
+    return Change(
+        value["id"],
+        SEVERITIES[value["severity"]],
+        Impacts(*impacts),
+        value["what"],
+        value["old"],
+        value["new"],
+        places,
+    )
 
 
 def _location(place: Location) -> dict[str, str]:

@@ -1,0 +1,56 @@
+"""Two documents compared, in the worker process. Pure: bytes in, bytes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from specmux_aggregator.changes.entries import Findings
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.messages import Coding
+from specmux_converters.document import Limits, parse
+from specmux_converters.errors import ConverterError
+from specmux_schemas.differences import Served, add_document, compare
+from specmux_schemas.differences.reports import Report, report_of
+from specmux_schemas.differences.reports.json_report import change_object
+
+ENTRY_MAX: Final = 256 * 1024
+"""Bytes of the changes of one entry; what comes after that is counted, not told."""
+
+
+def compared(
+    old: bytes | None, new: bytes | None, others: Sequence[bytes], *, limits: Limits
+) -> Findings | str:
+    """What changed between two documents (zstd; None: there is none), or why that cannot be said.
+
+    ``others``: documents of the group's other versions, which may serve what went.
+    """
+    sides = Served(), Served()
+    try:
+        for body, each in ((old, sides[:1]), (new, sides[1:]), *((other, sides) for other in others)):
+            if body is None:
+                continue
+            document = parse(decoded(body, Coding.ZSTD, max_bytes=limits.max_bytes), limits=limits)
+            for served in each:
+                add_document(served, document)
+        found = compare(*sides)
+    except (ConverterError, BadCoding, TooLarge) as error:
+        return str(error)
+    return findings_of(report_of(found, old="", new=""))
+
+
+def findings_of(report: Report) -> Findings:
+    """The worst changes come first, so those are what is told where there are too many."""
+    counts = {severity.word: changes for severity, (changes, _) in report.counts().items()}
+    written: list[bytes] = []
+    size = 2
+    for change in report.changes:
+        body = orjson.dumps(change_object(change))
+        size += len(body) + 1
+        if size > ENTRY_MAX:
+            break
+        written.append(body)
+    is_truncated = len(written) < len(report.changes)
+    return Findings(counts, report.documentation, b"[" + b",".join(written) + b"]", is_truncated)

@@ -1,0 +1,171 @@
+"""Who follows changes and publications: each with a queue of their own, which is bounded.
+
+Nothing is lost between what a follower is told first and what comes after it, since both are decided in one
+step of the loop. Who reads too slowly is cut off with a reset and starts anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+
+from specmux_aggregator.changes.entries import LogEntry, Version
+from specmux_aggregator.changes.log import ChangeLog
+from specmux_converters.group_versions import GroupVersion
+
+MOST_FOLLOWERS: Final = 256
+MOST_QUEUED: Final = 64
+MOST_REPLAYED: Final = 4096
+"""Publications that are remembered for who comes back."""
+
+
+class Kind(StrEnum):
+    """What a follower asked for."""
+
+    CHANGES = "changes"
+    PUBLICATIONS = "publications"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """``data`` is JSON."""
+
+    id: int
+    name: str
+    """"change", "publication", "publications" (all of them) or "reset"."""
+    data: bytes
+
+
+SILENCE: Final = Event(0, "", b"")
+
+
+class Follower:
+    """One reader's events."""
+
+    def __init__(self, kind: Kind, backlog: list[Event]) -> None:
+        self.kind = kind
+        self._events: deque[Event] = deque(backlog)
+        self._allowed = len(backlog) + MOST_QUEUED
+        self._arrived = asyncio.Event()
+        self.is_cut = False
+        if backlog:
+            self._arrived.set()
+
+    def offer(self, event: Event) -> None:
+        if self.is_cut:
+            return
+        if len(self._events) >= self._allowed:
+            self.cut()
+        else:
+            self._events.append(event)
+            self._arrived.set()
+
+    def cut(self) -> None:
+        self.is_cut = True
+        self._events.clear()
+        self._arrived.set()
+
+    async def next(self, patience: float) -> Event | None:
+        """The next event, SILENCE when none came within ``patience`` seconds, None when none will."""
+        if not self._events and not self.is_cut:
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(patience):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return SILENCE
+        if not self._events:
+            return None
+        event = self._events.popleft()
+        if not self._events:
+            self._allowed = MOST_QUEUED
+        return event
+
+
+class Followers:
+    """All readers, and what is told again to who comes back."""
+
+    def __init__(self, log: ChangeLog) -> None:
+        self._log = log
+        self._followers: set[Follower] = set()
+        self._publications: deque[Event] = deque(maxlen=MOST_REPLAYED)
+        self._floor: int | None = None
+        """Publications up to here are not remembered any more; None: no process remembers any."""
+        self._published: dict[GroupVersion, Version] = {}
+        self._last_publication = 0
+
+    def __len__(self) -> int:
+        return len(self._followers)
+
+    def add(self, kind: Kind, since: int | None) -> Follower | None:
+        """A follower of what comes after the event ``since``; None where there are too many."""
+        if len(self._followers) >= MOST_FOLLOWERS:
+            return None
+        follower = Follower(kind, self._backlog(kind, since))
+        self._followers.add(follower)
+        return follower
+
+    def remove(self, follower: Follower) -> None:
+        self._followers.discard(follower)
+
+    def close(self) -> None:
+        """Cut all off: the service stops."""
+        for follower in self._followers:
+            follower.cut()
+
+    def changed(self, entry: LogEntry) -> None:
+        self._tell(Kind.CHANGES, _change(entry))
+
+    def published(self, number: int, versions: Mapping[GroupVersion, Version]) -> None:
+        """All that is published now. ``number``: the id of the event, higher than any before."""
+        if self._floor is None:
+            self._floor = number
+        different = {
+            name: versions.get(name)
+            for name in self._published.keys() | versions.keys()
+            if self._published.get(name) != versions.get(name)
+        }
+        if not different:
+            return
+        self._published = dict(versions)
+        self._last_publication = number
+        event = Event(number, "publication", orjson.dumps(_shown(different)))
+        if len(self._publications) == self._publications.maxlen:
+            self._floor = self._publications[0].id
+        self._publications.append(event)
+        self._tell(Kind.PUBLICATIONS, event)
+
+    def _backlog(self, kind: Kind, since: int | None) -> list[Event]:
+        if kind is Kind.CHANGES:
+            if since is None:
+                return []
+            entries = [_change(entry) for entry in self._log.since(since)]
+            is_whole = since >= self._log.dropped_id
+            return entries if is_whole else [Event(self._log.dropped_id, "reset", b"{}"), *entries]
+        everything = Event(self._last_publication, "publications", orjson.dumps(_shown(self._published)))
+        if since is None or self._floor is None or not self._floor <= since <= self._last_publication:
+            return [everything]
+        return [event for event in self._publications if event.id > since]
+
+    def _tell(self, kind: Kind, event: Event) -> None:
+        for follower in self._followers:
+            if follower.kind is kind:
+                follower.offer(event)
+
+
+def _change(entry: LogEntry) -> Event:
+    return Event(entry.id, "change", entry.body)
+
+
+def _shown(versions: Mapping[GroupVersion, Version | None]) -> dict[str, Any]:
+    """``null`` for a group-version that is gone."""
+    return {
+        name: None if version is None else {"hash": version.hash, "backend": version.backend}
+        for name, version in sorted(versions.items())
+    }

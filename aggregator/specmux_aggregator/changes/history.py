@@ -1,0 +1,318 @@
+"""Follows what is published and finds out what changed: after it settled, one group-version at a time.
+
+What a group-version was before is what it was when it last settled, so a document that changes back within
+that time did not change. Nothing here fails a request or delays a publication.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol
+
+import orjson
+
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.changes.comparing import compared
+from specmux_aggregator.changes.entries import (
+    NOTHING,
+    Findings,
+    LogEntry,
+    Outcome,
+    Version,
+    entry_of,
+    read_entry,
+)
+from specmux_aggregator.changes.events import Followers
+from specmux_aggregator.changes.kept import KeptDocuments
+from specmux_aggregator.changes.log import ChangeLog
+from specmux_aggregator.config.settings import Changes
+from specmux_aggregator.documents.repository import Coded, recoded
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.observation import Hash, Provenance
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.tasks import log_failure
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import split
+
+logger = logging.getLogger(__name__)
+
+OTHERS_MAX: Final = 8
+"""Other versions of a group that are read beside one."""
+
+
+class Shelf(Protocol):
+    """Where entries and documents outlive the process."""
+
+    def keep_change(self, name: str, number: int, body: bytes) -> None: ...
+
+    def drop_change(self, name: str, number: int) -> None: ...
+
+    def keep_published(self, body: bytes) -> None: ...
+
+    def keep_document(self, name: str, hash: str, body: bytes) -> None: ...
+
+    async def recall_changes(self) -> tuple[list[bytes], bytes | None]: ...
+
+    async def recall_document(self, name: str, hash: str) -> bytes | None: ...
+
+
+class History:
+    """The change log of one service. Lives on one event loop, from ``start`` to ``close``."""
+
+    def __init__(
+        self,
+        settings: Changes,
+        worker: Worker,
+        shelf: Shelf | None,
+        *,
+        held: Callable[[DocumentKey], Coded | None],
+        obtain: Callable[[DocumentKey], Awaitable[bytes | None]],
+        limits: Limits,
+        noted: Callable[[LogEntry, float], None],
+    ) -> None:
+        """``held``: a document's JSON if it is at hand; ``obtain``: its JSON gzipped, fetched. ``noted`` is
+        told of every entry and the seconds that it took."""
+        self._settings = settings
+        self._worker = worker
+        self._shelf = shelf
+        self._held = held
+        self._obtain = obtain
+        self._limits = limits
+        self._noted = noted
+        self.log = ChangeLog(most_entries=settings.entries, most_bytes=settings.max_bytes)
+        self.kept = KeptDocuments(most_each=settings.documents, most_bytes=settings.max_bytes)
+        self.followers = Followers(self.log)
+        self._snapshot: Snapshot | None = None
+        self._settled: dict[GroupVersion, Version] = {}
+        self._due: dict[GroupVersion, float] = {}
+        """When a group-version settles, the loop's time."""
+        self._bodies: dict[GroupVersion, tuple[Hash, Coded]] = {}
+        """Of documents that were published and are not kept yet: who publishes lets go of them."""
+        self._is_known = False
+        """Whether it is known what was published before: what a service finds at its start did not change."""
+        self._is_busy = False
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._last_id = 0
+
+    async def start(self) -> None:
+        """Recall what an earlier process kept; then follow."""
+        if self._shelf is not None:
+            bodies, published = await self._shelf.recall_changes()
+            entries = filter(None, map(read_entry, bodies))
+            self._drop(self.log.restore(entries))
+            self._last_id = self.log.last_id
+            self._settled = _read_published(published)
+            self._is_known = bool(self._settled)
+        self._task = asyncio.create_task(self._run(), name="changes")
+        log_failure(self._task, logger, "changes are no longer logged")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """A Snapshot was published."""
+        before, self._snapshot = self._snapshot, snapshot
+        current = _versions(snapshot)
+        self.followers.published(self._next_id(), current)
+        now = asyncio.get_running_loop().time()
+        last = {} if before is None else _versions(before)
+        for name in current.keys() | last.keys():
+            if current.get(name) == last.get(name):
+                continue
+            self._keep_body(name, snapshot)
+            # What is found for the first time has nothing to settle against: its bytes are kept at once.
+            wait = self._settings.settle if name in self._settled else 0.0
+            self._due[name] = now + wait
+        self._woken.set()
+
+    def fetched(self, key: DocumentKey, json: Coded) -> None:
+        """A native document's bytes came by."""
+        settled = self._settled.get(key.group_version)
+        if settled is not None and settled.hash == key.hash and key.owner == settled.backend:
+            self._bodies[key.group_version] = (key.hash, json)
+            self._due.setdefault(key.group_version, asyncio.get_running_loop().time())
+            self._woken.set()
+
+    async def document(self, name: GroupVersion, hash: Hash) -> bytes | None:
+        """A kept document as zstd, from memory or from disk."""
+        body = self.kept.get(name, hash)
+        if body is None and self._shelf is not None:
+            body = await self._shelf.recall_document(name, hash)
+            if body is not None:
+                self.kept.put(name, hash, body)
+        return body
+
+    async def comparison(self, name: GroupVersion, old: Hash, new: Hash) -> Findings | str | None:
+        """Of two kept documents; None where one is not kept. Raises WorkerFailed."""
+        bodies = await self.document(name, old), await self.document(name, new)
+        if bodies[0] is None or bodies[1] is None:
+            return None
+        return await self._worker.run(compared, *bodies, (), limits=self._limits)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing that was published waits to be looked at."""
+        return self._is_known and not self._due and not self._is_busy
+
+    def is_published(self, name: GroupVersion) -> bool:
+        return self._snapshot is not None and name in self._snapshot.entries
+
+    def hashes(self, name: GroupVersion) -> tuple[Hash, ...]:
+        """Of documents that are at hand, the newest first."""
+        return self.kept.hashes(name)
+
+    async def _run(self) -> None:
+        while True:
+            self._woken.clear()
+            now = asyncio.get_running_loop().time()
+            for name in [name for name, due in self._due.items() if due <= now]:
+                self._is_busy = True
+                del self._due[name]
+                await self._settle(name)
+            self._is_busy = False
+            if not self._is_known and not self._due and self._is_complete():
+                self._is_known = True
+            try:
+                async with asyncio.timeout_at(min(self._due.values(), default=None)):
+                    await self._woken.wait()
+            except TimeoutError:
+                continue
+
+    def _is_complete(self) -> bool:
+        """Whether every backend was asked at least once."""
+        snapshot = self._snapshot
+        return (
+            snapshot is not None
+            and bool(snapshot.observations)
+            and all(observation.attempted for observation in snapshot.observations.values())
+        )
+
+    async def _settle(self, name: GroupVersion) -> None:
+        entry = None if self._snapshot is None else self._snapshot.entries.get(name)
+        new = None if entry is None else Version(entry.offer.hash, entry.owner)
+        old = self._settled.get(name)
+        if new is not None:
+            await self._keep(name, new)
+        if old == new:
+            return
+        if new is None:
+            del self._settled[name]
+        else:
+            self._settled[name] = new
+        if self._shelf is not None:
+            self._shelf.keep_published(_published(self._settled))
+        if self._is_known:
+            await self._record(name, old, new)
+
+    async def _record(self, name: GroupVersion, old: Version | None, new: Version | None) -> None:
+        started = time.perf_counter()
+        outcome, found = await self._outcome(name, old, new)
+        entry = entry_of(self._next_id(), time.time(), name, outcome, (old, new), found)
+        self._drop(self.log.add(entry))
+        if self._shelf is not None:
+            self._shelf.keep_change(name, entry.id, entry.body)
+        self._noted(entry, time.perf_counter() - started)
+        self.followers.changed(entry)
+
+    async def _outcome(
+        self, name: GroupVersion, old: Version | None, new: Version | None
+    ) -> tuple[Outcome, Findings]:
+        if old is not None and new is not None and old.hash == new.hash:
+            return Outcome.MOVED, NOTHING
+        if new is not None and self.log.has_seen(name, new.hash):
+            return Outcome.RETURNED, NOTHING
+        bodies = []
+        for version in (old, new):
+            body = None if version is None else await self.document(name, version.hash)
+            if version is not None and body is None:
+                return Outcome.UNAVAILABLE, NOTHING
+            bodies.append(body)
+        try:
+            found = await self._worker.run(
+                compared, bodies[0], bodies[1], self._others(name), limits=self._limits
+            )
+        except WorkerFailed as error:
+            found = str(error)
+        if isinstance(found, str):
+            logger.warning("%s could not be compared with what it was: %s", name, found)
+            return Outcome.FAILED, NOTHING
+        return Outcome.COMPARED, found
+
+    def _others(self, name: GroupVersion) -> list[bytes]:
+        """Documents of the group's other versions, as far as they are in memory."""
+        group = split(name)
+        if group is None:
+            return []
+        bodies = [
+            self.kept.get(other, version.hash)
+            for other, version in sorted(self._settled.items())
+            if other != name and (found := split(other)) is not None and found[0] == group[0]
+        ]
+        return [body for body in bodies if body is not None][:OTHERS_MAX]
+
+    def _keep_body(self, name: GroupVersion, snapshot: Snapshot) -> None:
+        entry = snapshot.entries.get(name)
+        held = None if entry is None else self._held(entry.key)
+        if entry is not None and held is not None:
+            self._bodies[name] = (entry.offer.hash, held)
+
+    async def _keep(self, name: GroupVersion, version: Version) -> None:
+        """The bytes of what is published now, as zstd, where they are at hand or may be fetched."""
+        if self.kept.get(name, version.hash) is not None:
+            self._bodies.pop(name, None)
+            return
+        hash, json = self._bodies.pop(name, (None, None))
+        if hash != version.hash or json is None:
+            json = await self._fetched(name)
+        if json is None:
+            return
+        body = await asyncio.to_thread(recoded, json, Coding.ZSTD, self._limits.max_bytes)
+        self.kept.put(name, version.hash, body)
+        if self._shelf is not None:
+            self._shelf.keep_document(name, version.hash, body)
+
+    async def _fetched(self, name: GroupVersion) -> Coded | None:
+        entry = None if self._snapshot is None else self._snapshot.entries.get(name)
+        if entry is None:
+            return None
+        held = self._held(entry.key)
+        if held is not None:
+            return held
+        if entry.offer.provenance is Provenance.NATIVE and not self._settings.fetch_native:
+            return None
+        body = await self._obtain(entry.key)
+        return None if body is None else Coded(Coding.GZIP, body)
+
+    def _drop(self, entries: list[LogEntry]) -> None:
+        if self._shelf is not None:
+            for entry in entries:
+                self._shelf.drop_change(entry.group_version, entry.id)
+
+    def _next_id(self) -> int:
+        """Higher than any before, those of earlier processes included, as long as clocks do not go back."""
+        self._last_id = max(self._last_id + 1, time.time_ns() // 1_000_000)
+        return self._last_id
+
+
+def _versions(snapshot: Snapshot) -> dict[GroupVersion, Version]:
+    return {name: Version(entry.offer.hash, entry.owner) for name, entry in snapshot.entries.items()}
+
+
+def _published(versions: Mapping[GroupVersion, Version]) -> bytes:
+    return orjson.dumps({name: [version.hash, version.backend] for name, version in versions.items()})
+
+
+def _read_published(body: bytes | None) -> dict[GroupVersion, Version]:
+    try:
+        value = orjson.loads(body or b"{}")
+        return {GroupVersion(name): Version(hash, backend) for name, (hash, backend) in value.items()}
+    except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError):
+        return {}

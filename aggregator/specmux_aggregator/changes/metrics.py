@@ -1,0 +1,92 @@
+"""Metrics of the change log. A group-version has its series, as 0, as soon as it is published, so that an
+alert can tell none from no such series."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from specmux_aggregator.changes.entries import LogEntry, Outcome
+from specmux_aggregator.changes.history import History
+from specmux_aggregator.metrics.instruments import AGGREGATION_BUCKETS
+from specmux_aggregator.model.snapshot import Snapshot
+
+SEVERITIES = ("breaking", "warning", "notice")
+
+Series = tuple[str, str]
+"""Group-version and backend."""
+
+
+class ChangeMetrics:
+    """Told of every entry; collects the rest from the history."""
+
+    def __init__(self, registry: CollectorRegistry, *, snapshot: Callable[[], Snapshot]) -> None:
+        self._snapshot = snapshot
+        self._history: History | None = None
+        self._changes: Counter[tuple[Series, str]] = Counter()
+        self._outcomes: Counter[str] = Counter()
+        self._seconds = Histogram(
+            "specmux_change_comparison_duration_seconds",
+            "How long it took to find out what changed in a document.",
+            buckets=AGGREGATION_BUCKETS,
+            registry=registry,
+        )
+        registry.register(self)
+
+    def watch(self, history: History) -> None:
+        """Whose sizes are told."""
+        self._history = history
+
+    def noted(self, entry: LogEntry, seconds: float) -> None:
+        self._outcomes[entry.outcome.value] += 1
+        if entry.outcome is Outcome.COMPARED:
+            self._seconds.observe(seconds)
+        version = entry.new or entry.old
+        backend = "" if version is None else version.backend
+        for word, count in entry.counts.items():
+            self._changes[(entry.group_version, backend), word] += count
+
+    def collect(self) -> Iterator[Metric]:
+        changes = CounterMetricFamily(
+            "specmux_group_version_changes",
+            "Changes of published documents, by what they mean; of removals too.",
+            labels=["group_version", "backend", "severity"],
+        )
+        for group_version, backend in sorted(self._series()):
+            for word in SEVERITIES:
+                count = self._changes[(group_version, backend), word]
+                changes.add_metric([group_version, backend, word], count)
+        yield changes
+        compared = CounterMetricFamily(
+            "specmux_change_comparisons",
+            "Documents that changed, by how that ended.",
+            labels=["result"],
+        )
+        for outcome in Outcome:
+            compared.add_metric([outcome.value], self._outcomes[outcome.value])
+        yield compared
+        history = self._history
+        yield GaugeMetricFamily(
+            "specmux_change_documents_bytes",
+            "Documents kept for comparisons, compressed, and the change log.",
+            value=0 if history is None else history.kept.bytes + history.log.bytes,
+        )
+        yield GaugeMetricFamily(
+            "specmux_change_subscribers",
+            "Clients that follow changes or publications.",
+            value=0 if history is None else len(history.followers),
+        )
+
+    def _series(self) -> set[Series]:
+        """What is published, and what the log tells of. Others are let go of."""
+        wanted: set[Series] = {(name, entry.owner) for name, entry in self._snapshot().entries.items()}
+        for entry in () if self._history is None else self._history.log:
+            version = entry.new or entry.old
+            if version is not None:
+                wanted.add((entry.group_version, version.backend))
+        for key in [key for key in self._changes if key[0] not in wanted]:
+            del self._changes[key]
+        return wanted

@@ -1,0 +1,192 @@
+"""``/openapi/changes`` as it happens: ``text/event-stream`` (WHATWG HTML 9.2), JSON lines, or a CBOR sequence
+(RFC 8742, as KEP-4222 has watches). One request that lasts until either side ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from email.utils import formatdate
+from typing import Final
+from urllib.parse import parse_qsl
+
+import cbor2
+import orjson
+from aiohttp import HttpVersion10
+from aiohttp.http import RawRequestMessage
+
+from specmux_aggregator.changes.endpoint import PATH, ROUTE
+from specmux_aggregator.changes.events import MOST_FOLLOWERS, SILENCE, Event, Follower, Followers, Kind
+from specmux_aggregator.http.negotiation import media_type_for
+from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.server.connection import WireRequest
+from specmux_aggregator.server.protocols import Relay, Response
+from specmux_aggregator.server.requests import target_of
+from specmux_aggregator.server.responses import WireResponse
+from specmux_converters.media_types import MediaType
+
+EVENT_STREAM: Final = MediaType("text/event-stream")
+JSON_LINES: Final = MediaType("application/jsonl")
+NDJSON: Final = MediaType("application/x-ndjson")
+CBOR_SEQUENCE: Final = MediaType("application/cbor-seq")
+STREAMED: Final = (EVENT_STREAM, JSON_LINES, NDJSON, CBOR_SEQUENCE)
+
+HEARTBEAT: Final = 15.0
+"""Seconds without an event after which a sign of life is sent: proxies end what is silent."""
+
+ID_DIGITS_MAX: Final = 18
+
+
+class ChangeStreams:
+    """Implements the server's ``Relay`` protocol for the stream, and passes all else on to another."""
+
+    def __init__(
+        self, followers: Followers, inner: Relay, *, is_private: bool, heartbeat: float = HEARTBEAT
+    ) -> None:
+        self._followers = followers
+        self._inner = inner
+        self._is_private = is_private
+        self._heartbeat = heartbeat
+
+    def claims(self, message: RawRequestMessage) -> bool:
+        return _is_stream(message) or self._inner.claims(message)
+
+    async def relay(self, request: WireRequest) -> Response:
+        if not _is_stream(request.message):
+            return await self._inner.relay(request)
+        try:
+            kind, since = asked(request.message)
+        except ValueError as error:
+            return _answer(request, refusal(400, "BadRequest", str(error), route=ROUTE))
+        follower = self._followers.add(kind, since)
+        if follower is None:
+            message = f"{MOST_FOLLOWERS} follow already, and no more may"
+            return _answer(
+                request,
+                refusal(503, "ServiceUnavailable", message, fields=[("Retry-After", "30")], route=ROUTE),
+            )
+        form = media_type_for(request.message.headers.get("Accept"), STREAMED) or EVENT_STREAM
+        return Streamed(
+            follower,
+            form,
+            request,
+            heartbeat=self._heartbeat,
+            is_private=self._is_private,
+            ended=self._followers.remove,
+        )
+
+
+class Streamed:
+    """Writes one follower's events; has what aiohttp's connection asks of a response."""
+
+    keep_alive = False
+
+    def __init__(
+        self,
+        follower: Follower,
+        form: MediaType,
+        request: WireRequest,
+        *,
+        heartbeat: float,
+        is_private: bool,
+        ended: Callable[[Follower], None],
+    ) -> None:
+        self._follower = follower
+        self._form = form
+        self._connection = request.connection
+        self._heartbeat = heartbeat
+        self._ended = ended
+        self._is_chunked = request.message.version != HttpVersion10
+        self._head = self._headed(is_private=is_private)
+
+    async def prepare(self, request: WireRequest) -> None:
+        """Write until the client leaves or is cut. Raises ConnectionError, as aiohttp expects."""
+        self._connection.relayed = request
+        try:
+            self._connection.send(self._head + self._framed(_beat(self._form)))
+            await request.writer.drain()
+            await self._write_events(request)
+        except (ConnectionError, asyncio.CancelledError):
+            self._connection.connections.stats.disconnects += 1
+            raise
+        finally:
+            self._ended(self._follower)
+            if self._connection.relayed is not None:
+                self._connection.end_relaying()
+
+    async def write_eof(self) -> None:
+        """Nothing is left to write."""
+
+    async def _write_events(self, request: WireRequest) -> None:
+        while (event := await self._follower.next(self._heartbeat)) is not None:
+            data = _beat(self._form) if event is SILENCE else _written(event, self._form)
+            self._connection.send(self._framed(data))
+            await request.writer.drain()
+        reset = _written(Event(0, "reset", b"{}"), self._form)
+        self._connection.send(self._framed(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
+        await request.writer.drain()
+
+    def _framed(self, data: bytes) -> bytes:
+        return b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked and data else data
+
+    def _headed(self, *, is_private: bool) -> bytes:
+        lines = [
+            "HTTP/1.1 200 OK",
+            f"Content-Type: {self._form}",
+            f"Cache-Control: {'private, ' if is_private else ''}no-store",
+            "Vary: Accept",
+            # nginx holds back what it takes for a page.
+            "X-Accel-Buffering: no",
+            f"Date: {formatdate(usegmt=True)}",
+            *(["Transfer-Encoding: chunked"] if self._is_chunked else []),
+            "Connection: close",
+        ]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def asked(message: RawRequestMessage) -> tuple[Kind, int | None]:
+    """What to follow, and since which event. Raises ValueError with a message for the client.
+
+    A browser that comes back says the last id in a field, which is newer than what its URL says.
+    """
+    query = dict(parse_qsl(target_of(message).partition("?")[2], keep_blank_values=True, max_num_fields=32))
+    kind = query.get("kind", Kind.CHANGES.value)
+    if kind not in set(Kind):
+        raise ValueError(f'"kind" must be one of {", ".join(Kind)}')
+    since = message.headers.get("Last-Event-ID") or query.get("since")
+    if since is None:
+        return Kind(kind), None
+    if not since.isascii() or not since.isdigit() or len(since) > ID_DIGITS_MAX:
+        raise ValueError('"since" and Last-Event-ID must be the id of an event')
+    return Kind(kind), int(since)
+
+
+def _is_stream(message: RawRequestMessage) -> bool:
+    """Whether it asks for the stream: a stream's media type is named, which a wildcard does not."""
+    if message.method != "GET" or not message.path.startswith(PATH):
+        return False
+    accept = message.headers.get("Accept", "").lower()
+    return any(form in accept for form in STREAMED) and target_of(message).partition("?")[0] == PATH
+
+
+def _written(event: Event, form: MediaType) -> bytes:
+    """JSON is on one line, so it is one line of an event stream too."""
+    if form == EVENT_STREAM:
+        mark = b"" if event.name == "reset" and not event.id else b"id: %d\n" % event.id
+        return b"event: %b\n%bdata: %b\n\n" % (event.name.encode(), mark, event.data)
+    if form == CBOR_SEQUENCE:
+        value = {"event": event.name, "id": event.id, "data": orjson.loads(event.data)}
+        return cbor2.dumps(value)
+    return b'{"event":"%b","id":%d,"data":%b}\n' % (event.name.encode(), event.id, event.data)
+
+
+def _beat(form: MediaType) -> bytes:
+    """A sign of life that no reader takes for an event: a comment, white space, CBOR's undefined."""
+    if form == EVENT_STREAM:
+        return b": \n\n"
+    return b"\xf7" if form == CBOR_SEQUENCE else b"\n"
+
+
+def _answer(request: WireRequest, prepared: Prepared) -> WireResponse:
+    started = asyncio.get_running_loop().time()
+    return WireResponse(prepared, connection=request.connection, started=started, is_last=True)

@@ -1,0 +1,221 @@
+"""The change log of a running service, over real sockets: what changed, when it settled, and what is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+from data.compared import definition, document
+from fakes.apiserver import FakeAPIServer
+from fakes.apiserver import serving as serving_apiserver
+from running.event_loop import on_a_loop
+from running.service import Client, backend, directory, service
+from specmux_aggregator.config.settings import Changes
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
+
+STRING = {"type": "string"}
+KEY = "apis/example.com/v1"
+QUICK = Changes(settle=0.05)
+
+
+def fields(*names: str) -> dict[str, Any]:
+    return {"type": "object", "properties": dict.fromkeys(names, STRING)}
+
+
+def write(folder: Path, schema: dict[str, Any]) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "widgets.yaml").write_text(yaml.safe_dump(definition(schema)))
+
+
+def crds(folder: Path) -> Backend:
+    return Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=folder)
+
+
+async def entries(client: Client, path: str = f"/openapi/changes/{KEY}") -> list[dict[str, Any]]:
+    status, _, body = await client.get(path)
+    assert status == 200
+    return list(orjson.loads(body)["entries"])
+
+
+async def entries_of(client: Client, count: int) -> list[dict[str, Any]]:
+    """The newest first, as soon as there are so many."""
+    assert client.app.history is not None
+    log = client.app.history.log
+    await client.until(lambda: len(log) >= count, f"{count} entries")
+    return await entries(client)
+
+
+@on_a_loop
+async def test_a_change_of_a_definition_is_logged_with_what_it_breaks(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a", "b"))
+    async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
+        await settled(client)
+        assert (await client.get("/openapi/changes"))[0] == 200
+        assert await entries(client) == []
+        write(tmp_path / "crds", fields("a", "c"))
+        (entry,) = await entries_of(client, 1)
+        assert (entry["result"], entry["groupVersion"]) == ("compared", KEY)
+        assert entry["old"]["backend"] == entry["new"]["backend"] == "crds"
+        assert [(each["id"], each["path"]) for each in entry["changes"]] == [
+            ("field-removed", "spec.b"),
+            ("field-added", "spec.c"),
+        ]
+        assert entry["summary"] == {"breaking": 1, "warning": 0, "notice": 1, "documentation": 0}
+        latest = await entries(client, "/openapi/changes")
+        assert latest == [entry]
+        metrics = (await client.get("/metrics"))[2].decode()
+        labels = f'backend="crds",group_version="{KEY}",severity="breaking"'
+        assert f"specmux_group_version_changes_total{{{labels}}} 1.0" in metrics
+        assert 'specmux_change_comparisons_total{result="compared"} 1.0' in metrics
+
+
+async def settled(client: Client) -> None:
+    """What the service found at its start is known, and kept."""
+    history = client.app.history
+    assert history is not None
+    await client.ready()
+    await client.until(lambda: history.is_settled, "settled")
+
+
+@on_a_loop
+async def test_a_document_that_changes_back_before_it_settles_did_not_change(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a"))
+    async with service(crds(tmp_path / "crds"), changes=Changes(settle=2.0)) as client:
+        await settled(client)
+        first = (await client.paths())[KEY]
+        write(tmp_path / "crds", fields("a", "b"))
+        await _until_path(client, lambda now: now != first)
+        write(tmp_path / "crds", fields("a"))
+        await _until_path(client, lambda now: now == first)
+        await settled(client)
+        assert await entries(client) == []
+
+
+async def _until_path(client: Client, is_so: Any) -> None:
+    async with asyncio.timeout(20):
+        while not is_so((await client.paths()).get(KEY)):
+            await asyncio.sleep(0.02)
+
+
+@on_a_loop
+async def test_a_document_that_was_there_before_returned(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a"))
+    async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
+        await settled(client)
+        for number, schema in enumerate((fields("a", "b"), fields("a"))):
+            write(tmp_path / "crds", schema)
+            await entries_of(client, number + 1)
+        found = await entries(client)
+        assert [entry["result"] for entry in found] == ["returned", "compared"]
+        assert await entries(client, f"/openapi/changes/{KEY}?severity=notice") == found[1:]
+        assert await entries(client, f"/openapi/changes/{KEY}?since={found[1]['id']}") == found[:1]
+
+
+@on_a_loop
+async def test_group_versions_come_and_go(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a"))
+    async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
+        await settled(client)
+        other = definition(fields("a"), name="v2", storage=False)
+        both = definition(fields("a"))
+        both["spec"]["versions"].append(other["spec"]["versions"][0])
+        (tmp_path / "crds" / "widgets.yaml").write_text(yaml.safe_dump(both))
+        await entries_of(client, 1)
+        write(tmp_path / "crds", fields("a"))
+        assert client.app.history is not None
+        await client.until(lambda: len(client.app.history.log) == 2)  # type: ignore[union-attr]
+        gone, new = await entries(client, "/openapi/changes/apis/example.com/v2")
+        assert [each["id"] for each in new["changes"]] == ["group-version-added"]
+        (change,) = gone["changes"]
+        assert (change["id"], change["severity"]) == ("group-version-removed", "breaking")
+        assert change["impact"]["stored"] == "none"  # v1 serves them still
+        assert gone["new"] is None
+
+
+@on_a_loop
+async def test_conditional_requests_forms_and_comparisons_by_hash(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a", "b"))
+    async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
+        await settled(client)
+        write(tmp_path / "crds", fields("a"))
+        (entry,) = await entries_of(client, 1)
+        path = f"/openapi/changes/{KEY}"
+        _, headers, _ = await client.get(path)
+        status, again, body = await client.get(path, If_None_Match=headers["ETag"])
+        assert (status, body, again["ETag"]) == (304, b"", headers["ETag"])
+        assert (await client.get(path, Accept_Encoding="gzip"))[1]["Content-Encoding"] == "gzip"
+        text = (await client.get(path, Accept="text/plain"))[2].decode()
+        assert "field-removed: the field is gone: string" in text
+        markdown = await client.get(path, Accept="text/markdown")
+        assert "## Breaking" in markdown[2].decode()
+        assert (await client.get(path, Accept="image/png"))[0] == 406
+        assert (await client.get(path, method="DELETE"))[0] == 405
+        hashes = f"?from={entry['old']['hash']}&to={entry['new']['hash']}"
+        status, headers, body = await client.get(path + hashes)
+        assert status == 200
+        assert headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert orjson.loads(body)["changes"] == entry["changes"]
+        status, _, body = await client.get(f"{path}?from=ABC&to={entry['new']['hash']}")
+        assert status == 404
+        assert entry["old"]["hash"] in orjson.loads(body)["message"]
+        assert (await client.get(f"{path}?from=ABC"))[0] == 400
+        assert (await client.get(f"{path}?since=x"))[0] == 400
+        assert (await client.get(f"{path}?severity=bad"))[0] == 400
+        assert (await client.get("/openapi/changes/apis/nowhere/v1"))[0] == 404
+
+
+@on_a_loop
+async def test_the_log_outlives_the_process_and_so_does_what_it_is_told_against(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a", "b"))
+    state = tmp_path / "state"
+    async with service(crds(tmp_path / "crds"), state=state, changes=QUICK) as client:
+        await settled(client)
+        write(tmp_path / "crds", fields("a", "b", "c"))
+        (first,) = await entries_of(client, 1)
+    write(tmp_path / "crds", fields("a", "c"))
+    async with service(crds(tmp_path / "crds"), state=state, changes=QUICK) as client:
+        second, *before = await entries_of(client, 2)
+        assert before == [first]
+        assert second["old"] == first["new"]
+        assert [each["path"] for each in second["changes"]] == ["spec.b"]
+        assert second["id"] > first["id"]
+
+
+@pytest.mark.parametrize("fetches", [False, True])
+@on_a_loop
+async def test_native_documents_are_compared_where_both_are_at_hand(fetches: bool) -> None:
+    async with serving_apiserver(FakeAPIServer({KEY: orjson.dumps(document(fields("a", "b")))})) as server:
+        changes = Changes(settle=0.05, fetch_native=fetches)
+        async with service(backend("native", server.url), changes=changes) as client:
+            await settled(client)
+            server.documents[KEY] = orjson.dumps(document(fields("a")))
+            (entry,) = await entries_of(client, 1)
+            assert entry["result"] == ("compared" if fetches else "unavailable")
+            assert [each["id"] for each in entry["changes"]] == ["field-removed"] * fetches
+
+
+@on_a_loop
+async def test_another_owner_of_the_same_document_is_an_entry(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "doc.json").write_bytes(orjson.dumps(document(fields("a"))))
+    backends = directory("one", folders[0], priority=1), directory("two", folders[1])
+    async with service(*backends, changes=QUICK) as client:
+        await settled(client)
+        (folders[0] / "doc.json").unlink()
+        (entry,) = await entries_of(client, 1)
+        assert entry["result"] == "moved"
+        assert {entry["old"]["backend"], entry["new"]["backend"]} == {"one", "two"}
+
+
+@on_a_loop
+async def test_without_changes_there_is_no_such_path(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a"))
+    async with service(crds(tmp_path / "crds"), changes=Changes(enabled=False)) as client:
+        assert (await client.get("/openapi/changes"))[0] == 404

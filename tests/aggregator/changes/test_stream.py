@@ -1,0 +1,244 @@
+"""The stream of changes and publications, as clients read it: forms, resuming, limits, an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import cbor2
+import orjson
+import yaml
+
+from data.compared import definition
+from running.event_loop import on_a_loop
+from running.service import Client, service
+from specmux_aggregator.changes.entries import Outcome, Version, entry_of
+from specmux_aggregator.changes.events import MOST_FOLLOWERS, MOST_QUEUED, SILENCE, Followers, Kind
+from specmux_aggregator.changes.log import ChangeLog
+from specmux_aggregator.config.settings import Changes
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.backend import Kind as BackendKind
+from specmux_aggregator.model.observation import Hash
+from specmux_converters.group_versions import GroupVersion
+
+STRING = {"type": "string"}
+KEY = GroupVersion("apis/example.com/v1")
+QUICK = Changes(settle=0.02)
+
+
+def write(folder: Path, *names: str) -> None:
+    schema = {"type": "object", "properties": dict.fromkeys(names, STRING)}
+    (folder / "widgets.yaml").write_text(yaml.safe_dump(definition(schema)))
+
+
+@asynccontextmanager
+async def changing(folder: Path) -> AsyncIterator[Client]:
+    write(folder, "a")
+    crds = Backend(name=BackendName("crds"), kind=BackendKind.CRDS, directory=folder)
+    async with service(crds, changes=QUICK) as client:
+        await client.ready()
+        assert client.app.history is not None
+        history = client.app.history
+        await client.until(lambda: history.is_settled, "settled")
+        yield client
+
+
+async def logged(client: Client, count: int) -> None:
+    assert client.app.history is not None
+    log = client.app.history.log
+    await client.until(lambda: len(log) >= count, f"{count} entries")
+
+
+async def events(answer: aiohttp.ClientResponse, count: int) -> list[dict[str, str]]:
+    """The fields of so many events; comments are passed over."""
+    found: list[dict[str, str]] = []
+    fields: dict[str, str] = {}
+    async with asyncio.timeout(20):
+        while len(found) < count:
+            line = (await answer.content.readline()).decode().rstrip("\n")
+            if line and not line.startswith(":"):
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            elif not line and fields:
+                found.append(fields)
+                fields = {}
+    return found
+
+
+@asynccontextmanager
+async def following(client: Client, query: str = "", **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
+    fields = {"Accept": "text/event-stream"}
+    fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{client.base}/openapi/changes{query}", headers=fields) as answer,
+    ):
+        yield answer
+
+
+@on_a_loop
+async def test_a_change_is_streamed_once_and_resumed_after_its_id(tmp_path: Path) -> None:
+    async with changing(tmp_path) as client:
+        async with following(client) as answer:
+            assert answer.status == 200
+            assert answer.headers["Content-Type"] == "text/event-stream"
+            assert answer.headers["Cache-Control"] == "no-store"
+            write(tmp_path, "a", "b")
+            (first,) = await events(answer, 1)
+        assert first["event"] == "change"
+        entry = orjson.loads(first["data"])
+        assert (str(entry["id"]), entry["groupVersion"]) == (first["id"], KEY)
+        for number, names in enumerate((("a", "b", "c"), ("a", "b", "c", "d"))):
+            write(tmp_path, *names)
+            await logged(client, number + 2)
+        async with following(client, Last_Event_ID=first["id"]) as answer:
+            later = await events(answer, 2)
+        paths = [[each["path"] for each in orjson.loads(item["data"])["changes"]] for item in later]
+        assert paths == [["spec.c"], ["spec.d"]]
+        async with following(client, f"?since={later[0]['id']}") as answer:
+            assert await events(answer, 1) == later[1:]
+        async with following(client, "?since=1") as answer:
+            assert len(await events(answer, 3)) == 3
+
+
+@on_a_loop
+async def test_publications_begin_with_all_and_go_on_with_what_differs(tmp_path: Path) -> None:
+    async with changing(tmp_path) as client:
+        async with following(client, "?kind=publications") as answer:
+            (everything,) = await events(answer, 1)
+            assert everything["event"] == "publications"
+            published = orjson.loads(everything["data"])
+            assert published[KEY]["backend"] == "crds"
+            write(tmp_path, "a", "b")
+            (one,) = await events(answer, 1)
+        assert one["event"] == "publication"
+        changed = orjson.loads(one["data"])
+        assert changed.keys() == {KEY}
+        assert f"hash={changed[KEY]['hash']}" in (await client.paths())[KEY]
+        async with following(client, "?kind=publications", Last_Event_ID=everything["id"]) as answer:
+            assert await events(answer, 1) == [one]
+        async with following(client, "?kind=publications", Last_Event_ID="1") as answer:
+            assert [each["event"] for each in await events(answer, 1)] == ["publications"]
+
+
+@on_a_loop
+async def test_json_lines_and_a_cbor_sequence_say_the_same(tmp_path: Path) -> None:
+    async with changing(tmp_path) as client:
+        write(tmp_path, "a", "b")
+        await logged(client, 1)
+        async with following(client, "?since=0") as answer:
+            (event,) = await events(answer, 1)
+        wanted = {"event": "change", "id": int(event["id"]), "data": orjson.loads(event["data"])}
+        async with following(client, "?since=0", Accept="application/jsonl") as answer:
+            lines = [await answer.content.readline() for _ in range(2)]
+        assert [orjson.loads(line) for line in lines if line.strip()] == [wanted]
+        async with following(client, "?since=0", Accept="application/cbor-seq") as answer:
+            data = b""
+            while len(data) < 20:
+                data += await answer.content.readany()
+        decoder = cbor2.CBORDecoder(io.BytesIO(data))
+        assert repr(decoder.decode()) == "undefined"  # a sign of life
+        assert decoder.decode() == wanted
+
+
+@on_a_loop
+async def test_what_is_asked_wrongly_is_refused(tmp_path: Path) -> None:
+    async with changing(tmp_path) as client:
+        for query in ("?since=x", "?kind=rumours", "?since=" + "9" * 40):
+            async with following(client, query) as answer:
+                assert answer.status == 400
+        async with following(client, Accept="*/*") as answer:
+            assert answer.headers["Content-Type"] == "application/json"
+
+
+@on_a_loop
+async def test_the_end_of_the_service_is_told(tmp_path: Path) -> None:
+    async with changing(tmp_path) as client, following(client) as answer:
+        stopping = asyncio.create_task(client.app.stop())
+        assert [each["event"] for each in await events(answer, 1)] == ["reset"]
+        assert await answer.content.read() == b""
+        await stopping
+
+
+@on_a_loop
+async def test_a_follower_that_left_is_forgotten(tmp_path: Path) -> None:
+    async with changing(tmp_path) as client:
+        history = client.app.history
+        assert history is not None
+        async with following(client):
+            await client.until(lambda: len(history.followers) == 1)
+            assert b"specmux_change_subscribers 1.0" in (await client.get("/metrics"))[2]
+        await client.until(lambda: len(history.followers) == 0)
+
+
+def followers(entries: int = 3) -> Followers:
+    log = ChangeLog(most_entries=entries, most_bytes=1 << 20)
+    return Followers(log)
+
+
+def note(followers: Followers, number: int) -> None:
+    versions = (None, Version(Hash(str(number)), BackendName("b")))
+    entry = entry_of(number, 0.0, KEY, Outcome.COMPARED, versions)
+    followers._log.add(entry)
+    followers.changed(entry)
+
+
+@on_a_loop
+async def test_who_reads_too_slowly_is_cut() -> None:
+    hub = followers()
+    slow = hub.add(Kind.CHANGES, None)
+    assert slow is not None
+    for number in range(1, MOST_QUEUED + 1):
+        note(hub, number)
+    assert not slow.is_cut
+    note(hub, MOST_QUEUED + 1)
+    assert await slow.next(1) is None
+    assert slow.is_cut
+
+
+@on_a_loop
+async def test_who_missed_what_is_gone_is_told_so() -> None:
+    hub = followers(entries=2)
+    for number in range(1, 5):
+        note(hub, number)
+    late, early = hub.add(Kind.CHANGES, 1), hub.add(Kind.CHANGES, 2)
+    assert late is not None
+    assert early is not None
+    told = [await late.next(1) for _ in range(3)]
+    assert [(event.name, event.id) for event in told if event] == [("reset", 2), ("change", 3), ("change", 4)]
+    told = [await early.next(1) for _ in range(2)]
+    assert [(event.name, event.id) for event in told if event] == [("change", 3), ("change", 4)]
+    assert await early.next(0.01) is SILENCE
+
+
+@on_a_loop
+async def test_no_more_follow_than_may() -> None:
+    hub = followers()
+    taken = [hub.add(Kind.CHANGES, None) for _ in range(MOST_FOLLOWERS)]
+    assert None not in taken
+    assert hub.add(Kind.CHANGES, None) is None
+    assert taken[0] is not None
+    hub.remove(taken[0])
+    assert hub.add(Kind.CHANGES, None) is not None
+
+
+@on_a_loop
+async def test_publications_that_are_not_remembered_begin_anew() -> None:
+    hub = followers()
+    version = Version(Hash("A"), BackendName("b"))
+    hub.published(100, {KEY: version})
+    hub.published(200, {KEY: Version(Hash("B"), BackendName("b"))})
+    hub.published(300, {KEY: Version(Hash("B"), BackendName("b"))})  # nothing differs
+    for since, names in ((100, ["publication"]), (99, ["publications"]), (201, ["publications"])):
+        follower = hub.add(Kind.PUBLICATIONS, since)
+        assert follower is not None
+        event = await follower.next(0.01)
+        assert event is not None
+        assert [event.name] == names
+    again = hub.add(Kind.PUBLICATIONS, 200)
+    assert again is not None
+    assert await again.next(0.01) is SILENCE
