@@ -42,6 +42,9 @@ SECTIONS: Final = {
             f"{_COMMANDS}.diff:diff", "Say what changed between two sides, for whom, and how badly."
         ),
     },
+    "Objects": {
+        "validate": Listed(f"{_COMMANDS}.validate:validate", "Say what an apiserver would say to manifests."),
+    },
     "Client": {
         "get": Listed(f"{_COMMANDS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."),
         "cache": Listed(f"{_COMMANDS}.cache:cache", "Keep the OpenAPI documents of servers on disk."),

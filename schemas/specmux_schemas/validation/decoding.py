@@ -7,7 +7,7 @@ ObjectMeta, and what their schema does not know is pruned (apiextensions, custom
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmux_schemas.resources import api_version
@@ -15,6 +15,7 @@ from specmux_schemas.validation import embedded
 from specmux_schemas.validation.cbor_reader import read_cbor, unknown_field_text
 from specmux_schemas.validation.decoding_state import Decoding, Mismatch, Stopped, StrictError
 from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.go_text import json_text
 from specmux_schemas.validation.json_reader import read_json, read_plain
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat
@@ -24,7 +25,7 @@ from specmux_schemas.validation.structural import Structural
 from specmux_schemas.validation.type_meta import TypeMeta, json_error, read_type_meta
 from specmux_schemas.validation.typed_nodes import mismatch_text
 from specmux_schemas.validation.untyped import decode_untyped
-from specmux_schemas.validation.yaml_reader import YAMLDocument, read_yaml
+from specmux_schemas.validation.yaml_reader import DuplicateKey, YAMLDocument, read_yaml, strict_yaml_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,33 @@ class Body:
     document: YAMLDocument | None = None
     is_plain: bool = False
     """No key is there twice, and no number is unusual."""
+    prefix: Path = ()
+    """Where the object lies in the body, of those in a list."""
 
     def exact(self) -> Body:
         """Read again with what plain reading does not tell."""
-        return read(self.data, self.format, plainly=False) if self.is_plain else self
+        if not self.is_plain:
+            return self
+        whole = read(self.data, self.format, plainly=False)
+        for part in self.prefix:
+            whole = whole.inside(part)
+        return whole
+
+    def inside(self, part: str | int) -> Body:
+        """The object at a key or an index, which is there."""
+        return replace(self, value=self.value[part], prefix=(*self.prefix, part))
+
+    @property
+    def duplicates(self) -> tuple[DuplicateKey, ...]:
+        """Of a YAML text, with paths from the object."""
+        if self.document is None:
+            return ()
+        size = len(self.prefix)
+        return tuple(
+            replace(each, path=each.path[size:])
+            for each in self.document.duplicates
+            if each.path[:size] == self.prefix
+        )
 
 
 @dataclass(slots=True)
@@ -82,6 +106,8 @@ def type_meta_of(body: Body) -> TypeMeta:
 
 
 def shown_body(body: Body) -> str:
+    if body.prefix:
+        return json_text(body.value)
     return body.data.decode("utf-8", "replace") if body.format is not BodyFormat.CBOR else body.data.hex()
 
 
@@ -140,12 +166,12 @@ def _finished(body: Body, decoded: Decoded) -> Decoded:
     """With the texts of the errors as an apiserver groups them, and YAML's duplicates."""
     texts = [error.text for error in decoded.strict]
     if body.format is BodyFormat.CBOR and decoded.strict:
-        texts = [unknown_field_text(body.data, decoded.strict[0].path)]
-    document = body.document
-    if document is not None and document.strict_error is not None:
-        repeated = [StrictError(Check.DUPLICATE_FIELD, each.path, each.text) for each in document.duplicates]
+        texts = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
+    duplicates = body.duplicates
+    if duplicates:
+        repeated = [StrictError(Check.DUPLICATE_FIELD, each.path, each.text) for each in duplicates]
         decoded.strict = [*repeated, *decoded.strict]
-        texts = [document.strict_error, *texts]
+        texts = [strict_yaml_error(duplicates), *texts]
     decoded.strict_errors = texts
     return decoded
 

@@ -148,8 +148,7 @@ _HOSTNAME: Final = re.compile(
 
 
 def _is_hostname(text: str) -> bool:
-    # The published pattern's alternatives are anchored on one side each: its first matches any beginning.
-    if not _HOSTNAME.fullmatch(text) and not re.match(_HOST_CHARACTER, text):
+    if not _HOSTNAME.fullmatch(text):
         return False
     return len(text.encode()) <= 255 and all(len(part.encode()) <= 63 for part in text.split("."))
 

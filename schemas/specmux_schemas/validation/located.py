@@ -22,11 +22,13 @@ def located(
         line, column = line_and_column(before, len(before))
         return tuple(replace(violation, line=line, column=column) for violation in violations)
     places = _places(violations, body)
-    return tuple(_with_place(violation, places) for violation in violations) if places else tuple(violations)
+    if places is None:
+        return tuple(violations)
+    return tuple(_with_place(violation, places, body) for violation in violations)
 
 
 def _places(violations: Sequence[Violation], body: Body) -> Places | None:
-    places = Places(violation.path for violation in violations)
+    places = Places((*body.prefix, *violation.path) for violation in violations)
     if body.document is not None:
         places.read_yaml(body.document.events)
     elif body.format is BodyFormat.JSON and body.value is not None:
@@ -36,8 +38,9 @@ def _places(violations: Sequence[Violation], body: Body) -> Places | None:
     return places
 
 
-def _with_place(violation: Violation, places: Places) -> Violation:
+def _with_place(violation: Violation, places: Places, body: Body) -> Violation:
     if violation.line is not None:
         return violation
-    found = places.of(violation.path, occurrence=int(violation.check is Check.DUPLICATE_FIELD))
+    path = (*body.prefix, *violation.path)
+    found = places.of(path, occurrence=int(violation.check is Check.DUPLICATE_FIELD))
     return violation if found is None else replace(violation, line=found[0], column=found[1])

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_schemas.validation.errors import Undecodable
-from specmux_schemas.validation.field_errors import field_path, invalid
+from specmux_schemas.validation.field_errors import field_path, shown
+from specmux_schemas.validation.go_text import json_text
 from specmux_schemas.validation.names import (
     label_faults,
     label_value_faults,
@@ -41,17 +42,18 @@ Faults = Callable[[str], list[str]]
 def metadata_errors(
     metadata: Mapping[str, Any],
     path: Path = ("metadata",),
+    place: str = "metadata",
     *,
     is_namespaced: bool | None = None,
     needs_name: bool = True,
     is_subdomain: bool | None = True,
 ) -> list[MetadataError]:
-    """Of metadata that was decoded as ObjectMeta.
+    """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
 
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
     ``is_subdomain``: whether the name must be one; False for kinds whose names are freer, None for no check.
     """
-    checks = _Checks(metadata, path)
+    checks = _Checks(metadata, path, place)
     errors = [
         *(checks.names(is_subdomain, needs_name=needs_name) if is_subdomain is not None else ()),
         *checks.namespace(is_namespaced),
@@ -66,9 +68,10 @@ def metadata_errors(
 
 
 class _Checks:
-    def __init__(self, metadata: Mapping[str, Any], path: Path) -> None:
+    def __init__(self, metadata: Mapping[str, Any], path: Path, place: str) -> None:
         self._metadata = metadata
         self._path = path
+        self._place = place
 
     def names(self, is_subdomain: bool, *, needs_name: bool) -> Iterator[MetadataError]:
         prefix, name = self._text("generateName"), self._text("name")
@@ -83,16 +86,13 @@ class _Checks:
             faults = subdomain_faults(name) if is_subdomain else path_segment_faults(name)
             yield from self._invalid(("name",), name, faults)
         elif not prefix and needs_name:
-            place = field_path((*self._path, "name"))
-            yield MetadataError(
-                (*self._path, "name"), f"{place}: Required value: name or generateName is required"
-            )
+            detail = "Required value: name or generateName is required"
+            yield self._error(("name",), detail)
 
     def namespace(self, is_namespaced: bool | None) -> Iterator[MetadataError]:
         namespace = self._text("namespace")
-        path = (*self._path, "namespace")
         if is_namespaced is False and namespace:
-            yield MetadataError(path, f"{field_path(path)}: Forbidden: not allowed on this type")
+            yield self._error(("namespace",), "Forbidden: not allowed on this type")
         elif namespace:
             yield from self._invalid(("namespace",), namespace, label_faults(namespace))
 
@@ -112,9 +112,7 @@ class _Checks:
             yield from self._invalid(("annotations",), key, qualified_name_faults(key.lower()), at=key)
         size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
         if size > MOST_ANNOTATIONS:
-            path = (*self._path, "annotations")
-            detail = f"may not be more than {MOST_ANNOTATIONS} bytes"
-            yield MetadataError(path, f"{field_path(path)}: Too long: {detail}")
+            yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
 
     def owners(self) -> Iterator[MetadataError]:
         owners = self._objects("ownerReferences")
@@ -126,7 +124,8 @@ class _Checks:
                 if len(controllers) > 1:
                     names = f"{controllers[0]} and {controllers[-1]}"
                     detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
-                    yield from self._invalid(("ownerReferences",), _owner_values(owners), [detail])
+                    listed = ",".join(map(_owner_text, owners))
+                    yield self._invalid_owners(f"[{listed}]", detail)
 
     def _owner(self, owner: Mapping[str, Any]) -> Iterator[MetadataError]:
         version_text = owner.get("apiVersion") or ""
@@ -143,7 +142,10 @@ class _Checks:
                 yield from self._invalid(("ownerReferences", name), "", ["must not be empty"])
         if (group, version, owner.get("kind")) == ("", "v1", "Event"):
             detail = "/v1, Kind=Event is disallowed from being an owner"
-            yield from self._invalid(("ownerReferences",), _owner_value(owner), [detail])
+            yield self._invalid_owners(_owner_text(owner), detail)
+
+    def _invalid_owners(self, owners: str, detail: str) -> MetadataError:
+        return self._error(("ownerReferences",), f"Invalid value: {owners}: {detail}")
 
     def finalizers(self) -> Iterator[MetadataError]:
         listed = self._metadata.get("finalizers")
@@ -168,19 +170,18 @@ class _Checks:
         for name, most in (("manager", _MOST_MANAGER), ("subresource", _MOST_SUBRESOURCE)):
             value = entry.get(name) or ""
             if len(value.encode()) > most:
-                path = (*self._path, *place, name)
-                text = f"{field_path(path)}: Too long: may not be more than {most} bytes"
-                yield MetadataError(path, text)
+                yield self._error((*place, name), f"Too long: may not be more than {most} bytes")
 
     def _invalid(
-        self, place: Path, value: Any, faults: list[str], at: str | None = None
+        self, field: Path, value: Any, faults: list[str], at: str | None = None
     ) -> Iterator[MetadataError]:
-        """``at`` is the key below the field that the message names."""
-        path = (*self._path, *place)
+        """``at`` is the key below the field that is meant; the message does not name it."""
         for fault in faults:
-            yield MetadataError(
-                (*path, at) if at is not None else path, invalid(field_path(path), value, fault)
-            )
+            yield self._error(field, f"Invalid value: {shown(value)}: {fault}", at)
+
+    def _error(self, field: Path, text: str, at: str | None = None) -> MetadataError:
+        path = (*self._path, *field) if at is None else (*self._path, *field, at)
+        return MetadataError(path, f"{self._place}.{field_path(field)}: {text}")
 
     def _text(self, name: str) -> str:
         value = self._metadata.get(name)
@@ -195,12 +196,9 @@ class _Checks:
         return [item or {} for item in value] if isinstance(value, list) else []
 
 
-def _owner_values(owners: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [_owner_value(owner) for owner in owners]
-
-
-def _owner_value(owner: Mapping[str, Any]) -> dict[str, Any]:
-    """An OwnerReference as Go writes it: without the pointers that are not set."""
-    fixed = {name: owner.get(name) or "" for name in ("apiVersion", *_OWNER_TEXTS)}
+def _owner_text(owner: Mapping[str, Any]) -> str:
+    """An OwnerReference as Go writes it: in the order of its struct, without pointers that are not set."""
+    fields = [(name, owner.get(name) or "") for name in ("apiVersion", *_OWNER_TEXTS)]
     pointers = ("controller", "blockOwnerDeletion")
-    return {**fixed, **{name: owner[name] for name in pointers if owner.get(name) is not None}}
+    fields += [(name, owner[name]) for name in pointers if owner.get(name) is not None]
+    return "{" + ",".join(f"{json_text(name)}:{json_text(value)}" for name, value in fields) + "}"

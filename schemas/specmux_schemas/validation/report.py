@@ -98,8 +98,14 @@ class Report:
     def is_valid(self) -> bool:
         return not any(violation.severity is Severity.ERROR for violation in self.violations)
 
-    def with_violations(self, *more: Violation) -> Report:
-        return replace(self, violations=(*self.violations, *more))
+    def moved(self, lines: int) -> Report:
+        """With the lines of a text that has so many before this one."""
+        if not lines:
+            return self
+        violations = (
+            each if each.line is None else replace(each, line=each.line + lines) for each in self.violations
+        )
+        return replace(self, violations=tuple(violations))
 
     def as_document(self) -> dict[str, Any]:
         """For JSON output."""

@@ -90,7 +90,9 @@ class SchemaCompiler:
     ) -> ObjectLimits | None:
         properties = schema.get("properties")
         values = schema.get("additionalProperties")
-        required = [name for name in _list(schema, "required") if isinstance(name, str)]
+        listed = [name for name in _list(schema, "required") if isinstance(name, str)]
+        # Of embedded objects apiVersion and kind are required as such.
+        required = [name for name in listed if depth == 0 or name not in unchecked - {"metadata"}]
         limits = ObjectLimits(
             {
                 name: SchemaNode() if name in unchecked else self._node(inner, depth + 1)

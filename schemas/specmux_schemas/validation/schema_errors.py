@@ -82,6 +82,12 @@ def forbidden_property(path: Path, key: str) -> SchemaError:
     return SchemaError((*path, key), invalid(field_path(path), key, text), text)
 
 
+def no_factor(path: Path, factor: int) -> SchemaError:
+    """Of multipleOf below 1 beside an integer: as one it is 0."""
+    text = f"factor MultipleOf declared for {name_of(path)} must be positive: {factor}"
+    return SchemaError(path, invalid(field_path(path), factor, text), text)
+
+
 def bound_text(bound: int | float, *, is_integer: bool) -> str:
     """A bound is a double; beside an integer it is shown as one."""
     return str(int(bound)) if is_integer else general_text(float(bound))

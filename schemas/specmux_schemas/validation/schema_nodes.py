@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from specmux_schemas.validation import schema_errors as errors
 from specmux_schemas.validation.formats import Format
 from specmux_schemas.validation.go_text import json_text
 from specmux_schemas.validation.patterns import Pattern, Undecided
 from specmux_schemas.validation.schema_errors import SchemaError
+
+_MOST_WHOLE: Final = 2.0**53 - 1
+_NEAR: Final = 1e-9
 
 Found: TypeAlias = list[SchemaError]
 
@@ -74,7 +77,7 @@ class SchemaNode:
         """type.go, its treatment of formats included: a text passes where another type has a format."""
         found, found_format = _type_of(value)
         types = self.types
-        fits = found in types or (found == "number" and "integer" in types and float(value).is_integer())
+        fits = found in types or (found == "number" and "integer" in types and _is_whole(value))
         fits = fits or (found == "integer" and "number" in types)
         if self.format and found not in ("string", "array"):
             if not fits and found_format != self.format:
@@ -163,9 +166,8 @@ class NumberLimits:
 
     def check(self, value: int | float, walk: Walk) -> int:
         is_integer = isinstance(value, int)
-        if self.multiple_of is not None and not _is_multiple(value, self.multiple_of):
-            shown = errors.bound_text(self.multiple_of, is_integer=is_integer)
-            walk.found.append(errors.detailed(tuple(walk.path), value, f"should be a multiple of {shown}"))
+        if self.multiple_of is not None:
+            self._check_multiple(value, self.multiple_of, is_integer, walk)
         if self.least is not None:
             least = int(self.least) if is_integer else self.least
             if value < least or (self.excludes_least and value == least):
@@ -178,6 +180,13 @@ class NumberLimits:
                 self._refuse(value, words, most, is_integer, walk)
         return 2
 
+    def _check_multiple(self, value: int | float, factor: float, is_integer: bool, walk: Walk) -> None:
+        if is_integer and int(factor) <= 0:
+            walk.found.append(errors.no_factor(tuple(walk.path), int(factor)))
+        elif not _is_multiple(value, factor):
+            shown = errors.bound_text(factor, is_integer=is_integer)
+            walk.found.append(errors.detailed(tuple(walk.path), value, f"should be a multiple of {shown}"))
+
     def _refuse(self, value: Any, words: str, bound: float, is_integer: bool, walk: Walk) -> None:
         shown = errors.bound_text(bound, is_integer=is_integer)
         walk.found.append(errors.detailed(tuple(walk.path), value, f"should be {words} {shown}"))
@@ -185,9 +194,19 @@ class NumberLimits:
 
 def _is_multiple(value: int | float, factor: float) -> bool:
     if isinstance(value, int):
-        return int(factor) > 0 and value % int(factor) == 0
+        return value % int(factor) == 0
     quotient = 1 / factor * value if factor < 1 else value / factor
-    return float(quotient).is_integer()
+    return _is_whole(quotient)
+
+
+def _is_whole(value: float) -> bool:
+    """swag.IsFloat64AJSONInteger: an integer of a double's precision, or very near to one."""
+    if not abs(value) <= _MOST_WHOLE:
+        return False
+    if value.is_integer():
+        return True
+    nearest = float(int(value))
+    return value > 0 and nearest > 0 and (value - nearest) / (value + nearest) < _NEAR
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,19 +51,24 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return Structural()
     schema = resolved(schemas, schema)
+    is_embedded = schema.get(EMBEDDED_RESOURCE) is True
+    has_metadata = is_embedded or depth == 0
     properties = schema.get("properties")
     values = schema.get("additionalProperties")
     items = schema.get("items")
     node = Structural(
         properties={
-            name: structural(inner, schemas, depth + 1)
+            # What is published of metadata is ObjectMeta, which is decoded as such.
+            name: Structural()
+            if has_metadata and name == "metadata"
+            else structural(inner, schemas, depth + 1)
             for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
         },
         has_additional=values is not None,
         additional=structural(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
         items=structural(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
         preserves=schema.get(PRESERVE_UNKNOWN_FIELDS) is True,
-        is_embedded=schema.get(EMBEDDED_RESOURCE) is True,
+        is_embedded=is_embedded,
         is_nullable=schema.get("nullable") is True,
         default=schema.get("default", NO_DEFAULT),
         list_type=_text(schema.get("x-kubernetes-list-type")),

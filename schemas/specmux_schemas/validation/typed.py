@@ -76,10 +76,8 @@ class TypedSchemas:
         for name, inner in properties.items():
             struct.fields[name] = self._schema(inner, f"{struct.name}.{name}")
         listed = schema.get("required")
-        names = (
-            frozenset(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
-        )
-        struct.required = frozenset(names)
+        names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+        struct.required = tuple(names)
         struct.is_open = schema.get("x-kubernetes-preserve-unknown-fields") is True
 
     def _schema(self, schema: Any, place: str) -> Node:

@@ -235,7 +235,7 @@ class Struct:
     go_type: str
     name: str
     fields: dict[str, Node] = field(default_factory=dict)
-    required: frozenset[str] = frozenset()
+    required: tuple[str, ...] = ()
     is_open: bool = False
     """Takes unknown fields."""
 

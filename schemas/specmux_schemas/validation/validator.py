@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
@@ -20,13 +20,17 @@ from specmux_schemas.validation.decoding import (
 )
 from specmux_schemas.validation.decoding_state import StrictError
 from specmux_schemas.validation.errors import Undecodable
-from specmux_schemas.validation.kinds import CustomKind, Kinds, TypedKind
+from specmux_schemas.validation.hints import hint_for
+from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.located import located
-from specmux_schemas.validation.media_types import BodyFormat, body_format
+from specmux_schemas.validation.media_types import body_format
 from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
 from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
 
-_SEVERITIES = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
+MOST_HINTS: Final = 20
+"""Of one report: comparing names takes its time."""
+
+_SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
 
 
 class Validator:
@@ -51,16 +55,39 @@ class Validator:
         it is known; else the body's own counts. Raises UnsupportedMediaType.
         """
         form = body_format(media_type)
-        found: TypeMeta | None = None
-        source: Body | None = None
         try:
             source = read(body, form)
+        except Undecodable as error:
+            return _fatal(error, Body(body, form, None), None, directive)
+        return self._validated(source, directive, old, kind)
+
+    def validate_all(
+        self, body: bytes, media_type: str = "application/json", directive: Directive = Directive.STRICT
+    ) -> list[Report]:
+        """The reports on an object and, of a List of the core group, on the objects in it."""
+        form = body_format(media_type)
+        try:
+            source = read(body, form)
+        except Undecodable as error:
+            return [_fatal(error, Body(body, form, None), None, directive)]
+        first = self._validated(source, directive, None, None)
+        if first.kind != LIST or first.fatal is not None:
+            return [first]
+        items = source.inside("items") if isinstance(source.value.get("items"), list) else None
+        inner = [items.inside(index) for index in range(len(items.value))] if items is not None else []
+        return [first, *(self._validated(each, directive, None, None) for each in inner)]
+
+    def _validated(
+        self, source: Body, directive: Directive, old: Any, kind: GroupVersionKind | None
+    ) -> Report:
+        found: TypeMeta | None = None
+        try:
             found, wanted = self._wanted(source, kind)
             if wanted is None:
                 return _unknown_kind(source, found, directive)
             decoded = self._decode(source, found, wanted)
         except Undecodable as error:
-            return _fatal(error, source, form, body, found, directive)
+            return _fatal(error, source, found, directive)
         return self._report(source, found, wanted, decoded, directive, old)
 
     def _wanted(
@@ -93,7 +120,7 @@ class Validator:
         old: Any,
     ) -> Report:
         violations = [
-            *_strict(decoded.strict, directive),
+            *_strict(decoded.strict, directive, wanted),
             *decoded.schema,
             *self._object(found, wanted, decoded),
         ]
@@ -117,9 +144,18 @@ class Validator:
         return check_custom(decoded.value, described).violations if isinstance(described, CustomKind) else ()
 
 
-def _strict(errors: list[StrictError], directive: Directive) -> list[Violation]:
+def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | CustomKind) -> list[Violation]:
     severity = _SEVERITIES.get(directive)
-    return [] if severity is None else [error.violation(severity) for error in errors]
+    if severity is None:
+        return []
+    return [
+        error.violation(severity, hint_for(kind, error.path) if _is_hinted(error, index) else None)
+        for index, error in enumerate(errors)
+    ]
+
+
+def _is_hinted(error: StrictError, index: int) -> bool:
+    return error.check is Check.UNKNOWN_FIELD and index < MOST_HINTS
 
 
 def names_of(value: Any) -> tuple[str, str]:
@@ -147,16 +183,8 @@ def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> Report
     )
 
 
-def _fatal(
-    error: Undecodable,
-    source: Body | None,
-    form: BodyFormat,
-    body: bytes,
-    found: TypeMeta | None,
-    directive: Directive,
-) -> Report:
+def _fatal(error: Undecodable, source: Body, found: TypeMeta | None, directive: Directive) -> Report:
     violation = Violation(Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line)
-    source = source or Body(body, form, None)
     name, namespace = names_of(source.value)
     return Report(
         kind=found.as_kind() if found is not None else None,

@@ -5,7 +5,7 @@ Strict reading says which keys are set already, in one list; reading itself keep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from struct import pack
@@ -49,12 +49,10 @@ class YAMLDocument:
     events: list[Any]
     """libyaml's, of this document: for places."""
 
-    @property
-    def strict_error(self) -> str | None:
-        """All duplicates, as an apiserver says them."""
-        if not self.duplicates:
-            return None
-        return ERRORS_PREFIX + "\n".join(f"  {each.text}" for each in self.duplicates)
+
+def strict_yaml_error(duplicates: Iterable[DuplicateKey]) -> str:
+    """All of them, as an apiserver says them: in one error."""
+    return ERRORS_PREFIX + "\n".join(f"  {each.text}" for each in duplicates)
 
 
 def read_yaml(data: bytes) -> YAMLDocument:

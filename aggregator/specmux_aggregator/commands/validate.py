@@ -1,0 +1,169 @@
+"""``specmux validate``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, Final
+
+import click
+
+from specmux_aggregator.commands.exits import NO_BACKEND_REACHABLE
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.commands.validated_objects import (
+    Checked,
+    Input,
+    Outcome,
+    Rules,
+    check,
+    files_below,
+    read_inputs,
+)
+from specmux_aggregator.commands.validation_outputs import WRITERS, written
+from specmux_aggregator.errors import NoBackendReachable, SourceError
+from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+from specmux_converters.crd import build
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.resources import GroupVersionKind, joined
+from specmux_schemas.validation import Directive, Validator
+from specmux_schemas.validation.manifests import definition_in, group_versions_in, preserving_kinds
+
+INVALID: Final = 1
+FEW_OBJECTS: Final = 1000
+"""Documents for which another process is worth its start."""
+
+_DIRECTIVES: Final = tuple(each.value for each in Directive)
+
+
+@click.command(
+    epilog=examples(
+        ("against the cluster of the current context", "specmux validate manifests/"),
+        ("what Helm renders, without a cluster", "helm template . | specmux validate --directory schemas/ -"),
+        ("in CI, as annotations", "specmux validate -o github --server https://specmux.example manifests/"),
+    )
+)
+@click.argument("paths", metavar="[PATH…|-]", nargs=-1, required=True)
+@click.option(
+    "--field-validation",
+    type=click.Choice(_DIRECTIVES, case_sensitive=False),
+    default=Directive.STRICT.value,
+    show_default=True,
+    help="What unknown and duplicate fields are: errors, warnings, or nothing.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(tuple(WRITERS)),
+    default="text",
+    show_default=True,
+    help="How it is printed.",
+)
+@click.option(
+    "--skip", metavar="KIND", multiple=True, help="Pass over this kind: Secret, or v1/Secret. Repeatable."
+)
+@click.option("--ignore-missing-schemas", is_flag=True, help="Pass over kinds that no document describes.")
+@click.option("--summary", is_flag=True, help="Print the counts, too.")
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    default=None,
+    help="Processes to check many objects with.  [default: one for each processor]",
+)
+@source_options
+def validate(
+    paths: Sequence[str],
+    field_validation: str,
+    output: str,
+    skip: tuple[str, ...],
+    ignore_missing_schemas: bool,
+    summary: bool,
+    workers: int | None,
+    source: SourceOptions,
+) -> None:
+    """Say what an apiserver would say to manifests.
+
+    Unknown and duplicate fields, types, the schemas of custom resources, and metadata, in the apiserver's
+    words with file, line and column. PATH is a file, a folder, or - for standard input. Kinds of
+    CustomResourceDefinitions among the files count, too.
+
+    Exit codes: 0 all valid, 1 something is not, 2 usage, 4 the server was not reached.
+    """
+    skipped = frozenset(kind for each in skip for kind in each.split(",") if kind)
+    rules = Rules(Directive(field_validation.capitalize()), skipped, ignore_missing_schemas)
+    with _reported(), progress("validating"):
+        inputs = read_inputs(files_below(paths))
+        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
+        documents = _documents(inputs, definitions, source)
+        checked = _run(inputs, documents, preserving_kinds(definitions), rules, workers)
+    sys.stdout.write(written(output, checked, has_summary=summary))
+    sys.stdout.flush()
+    if any(each.outcome is Outcome.INVALID for each in checked):
+        raise click.exceptions.Exit(INVALID)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Errors of the source as usage errors, or with the exit code of a server that was not reached."""
+    try:
+        yield
+    except NoBackendReachable as error:
+        click.echo(f"Error: {error}", err=True)
+        raise click.exceptions.Exit(NO_BACKEND_REACHABLE) from error
+    except SourceError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _documents(
+    inputs: Iterable[Input], definitions: Sequence[Document], options: SourceOptions
+) -> dict[GroupVersion, Document]:
+    """Those that the objects need: of the definitions among them, then of the source."""
+    own = dict(build(definitions).documents)
+    needed = {joined(*each) for item in inputs for each in group_versions_in(item.part)} - own.keys()
+    if not needed:
+        return own
+    with opened(options) as source:
+        loaded = source.load(needed)
+    report_unread(loaded)
+    return {**loaded.documents.documents, **own}
+
+
+def _run(
+    inputs: list[Input],
+    documents: dict[GroupVersion, Document],
+    preserving: list[GroupVersionKind],
+    rules: Rules,
+    workers: int | None,
+) -> list[Checked]:
+    """In the order of the files, whoever checks them."""
+    wanted = workers or os.cpu_count() or 1
+    most = min(wanted, len(inputs) // FEW_OBJECTS + 1)
+    if most <= 1:
+        validator = Validator(DocumentSet(documents), preserving=preserving)
+        return [each for item in inputs for each in check(item, validator, rules)]
+    size = -(-len(inputs) // (most * 4))
+    chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
+    with ProcessPoolExecutor(
+        most, mp_context=get_context("spawn"), initializer=_start, initargs=(documents, preserving, rules)
+    ) as pool:
+        return [each for found in pool.map(_check_chunk, chunks) for each in found]
+
+
+_process: dict[str, Any] = {}
+"""Of a worker process: its validator and its rules."""
+
+
+def _start(documents: dict[GroupVersion, Document], preserving: list[GroupVersionKind], rules: Rules) -> None:
+    _process["validator"] = Validator(DocumentSet(documents), preserving=preserving)
+    _process["rules"] = rules
+
+
+def _check_chunk(chunk: list[Input]) -> list[Checked]:
+    return [each for item in chunk for each in check(item, _process["validator"], _process["rules"])]

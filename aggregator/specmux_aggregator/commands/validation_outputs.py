@@ -1,0 +1,199 @@
+"""How ``specmux validate`` tells what it found: for people, and as JSON, JUnit, TAP, SARIF and GitHub's
+workflow commands. Each function returns the whole output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
+
+import orjson
+
+from specmux_aggregator.commands.validated_objects import Checked, Outcome, counts
+from specmux_aggregator.console import Colour, coloured
+from specmux_aggregator.version import VERSION
+from specmux_schemas.validation import Severity, Violation
+
+_COLOURS: Final[Mapping[Severity, Colour]] = {
+    Severity.ERROR: "red",
+    Severity.WARNING: "yellow",
+    Severity.NOTE: "green",
+}
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_GITHUB: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def text(checked: Sequence[Checked], *, has_summary: bool) -> str:
+    """A line for each violation, and for each object that was passed over; nothing for what is valid."""
+    lines = [line for each in checked for line in _lines(each)]
+    if has_summary:
+        lines.append(summary_line(checked))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def summary_line(checked: Sequence[Checked]) -> str:
+    found = counts(checked)
+    files = len({each.file for each in checked})
+    told = [f"{found[Outcome.VALID]} valid", f"{found[Outcome.INVALID]} invalid"]
+    if found[Outcome.SKIPPED]:
+        told.append(f"{found[Outcome.SKIPPED]} skipped")
+    if found[Outcome.NO_SCHEMA]:
+        told.append(f"{found[Outcome.NO_SCHEMA]} without a schema")
+    return f"Summary: {len(checked)} objects in {files} files: {', '.join(told)}"
+
+
+def _lines(each: Checked) -> Iterator[str]:
+    for violation in told(each):
+        severity = coloured(violation.severity.value, _COLOURS[violation.severity])
+        place = ":".join(map(str, (each.file, violation.line or each.line, violation.column or 1)))
+        source = f" ({each.source})" if each.source else ""
+        yield f"{place}: {severity}: {each.label}: {_message(violation)}{source}"
+
+
+def told(each: Checked) -> tuple[Violation, ...]:
+    """What is said of an object: nothing of one that is passed over."""
+    return () if each.outcome in (Outcome.SKIPPED, Outcome.NO_SCHEMA) else each.report.violations
+
+
+def _message(violation: Violation) -> str:
+    return violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else "")
+
+
+def json(checked: Sequence[Checked], *, has_summary: bool) -> str:
+    document: dict[str, Any] = {"objects": [each.as_document() for each in checked]}
+    if has_summary:
+        document["summary"] = {outcome.value: count for outcome, count in counts(checked).items()}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def junit(checked: Sequence[Checked], *, has_summary: bool) -> str:
+    """A suite for each file, a case for each object. The counts are in the suites, asked for or not."""
+    suites = "".join(_suite(file, list(group)) for file, group in groupby(checked, lambda each: each.file))
+    found = counts(checked)
+    head = f'<testsuites name="specmux validate" tests="{len(checked)}" failures="{found[Outcome.INVALID]}">'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{suites}</testsuites>\n'
+
+
+def _suite(file: str, group: list[Checked]) -> str:
+    found = counts(group)
+    passed_over = found[Outcome.SKIPPED] + found[Outcome.NO_SCHEMA]
+    head = f'tests="{len(group)}" failures="{found[Outcome.INVALID]}" skipped="{passed_over}"'
+    cases = "".join(map(_case, group))
+    return f"  <testsuite name={quoteattr(_printable(file))} {head}>\n{cases}  </testsuite>\n"
+
+
+def _case(each: Checked) -> str:
+    kind = each.report.kind
+    class_name = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
+    names = f"name={quoteattr(_printable(each.label))} classname={quoteattr(_printable(class_name))}"
+    head = f"    <testcase {names}"
+    match each.outcome:
+        case Outcome.VALID:
+            return f"{head}/>\n"
+        case Outcome.INVALID:
+            inside = "".join(_failure(each, violation) for violation in told(each))
+        case Outcome.SKIPPED | Outcome.NO_SCHEMA:
+            inside = f"      <skipped message={quoteattr(each.outcome.value)}/>\n"
+    return f"{head}>\n{inside}    </testcase>\n"
+
+
+def _failure(each: Checked, violation: Violation) -> str:
+    message = _printable(_message(violation))
+    if violation.severity is not Severity.ERROR:
+        return ""
+    place = f"{each.file}:{violation.line or each.line}"
+    attributes = f"message={quoteattr(message)} type={quoteattr(violation.check.value)}"
+    return f"      <failure {attributes}>{escape(_printable(place))}: {escape(message)}</failure>\n"
+
+
+def _printable(value: str) -> str:
+    """What XML may hold."""
+    return "".join(character if character >= " " or character in "\t\n" else "\ufffd" for character in value)
+
+
+def tap(checked: Sequence[Checked], *, has_summary: bool) -> str:
+    """Test Anything Protocol 13; what is wrong stands in a block below its object."""
+    lines = ["TAP version 13", f"1..{len(checked)}"]
+    for number, each in enumerate(checked, 1):
+        is_ok = each.outcome is not Outcome.INVALID
+        reason = (
+            f" # SKIP {each.outcome.value}" if each.outcome in (Outcome.SKIPPED, Outcome.NO_SCHEMA) else ""
+        )
+        label = f"{each.file}: {each.label}".replace("#", "\\#").replace("\n", " ")
+        lines.append(f"{'ok' if is_ok else 'not ok'} {number} - {label}{reason}")
+        if not is_ok:
+            messages = [f"line {each_.line or each.line}: {_message(each_)}" for each_ in told(each)]
+            lines += ["  ---", *(f"  - {orjson.dumps(message).decode()}" for message in messages), "  ..."]
+    if has_summary:
+        lines.append(f"# {summary_line(checked)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def github(checked: Sequence[Checked], *, has_summary: bool) -> str:
+    """Workflow commands: each becomes an annotation of its line."""
+    lines = [_annotation(each, violation) for each in checked for violation in told(each)]
+    if has_summary:
+        lines.append(summary_line(checked))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _annotation(each: Checked, violation: Violation) -> str:
+    fields = {
+        "file": each.file,
+        "line": str(violation.line or each.line),
+        "col": str(violation.column or 1),
+        "title": each.label,
+    }
+    written = ",".join(f"{name}={_github_text(value, ':,')}" for name, value in fields.items())
+    return f"::{_GITHUB[violation.severity]} {written}::{_github_text(_message(violation))}"
+
+
+def _github_text(value: str, others: str = "") -> str:
+    for character in ("%", "\r", "\n", *others):
+        value = value.replace(character, f"%{ord(character):02X}")
+    return value
+
+
+def sarif(checked: Sequence[Checked], *, has_summary: bool) -> str:
+    """SARIF 2.1.0, for code scanning."""
+    results = [_result(each, violation) for each in checked for violation in told(each)]
+    rules = sorted({result["ruleId"] for result in results})
+    driver = {
+        "name": "specmux",
+        "version": VERSION,
+        "rules": [{"id": rule, "shortDescription": {"text": rule}} for rule in rules],
+    }
+    document = {
+        "$schema": _SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _result(each: Checked, violation: Violation) -> dict[str, Any]:
+    region = {"startLine": violation.line or each.line, "startColumn": violation.column or 1}
+    place = {"artifactLocation": {"uri": each.file.replace("\\", "/")}, "region": region}
+    return {
+        "ruleId": violation.check.value,
+        "level": _LEVELS[violation.severity],
+        "message": {"text": f"{each.label}: {_message(violation)}"},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+Writer = Callable[..., str]
+WRITERS: Final[Mapping[str, Writer]] = {
+    "text": text,
+    "json": json,
+    "junit": junit,
+    "tap": tap,
+    "sarif": sarif,
+    "github": github,
+}
+
+
+def written(output: str, checked: Iterable[Checked], *, has_summary: bool) -> str:
+    return WRITERS[output](list(checked), has_summary=has_summary)

@@ -1,0 +1,77 @@
+"""Files of several objects: the documents of YAML and JSON streams, each where it stands in its file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from specmux_schemas.validation.media_types import BodyFormat
+
+_SEPARATOR: Final = re.compile(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
+"""A line that begins so ends a document, whatever follows on it (apimachinery, pkg/util/yaml)."""
+_CONTENT: Final = re.compile(rb"^[ \t]*[^ \t\r\n#]", re.MULTILINE)
+_SOURCE: Final = re.compile(rb"^# Source: (\S.*?)\s*$", re.MULTILINE)
+"""What Helm writes above each object."""
+_BOM: Final = b"\xef\xbb\xbf"
+_SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One document of a file. ``line`` is how many lines of the file stand before it."""
+
+    data: bytes
+    format: BodyFormat
+    line: int = 0
+    source: str = ""
+    """The template that Helm says it comes from."""
+
+
+def parts_of(data: bytes) -> Iterator[Part]:
+    """The documents that hold anything; what begins with a brace is JSON, as for kubectl."""
+    if data.startswith(_SELF_DESCRIBED_CBOR):
+        yield Part(data, BodyFormat.CBOR)
+    elif data.removeprefix(_BOM).lstrip().startswith(b"{"):
+        yield from _json_parts(data)
+    else:
+        yield from _yaml_parts(data)
+
+
+def _yaml_parts(data: bytes) -> Iterator[Part]:
+    start = line = 0
+    for match in [*_SEPARATOR.finditer(data), None]:
+        end = match.start() if match else len(data)
+        piece = data[start:end]
+        if _CONTENT.search(piece):
+            source = _SOURCE.search(piece)
+            yield Part(piece, BodyFormat.YAML, line, source[1].decode("utf-8", "replace") if source else "")
+        if match:
+            line += data.count(b"\n", start, match.end())
+            start = match.end()
+
+
+def _json_parts(data: bytes) -> Iterator[Part]:
+    """Objects one after another; where one cannot be read, the rest is one part."""
+    text = data.decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    at = 0
+    while at < len(text):
+        start = at
+        try:
+            at = decoder.raw_decode(text, _skip_space(text, at))[1]
+        except (ValueError, RecursionError):
+            at = len(text)
+        end = _skip_space(text, at)
+        is_whole = start == 0 and end == len(text)
+        piece = data if is_whole else text[start:at].encode("utf-8", "replace")
+        yield Part(piece, BodyFormat.JSON, text.count("\n", 0, start))
+        at = end
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at

@@ -1,0 +1,209 @@
+"""``specmux validate``: what it prints and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from specmux_aggregator.commands.validate import validate
+from specmux_aggregator.commands.validated_objects import Input, Rules, check
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.validation import Validator
+from specmux_schemas.validation.streams import parts_of
+
+DEFINITION = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boxes.example.com}
+spec:
+  group: example.com
+  names: {plural: boxes, kind: Box, singular: box, listKind: BoxList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [size]
+            properties:
+              size: {type: integer, maximum: 9}
+              colour: {type: string}
+"""
+GOOD = "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: good}\nspec: {size: 1}\n"
+BAD = """# Source: chart/templates/box.yaml
+apiVersion: example.com/v1
+kind: Box
+metadata: {name: bad, namespace: shop}
+spec:
+  size: 10
+  color: red
+"""
+COLOUR = 'unknown field "spec.color" (did you mean "colour"?)'
+NO_KIND = 'no kind "Crate" is registered for version "example.com/v1"'
+SIZE = "spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Paths by name. The definition is a source of schemas of its own."""
+    written = {"crd": DEFINITION, "good": GOOD, "bad": BAD, "both": f"{GOOD}---\n{BAD}"}
+    for name, text in written.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    return {name: str(tmp_path / f"{name}.yaml") for name in written}
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(validate, list(arguments), input=stdin, catch_exceptions=False)
+
+
+def against(files: dict[str, str], *arguments: str, stdin: str | None = None) -> Result:
+    return run("--file", files["crd"], *arguments, stdin=stdin)
+
+
+def test_what_is_valid_is_not_talked_about(files: dict[str, str]) -> None:
+    result = against(files, files["good"])
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_what_is_wrong_is_told_with_its_place(files: dict[str, str]) -> None:
+    result = against(files, files["both"], "--summary")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        f"{files['both']}:12:3: error: Box shop/bad: {COLOUR} (chart/templates/box.yaml)",
+        f"{files['both']}:11:3: error: Box shop/bad: {SIZE} (chart/templates/box.yaml)",
+        "Summary: 2 objects in 1 files: 1 valid, 1 invalid",
+    ]
+
+
+def test_unknown_fields_may_be_warnings(files: dict[str, str]) -> None:
+    text = BAD.replace("10", "1")
+    result = against(files, "--field-validation", "warn", "-", stdin=text)
+    assert (result.exit_code, result.stdout.count("warning:")) == (0, 1)
+    result = against(files, "--field-validation", "Ignore", "-", stdin=text)
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_kinds_are_taken_from_definitions_among_the_files(files: dict[str, str], tmp_path: Path) -> None:
+    result = run("--directory", str(tmp_path), files["good"], files["bad"])
+    assert result.exit_code == 1
+    text = f"{GOOD}---\n{DEFINITION}"
+    result = against(files, "--ignore-missing-schemas", "-", stdin=text)
+    assert result.exit_code == 0
+
+
+def test_a_kind_without_a_schema(files: dict[str, str]) -> None:
+    text = "apiVersion: example.com/v1\nkind: Crate\n"
+    result = against(files, "-", stdin=text)
+    assert result.exit_code == 1
+    assert (
+        'stdin:2:1: error: Crate: no kind "Crate" is registered for version "example.com/v1"' in result.stdout
+    )
+    result = against(files, "--ignore-missing-schemas", "--summary", "-", stdin=text)
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "Summary: 1 objects in 1 files: 0 valid, 0 invalid, 1 without a schema\n",
+    )
+
+
+@pytest.mark.parametrize("kind", ["Box", "example.com/v1/Box", "Secret,Box"])
+def test_kinds_are_skipped(files: dict[str, str], kind: str) -> None:
+    result = against(files, "--skip", kind, "--summary", files["bad"])
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "Summary: 1 objects in 1 files: 0 valid, 0 invalid, 1 skipped\n",
+    )
+
+
+def test_json(files: dict[str, str]) -> None:
+    document = json.loads(against(files, "-o", "json", "--summary", files["both"]).stdout)
+    good, bad = document["objects"]
+    assert (good["status"], good["violations"]) == ("valid", [])
+    assert (bad["kind"], bad["name"], bad["namespace"], bad["source"]) == (
+        "Box",
+        "bad",
+        "shop",
+        "chart/templates/box.yaml",
+    )
+    assert [(each["path"], each["line"]) for each in bad["violations"]] == [
+        ("spec.color", 12),
+        ("spec.size", 11),
+    ]
+    assert document["summary"] == {"valid": 1, "invalid": 1, "skipped": 0, "no-schema": 0}
+
+
+def test_junit(files: dict[str, str]) -> None:
+    suites = ET.fromstring(against(files, "-o", "junit", files["both"]).stdout)
+    (suite,) = suites
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["name"]) == (
+        "2",
+        "1",
+        files["both"],
+    )
+    good, bad = suite
+    assert not list(good)
+    assert [failure.attrib["message"] for failure in bad] == [COLOUR, SIZE]
+
+
+def test_tap(files: dict[str, str]) -> None:
+    lines = against(files, "-o", "tap", files["both"]).stdout.splitlines()
+    assert lines[:3] == ["TAP version 13", "1..2", f"ok 1 - {files['both']}: Box good"]
+    assert lines[3] == f"not ok 2 - {files['both']}: Box shop/bad"
+
+
+def test_sarif(files: dict[str, str]) -> None:
+    document = json.loads(against(files, "-o", "sarif", files["bad"]).stdout)
+    (run_,) = document["runs"]
+    assert {rule["id"] for rule in run_["tool"]["driver"]["rules"]} == {"unknown-field", "schema"}
+    region = run_["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 7, "startColumn": 3}
+
+
+def test_github(files: dict[str, str]) -> None:
+    first = against(files, "-o", "github", files["bad"]).stdout.splitlines()[0]
+    assert first == f"::error file={files['bad']},line=7,col=3,title=Box shop/bad::{COLOUR}"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nowhere.yaml"], [], ["-o", "xml", "-"], ["--field-validation", "Maybe", "-"]]
+)
+def test_usage_errors(files: dict[str, str], arguments: list[str]) -> None:
+    assert against(files, *arguments, stdin="").exit_code == 2
+
+
+def test_a_server_that_is_not_reached(files: dict[str, str]) -> None:
+    result = run("--server", "http://127.0.0.1:9", files["good"])
+    assert result.exit_code == 4
+    assert result.stderr.startswith("Error: ")
+
+
+def test_many_objects_are_checked_in_processes_and_told_in_order(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specmux_aggregator.commands.validate.FEW_OBJECTS", 10)
+    text = "---\n".join(GOOD.replace("size: 1", f"size: {number}") for number in range(30))
+    alone = against(files, "--workers", "1", "-", stdin=text)
+    together = against(files, "--workers", "2", "-", stdin=text)
+    assert together.stdout == alone.stdout
+    assert alone.stdout.count("error:") == 20
+
+
+def test_each_json_object_of_a_stream_is_one() -> None:
+    stream = io.BytesIO(b'{"kind": "A"}\n{"kind": "B"} {')
+    parts = list(parts_of(stream.getvalue()))
+    assert [(part.data, part.line) for part in parts] == [
+        (b'{"kind": "A"}', 0),
+        (b'{"kind": "B"}', 1),
+        (b"{", 1),
+    ]
+    checked: list[Any] = check(Input("f", parts[2]), Validator(DocumentSet({})), Rules())
+    assert checked[0].report.fatal.endswith("unexpected end of JSON input")
