@@ -5,6 +5,7 @@ It stands at the top because with several workers only this file is loaded where
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,9 @@ import pytest
 import shared_data
 
 TALLY = "tally: "
+
+# Else openapi-spec-validator takes jsonschema-rs where that is installed, which reads patterns as Rust does.
+os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonschema")
 
 
 @pytest.fixture
