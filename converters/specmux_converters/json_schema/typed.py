@@ -97,7 +97,7 @@ class Typed:
         written: Schema = {}
         properties = schema.get("properties")
         required = schema.get("required") if mode.requires else None
-        needed = required if isinstance(required, list) else []
+        needed = [name for name in required if name != relaxed] if isinstance(required, list) else []
         if isinstance(properties, dict) and properties:
             optional = Mode(mode.is_strict, requires=False)
             written["properties"] = {
@@ -108,7 +108,6 @@ class Typed:
                 )
                 for name, value in properties.items()
             }
-        needed = [name for name in needed if name != relaxed]
         if needed:
             written["required"] = needed
         others = schema.get("additionalProperties")

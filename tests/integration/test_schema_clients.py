@@ -1,0 +1,174 @@
+"""Unmodified programs of others against ``/schemas`` of a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from data import catalogue_documents as catalogue
+from running.schema_clients import LIMIT, MISSING, LanguageServer, kubeconform, node_modules
+from running.service import directory, service
+from shared_data import GOLDEN, needs_shared
+from specmux_aggregator.config.settings import Schemas
+from specmux_converters.json_schema import STRICT
+
+pytestmark = needs_shared
+
+GROUPED = "{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"
+OF_RELEASE = ("-kubernetes-version", "1.35.0")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of the catalogue of Kubernetes 1.35 with all custom resources of the reference data."""
+    folder = tmp_path_factory.mktemp("documents")
+    for key, document in (catalogue.of_kubernetes() | catalogue.of_custom_resources()).items():
+        path = folder / f"{key}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(orjson.dumps(document))
+    started, ended, found = threading.Event(), threading.Event(), []
+
+    async def serve() -> None:
+        async with service(directory("files", folder), schemas=Schemas(release="v1.35.2")) as client:
+            await client.ready()
+            found.append(f"{client.base}/schemas")
+            started.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert started.wait(60)
+    yield found[0]
+    ended.set()
+    thread.join(20)
+
+
+def checked(*arguments: str) -> tuple[int, dict[str, Any]]:
+    program = kubeconform()
+    if program is None:
+        pytest.skip(MISSING)
+    command = [str(program), "-output", "json", "-summary", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    return run.returncode, json.loads(run.stdout)
+
+
+def golden(name: str) -> str:
+    return str(GOLDEN / "json-schema" / name)
+
+
+@pytest.mark.parametrize("options", [(), OF_RELEASE, ("-kubernetes-version", "1.35.7")])
+@pytest.mark.parametrize("layout", ["", f"/{GROUPED}"])
+def test_kubeconform(
+    address: str, layout: str, options: tuple[str, ...], tally: Callable[[str, int], None]
+) -> None:
+    status, told = checked(
+        "-strict", *options, "-schema-location", address + layout, golden("dep.yaml"), golden("cel.yaml")
+    )
+    assert status == 1
+    assert {key: told["summary"][key] for key in ("valid", "invalid", "errors", "skipped")} == {
+        "valid": 5, "invalid": 2, "errors": 0, "skipped": 0,
+    }  # fmt: skip
+    words = {each["kind"]: each["msg"] for each in told["resources"]}
+    assert "'imagePolicy' not allowed" in words["Deployment"]
+    assert "'foo' not allowed" in words["Certificate"]
+    tally("kubeconform: runs as recorded", 1)
+
+
+def test_kubeconform_that_is_not_strict(address: str) -> None:
+    status, told = checked("-schema-location", address, golden("dep.yaml"))
+    assert (status, told["summary"]["valid"]) == (0, 3)
+
+
+def test_kubeconform_asks_elsewhere_for_another_release_and_keeps_what_it_got(
+    address: str, tmp_path: Path
+) -> None:
+    _, other = checked("-kubernetes-version", "1.34.0", "-schema-location", address, golden("dep.yaml"))
+    assert "could not find schema" in other["resources"][0]["msg"]
+    for _ in range(2):
+        _, told = checked("-cache", str(tmp_path), "-schema-location", address, golden("dep.yaml"))
+        assert told["summary"]["errors"] == 0
+    assert list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def editor() -> Iterator[LanguageServer]:
+    modules = node_modules()
+    if modules is None:
+        pytest.skip(MISSING)
+    server = LanguageServer(modules)
+    yield server
+    server.close()
+
+
+def recorded() -> list[Any]:
+    """Cases that ask for nothing but a catalogue."""
+    path = GOLDEN / "json-schema" / "yaml-language-server.jsonl.gz"
+    if not path.exists():
+        return []
+    cases = [orjson.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    return [
+        pytest.param(case, id=f"{case['server']}: {case['case']}")
+        for case in cases
+        if not any(word in case["case"] for word in ("401", "410", "404", "429", "301", "internet"))
+    ]
+
+
+@pytest.mark.parametrize("case", recorded())
+def test_yaml_language_server(
+    address: str, editor: LanguageServer, case: Any, tally: Callable[[str, int], None]
+) -> None:
+    text, settings = (
+        json.loads(json.dumps(case[name]).replace("BASE", address)) for name in ("text", "settings")
+    )
+    uri, told = editor.open(text, settings)
+    assert [each["range"]["start"]["line"] for each in told] == [each["line"] for each in case["diagnostics"]]
+    for asked in case.get("completions", []):
+        labels = {each["label"] for each in editor.at("completion", uri, *asked["at"])["items"]}
+        # Names that are titles depend on how parts are titled; names of fields and values do not.
+        wanted = {label for label in asked["labels"] if label[:1].islower() and "." not in label}
+        assert wanted <= labels
+    for asked in case.get("hovers", []):
+        words = asked["value"].split("\n")[2]
+        assert words[:20] in editor.at("hover", uri, *asked["at"])["contents"]["value"]
+    tally("yaml-language-server: cases as recorded", 1)
+
+
+def test_an_error_is_told_as_it_is(address: str, editor: LanguageServer) -> None:
+    text = f"# yaml-language-server: $schema={address}/nope/x_v1.json\nkind: X\n"
+    _, told = editor.open(text, {})
+    assert "no document has a kind for nope/x_v1.json" in told[0]["message"]
+
+
+COMPILE = """
+const Ajv = require("ajv").default, formats = require("ajv-formats").default
+const lines = require("fs").readFileSync(0, "utf8")
+let count = 0
+for (const line of lines.split("\\n").filter(Boolean)) {
+  const ajv = new Ajv({strict: false, allErrors: true}); formats(ajv)
+  ajv.compile(JSON.parse(line)); count++
+}
+console.log(count)
+"""
+
+
+@pytest.mark.timeout(300)
+def test_ajv_compiles_every_schema(tally: Callable[[str, int], None]) -> None:
+    modules = node_modules()
+    if modules is None:
+        pytest.skip(MISSING)
+    text = b"\n".join(orjson.dumps(owner.kind(kind, STRICT)) for owner, kind in catalogue.kinds().values())
+    run = subprocess.run(
+        ["node", "-e", COMPILE], input=text, capture_output=True, cwd=modules.parent, timeout=280, check=False
+    )
+    assert run.stderr == b""
+    assert int(run.stdout) == len(catalogue.kinds())
+    tally("ajv: schemas that compile", len(catalogue.kinds()))
