@@ -39,6 +39,7 @@ from specmux_aggregator.endpoints.schemas import SchemaFiles
 from specmux_aggregator.endpoints.service import Endpoint, Service
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import ClusterSource
+from specmux_aggregator.kubernetes.templates import ClusterTemplates
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.memory import MemoryWatch
 from specmux_aggregator.metrics.checks import count_check
@@ -99,11 +100,12 @@ class App:
             forget=self.metrics.forget_backend,
         )
         self.backend_sets = BackendSets(self.backends.apply)
+        self._documents = self._repository()
+        self._templates = self._cluster_templates()
         self.cluster = None if cluster is None else self._cluster_source(cluster, watch_timing or Timing())
         self._first_look = FirstLook(
             lambda: self.publisher.current.observations.values(), is_settled=self._is_settled
         )
-        self._documents = self._repository()
         self.history = self._change_history()
         self.discovery = self._discovery_watch()
         self._relaying = self._relay()
@@ -161,6 +163,7 @@ class App:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._templates.close()
         await self.backend_sets.close()
         await self.backends.close()
         if self.discovery is not None:
@@ -196,9 +199,21 @@ class App:
             identities=self._identities,
             find=self.backend_sets.find,
             changed=partial(self.backends.poke, CUSTOM_RESOURCES),
+            templates=self._templates.current,
             notes=self._state,
             timing=timing,
         )
+
+    def _cluster_templates(self) -> ClusterTemplates:
+        templates = ClusterTemplates(
+            self._documents,
+            self._builder,
+            limits=self._limits,
+            has_apiserver=self.settings.kubernetes.apiserver,
+            changed=partial(self.backends.poke, CUSTOM_RESOURCES),
+        )
+        self.publisher.subscribe(templates.follow)
+        return templates
 
     def _repository(self) -> Documents:
         return Documents(

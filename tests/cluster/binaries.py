@@ -39,6 +39,11 @@ class Binaries:
         self._module = self._folder / "module"
 
     @property
+    def is_built(self) -> bool:
+        """Whether a control plane can be started without a build."""
+        return all((self._folder / "bin" / name).exists() for name in ("etcd", "kube-apiserver"))
+
+    @property
     def apiserver(self) -> Path:
         return self._built(
             "kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", self._stamp(self.version)

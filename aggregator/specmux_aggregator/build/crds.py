@@ -16,7 +16,7 @@ from specmux_aggregator.build.file_names import COMPRESSED
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
-from specmux_converters.crd import CRDBuild, CRDMemo, Problem, build
+from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
 from specmux_converters.document import Document, Limits, content_hash
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
@@ -62,13 +62,15 @@ class _Group:
 
     manifests: tuple[Document, ...]
     owned: Owned
+    templates: Templates
     problems: tuple[str, ...]
     group_versions: tuple[GroupVersion, ...]
 
-    def is_of(self, manifests: list[Document], owned: Owned) -> bool:
+    def is_of(self, manifests: list[Document], owned: Owned, templates: Templates) -> bool:
         """Whether building it again would give the same. Files that did not change hold the same objects."""
         return (
             self.owned == owned
+            and self.templates == templates
             and len(self.manifests) == len(manifests)
             and all(one is other for one, other in zip(self.manifests, manifests, strict=True))
         )
@@ -104,6 +106,7 @@ def build_crds(
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
+    templates: Templates = BUNDLED,
 ) -> CRDsBuilt | Missing:
     """The documents of all manifests in ``files``, which are in the order in which they count."""
     missing = {file.name for file in files if file.data is None and file.digest not in memo.files}
@@ -121,14 +124,16 @@ def build_crds(
     built: dict[str, _Group] = {}
     for group, manifests in sorted(groups.items()):
         last = memo.built.get(group)
-        if last is not None and last.is_of(manifests, owned) and _holds(held, memo, last):
+        if last is not None and last.is_of(manifests, owned, templates) and _holds(held, memo, last):
             documents += [Built(key, memo.offers[key][1], None) for key in last.group_versions]
         else:
-            made, problems = _build_group(memo, group, manifests, owned, held, limits, documents, seconds)
+            made, problems = _build_group(
+                memo, group, manifests, owned, held, limits, templates, documents, seconds
+            )
             names = dict(filter(None, map(names_of, manifests)))
             for group_version in made.fingerprints:
                 resources[group_version] = named(_resources(memo, made, group_version), names)
-            last = _Group(tuple(manifests), owned, tuple(problems), tuple(made.fingerprints))
+            last = _Group(tuple(manifests), owned, templates, tuple(problems), tuple(made.fingerprints))
         built[group] = last
         notes += last.problems
     memo.offers = {item.group_version: memo.offers[item.group_version] for item in documents}
@@ -170,13 +175,14 @@ def _build_group(
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
+    templates: Templates,
     documents: list[Built],
     seconds: dict[GroupVersion, float],
 ) -> tuple[CRDBuild, list[str]]:
     """Adds what the manifests of one group publish; gives it, and what is wrong with them, in words."""
     started = time.perf_counter()
     owns = None if owned is None else owned.__contains__
-    made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits)
+    made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits, templates=templates)
     shared = (time.perf_counter() - started) / max(1, len(made.documents))
     for group_version, fingerprint in made.fingerprints.items():
         known = memo.offers.get(group_version)

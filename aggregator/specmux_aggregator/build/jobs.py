@@ -21,6 +21,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.crd import Templates
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
@@ -137,10 +138,11 @@ def build_manifests(
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
+    templates: Templates,
 ) -> CRDsBuilt | Missing:
     """What the CustomResourceDefinition manifests of one backend give."""
     directory = memo.directories.setdefault(backend, DirectoryMemo())
-    return build_crds(directory, files, owned=owned, held=held, limits=limits)
+    return build_crds(directory, files, owned=owned, held=held, limits=limits, templates=templates)
 
 
 def convert_document(

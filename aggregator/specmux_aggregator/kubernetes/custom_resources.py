@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ import orjson
 
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.crd import Templates
 from specmux_converters.group_versions import GroupVersion
 
 FIRST_LIST: Final = 90.0
@@ -66,7 +67,9 @@ def definitions(objects: Mapping[str, Object]) -> tuple[Definition, ...]:
 class WatchedManifests:
     """What a watch saw last. ``take`` and ``fail`` belong to the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, templates: Callable[[], Awaitable[Templates]]) -> None:
+        """``templates``: those of the cluster."""
+        self._templates = templates
         self._taken: tuple[Definition, ...] = ()
         self._by_name: dict[str, Definition] = {}
         self._digests: dict[str, tuple[Definition, bytes]] = {}
@@ -96,6 +99,9 @@ class WatchedManifests:
         # The suffix is what a reader of files goes by.
         self._by_name = {f"{item.name}.json": item for item in self._taken if item.is_established}
         return await asyncio.to_thread(self._digested, self._by_name)
+
+    async def templates(self) -> Templates:
+        return await self._templates()
 
     def read(self, name: str) -> bytes:
         manifest = self._by_name[name].manifest

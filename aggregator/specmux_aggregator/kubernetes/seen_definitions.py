@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions
 from specmux_aggregator.kubernetes.watch import WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.failure import Failure
+from specmux_converters.crd import Templates
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
@@ -15,8 +16,8 @@ from specmux_converters.group_versions import GroupVersion
 class SeenDefinitions:
     """Read only when somebody looks. ``changed`` is told that ``manifests`` has news."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self.manifests = WatchedManifests()
+    def __init__(self, changed: Callable[[], None], templates: Callable[[], Awaitable[Templates]]) -> None:
+        self.manifests = WatchedManifests(templates)
         self._changed = changed
         self._taken: Mapping[str, Object] | None = None
         self._items: tuple[Definition, ...] = ()

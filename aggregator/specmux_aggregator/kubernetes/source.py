@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from specmux_aggregator.config.settings import Kubernetes, Polling
@@ -21,6 +21,7 @@ from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.upstream.identities import Identities
+from specmux_converters.crd import Templates
 from specmux_converters.group_versions import GroupVersion
 
 API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -44,8 +45,9 @@ class Notes(Protocol):
 class ClusterSource:
     """Follows one cluster until it is cancelled.
 
-    ``find`` is told which backends there are, ``changed`` that there is news of the definitions. ``notes``
-    outlive the process: with them the services are known before the cluster answers.
+    ``find`` is told which backends there are, ``changed`` that there is news of the definitions.
+    ``templates``: what their documents are made with. ``notes`` outlive the process: with them the services
+    are known before the cluster answers.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class ClusterSource:
         identities: Identities,
         find: Callable[[tuple[Backend, ...]], None],
         changed: Callable[[], None],
+        templates: Callable[[], Awaitable[Templates]],
         notes: Notes | None,
         timing: Timing,
     ) -> None:
@@ -65,7 +68,7 @@ class ClusterSource:
         self._find = find
         self._notes = notes
         self._services = SeenServices(self._note)
-        self._definitions = SeenDefinitions(changed)
+        self._definitions = SeenDefinitions(changed, templates)
         self._news = asyncio.Event()
         self._client = ApiClient(server, polling=polling, identities=identities)
         self._reach = Reach(

@@ -22,6 +22,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.sighting import Sighting, Unchanged, seen_of
 from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -32,6 +33,10 @@ class Manifests(Protocol):
 
     async def scan(self) -> Mapping[str, Hashable] | Failure:
         """All there are now, in the order in which they count. A value differs when the manifest does."""
+        ...
+
+    async def templates(self) -> Templates:
+        """What the documents are to share with all others of their cluster."""
         ...
 
     def read(self, name: str) -> bytes:
@@ -56,21 +61,24 @@ class CRDsOrigin:
         self._worker = worker
         self._limits = limits
         self._files: dict[str, _File] = {}
+        self._templates = BUNDLED
 
     async def observe(self, last: Observation) -> Sighting:
         found = await self._manifests.scan()
         if isinstance(found, Failure):
             return found
+        templates = await self._manifests.templates()
         known = {name: file.fingerprint for name, file in self._files.items()}
-        if found == known and last.failure is None and last.attempted:
+        is_known = found == known and templates == self._templates
+        if is_known and last.failure is None and last.attempted:
             return Unchanged()
         # What was restored from an earlier run has to be delivered once by this one.
         held = {key: offer.hash for key, offer in last.offers.items()} if self._files else {}
         try:
-            built, files, notes = await self._built(found, held)
+            built, files, notes = await self._built(found, held, templates)
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
-        self._files = files
+        self._files, self._templates = files, templates
         offered = {document.group_version for document in built.documents}
         kept = {key: listed for key, listed in last.resources.items() if key in offered}
         return seen_of(
@@ -91,7 +99,7 @@ class CRDsOrigin:
         self._files.clear()
 
     async def _built(
-        self, found: Mapping[str, Hashable], held: dict[GroupVersion, Hash]
+        self, found: Mapping[str, Hashable], held: dict[GroupVersion, Hash], templates: Templates
     ) -> tuple[CRDsBuilt, dict[str, _File], list[str]]:
         """What the worker makes of the files; it is sent those that changed, and those it has forgotten."""
         wanted: Set[str] = {name for name, now in found.items() if self._fingerprint(name) != now}
@@ -104,6 +112,7 @@ class CRDsOrigin:
                 owned=self._backend.group_versions,
                 held=held,
                 limits=self._limits,
+                templates=templates,
             )
             if isinstance(built, CRDsBuilt):
                 return built, files, notes

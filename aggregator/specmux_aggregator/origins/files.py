@@ -10,6 +10,7 @@ from pathlib import Path
 
 from specmux_aggregator.build.file_names import is_document_name
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.crd import BUNDLED, Templates
 
 Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
@@ -27,6 +28,10 @@ class Folder:
         """Every document file by its path below the directory, in the order of the paths; or why it cannot be
         told."""
         return await asyncio.to_thread(_scan, self._path, self._max_files)
+
+    async def templates(self) -> Templates:
+        """The newest that are known: files are of no cluster."""
+        return BUNDLED
 
     def read(self, name: str) -> bytes:
         """The file's bytes, and one more than the bound of a file that is larger. Raises OSError; blocks."""

@@ -5,6 +5,7 @@ The texts are Kubernetes 1.34's; see ``meta_schemas``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from specmux_converters.crd.meta_schemas import PREFIX, reference
@@ -35,6 +36,25 @@ _OPTIONS_VERSIONS: Final = (
     ("storagemigration.k8s.io", "v1alpha1"),
 )
 """Every group-version that registers DeleteOptions in client-go's scheme, of which upstream lists them."""
+
+_OPTIONS_VERSIONS_1_36: Final = {
+    "autoscaling": "v1 v2",
+    "scheduling.k8s.io": "v1 v1alpha2 v1beta1",
+    "storagemigration.k8s.io": "v1beta1",
+}
+"""Where Kubernetes 1.36 differs."""
+
+
+def _options_kinds(others: Mapping[str, str]) -> list[dict[str, str]]:
+    return [
+        {"group": group, "version": version, "kind": "DeleteOptions"}
+        for group, versions in _OPTIONS_VERSIONS
+        for version in others.get(group, versions).split()
+    ]
+
+
+OPTIONS_KINDS_1_36: Final = _options_kinds(_OPTIONS_VERSIONS_1_36)
+"""The kinds of DeleteOptions in Kubernetes 1.36, whose built-in documents do not list those of all groups."""
 
 REQUEST_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     PREFIX + "DeleteOptions": {
@@ -106,11 +126,7 @@ REQUEST_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
             },
         },
         "type": "object",
-        "x-kubernetes-group-version-kind": [
-            {"group": group, "version": version, "kind": "DeleteOptions"}
-            for group, versions in _OPTIONS_VERSIONS
-            for version in versions.split()
-        ],
+        "x-kubernetes-group-version-kind": _options_kinds({}),
     },
     PREFIX + "Patch": {
         "description": (

@@ -18,7 +18,7 @@ import orjson
 from specmux_converters.crd.meta_schemas import META_SCHEMAS, PREFIX
 from specmux_converters.crd.object_fields import list_fields, object_fields
 from specmux_converters.crd.parameters import DELETE, GET, LIST, PATCH, WRITE, query_parameters
-from specmux_converters.crd.request_schemas import REQUEST_SCHEMAS
+from specmux_converters.crd.request_schemas import OPTIONS_KINDS_1_36, REQUEST_SCHEMAS
 from specmux_converters.crd.scale_schemas import SCALE, SCALE_SCHEMAS
 from specmux_converters.document import Document
 from specmux_converters.references import name_in, references
@@ -142,12 +142,14 @@ def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Docu
 
 
 def _of_clients(options: Document) -> Document:
+    """DeleteOptions with the kinds that documents of CRDs list. A built-in document of Kubernetes 1.36 lists
+    those of its own group alone, and none of it says what the others are."""
     kinds = options.get("x-kubernetes-group-version-kind")
-    kept = [
-        kind
-        for kind in (kinds if isinstance(kinds, list) else ())
-        if isinstance(kind, dict) and kind.get("group") not in _NOT_OF_CLIENTS
-    ]
+    listed = [kind for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, dict)]
+    if len({str(kind.get("group")) for kind in listed}) <= 2:
+        kept = OPTIONS_KINDS_1_36
+    else:
+        kept = [kind for kind in listed if kind.get("group") not in _NOT_OF_CLIENTS]
     return {**options, "x-kubernetes-group-version-kind": kept}
 
 

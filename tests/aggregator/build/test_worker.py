@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from specmux_aggregator.build.jobs import worker as workers
+from specmux_aggregator.build import worker as workers
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
 

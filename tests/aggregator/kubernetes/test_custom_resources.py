@@ -18,6 +18,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
 from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
 
 V1 = "apis/example.com/v1"
@@ -48,9 +49,13 @@ def definition(
     }
 
 
+async def bundled() -> Templates:
+    return BUNDLED
+
+
 class Cluster:
     def __init__(self, worker: Worker) -> None:
-        self.manifests = WatchedManifests()
+        self.manifests = WatchedManifests(bundled)
         backend = Backend(name=BackendName("crds"), kind=Kind.CRDS, url="https://cluster")
         self.origin = CRDsOrigin(backend, self.manifests, worker, limits=DocumentLimits())
         self.last = Observation(backend=backend)

@@ -69,6 +69,20 @@ def test_components_are_the_clusters_with_what_they_refer_to() -> None:
     assert "apiregistration.k8s.io" not in {kind["group"] for kind in kinds}
 
 
+def test_kinds_of_delete_options_are_known_where_a_document_lists_its_own_alone() -> None:
+    """As those of Kubernetes 1.36 do."""
+    document = native("1.36")
+    options = document["components"]["schemas"][META + "DeleteOptions"]
+    kinds = options["x-kubernetes-group-version-kind"]
+    options["x-kubernetes-group-version-kind"] = [kind for kind in kinds if kind["group"] in ("", "apps")]
+    made = built(read(document))["components"]["schemas"][META + "DeleteOptions"]
+    listed = [(kind["group"], kind["version"]) for kind in made["x-kubernetes-group-version-kind"]]
+    assert len(listed) == 53
+    assert listed == sorted(listed)
+    assert ("scheduling.k8s.io", "v1alpha2") in listed
+    assert ("autoscaling", "v2beta1") not in listed
+
+
 def test_parameters_are_the_clusters() -> None:
     document = native()
     item = document["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets"]

@@ -1,0 +1,124 @@
+"""Documents of CustomResourceDefinitions follow the release of their cluster: the templates are taken from a
+document that its apiserver publishes, and taken anew when that changes.
+
+Until one was read, and where there is none, they are the newest that are known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from specmux_aggregator.build.templates import read_templates
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.documents.repository import Obtained
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.kubernetes.cluster_backends import APISERVER
+from specmux_aggregator.model.observation import Provenance
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.tasks import log_failure
+from specmux_converters.crd import BUNDLED, Templates
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON, MediaType
+
+logger = logging.getLogger(__name__)
+
+SOURCE: Final = GroupVersion("apis/apps/v1")
+"""Every cluster has it, and all that is shared is in it, Scale too."""
+
+FIRST_READ: Final = 5.0
+"""Seconds that the first build waits for them at most: documents built without would soon be others."""
+
+PAUSES: Final = (1.0, 5.0, 15.0, 60.0)
+"""Seconds between attempts to have the document."""
+
+
+class Documents(Protocol):
+    """Where the bytes of documents come from (documents.repository)."""
+
+    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
+
+
+class ClusterTemplates:
+    """Follows what is published of the apiserver. ``changed`` is told that there are others."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        worker: Worker,
+        *,
+        limits: Limits,
+        has_apiserver: bool,
+        changed: Callable[[], None],
+    ) -> None:
+        """``has_apiserver``: the apiserver is a backend, so that its documents can be had."""
+        self._documents = documents
+        self._worker = worker
+        self._limits = limits
+        self._changed = changed
+        self._templates = BUNDLED
+        self._key: DocumentKey | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._is_known = asyncio.Event()
+        if not has_apiserver:
+            self._is_known.set()
+
+    async def current(self) -> Templates:
+        """Those of the cluster, as far as it is known."""
+        try:
+            async with asyncio.timeout(FIRST_READ):
+                await self._is_known.wait()
+        except TimeoutError:
+            self._is_known.set()
+        return self._templates
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Read them again if the document is another one now."""
+        observation = snapshot.observations.get(APISERVER)
+        if observation is None or not observation.attempted:
+            return
+        offer = observation.offers.get(SOURCE)
+        if offer is None or offer.provenance is not Provenance.NATIVE:
+            self._is_known.set()
+            return
+        key = DocumentKey(APISERVER, SOURCE, offer.hash)
+        if key == self._key:
+            return
+        self._key = key
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading = asyncio.create_task(self._read(key), name="templates")
+        log_failure(self._reading, logger, "the templates of the cluster's documents are no longer read")
+
+    async def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _read(self, key: DocumentKey) -> None:
+        for pause in (*PAUSES, None):
+            body = await self._documents.obtain(key, JSON, Coding.GZIP)
+            if isinstance(body, bytes):
+                await self._take(body)
+                return
+            self._is_known.set()
+            if pause is not None:
+                await asyncio.sleep(pause)
+        self._key = None  # the next publication is the next occasion
+
+    async def _take(self, body: bytes) -> None:
+        try:
+            read = await self._worker.run(read_templates, body, Coding.GZIP, limits=self._limits)
+        except WorkerFailed as error:
+            logger.warning("templates of %s cannot be read: %s", SOURCE, error)
+            read = None
+        templates = read or self._templates
+        is_other, self._templates = templates != self._templates, templates
+        self._is_known.set()
+        if is_other:
+            logger.info("documents of definitions follow the cluster's own release now")
+            self._changed()
