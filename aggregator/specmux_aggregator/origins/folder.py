@@ -20,6 +20,7 @@ from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Fingerprint, Folder
 from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
 from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_converters.crd import Templates
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
@@ -90,6 +91,9 @@ class _Manifests:
 
     async def scan(self) -> Mapping[str, Fingerprint] | Failure:
         return self._documents.manifests
+
+    async def templates(self) -> Templates:
+        return await self._folder.templates()
 
     def read(self, name: str) -> bytes:
         return self._folder.read(name)
