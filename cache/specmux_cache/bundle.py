@@ -1,8 +1,9 @@
 """A cache in one file, to be carried to where the server cannot be reached.
 
 A zip: ``bundle.json`` lists the entries, ``bodies/<sha256>`` holds each body once. Names in it are never used
-as paths, every body is read up to the size that is listed for it, and is taken only when its digest is the
-listed one. The same entries give the same bytes.
+as paths, every body is read once and up to the size that is listed for it, and is taken only when its digest
+is the listed one; all of them together have a bound, for a zip of kilobytes can hold gigabytes. The same
+entries give the same bytes.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from specmux_cache.store.bodies import digest_of, is_digest
 from specmux_cache.store.keys import Key
 from specmux_cache.store.rows import Digest
 from specmux_converters.errors import cut
+from specmux_converters.json_text import may_have_more_values
 
 VERSION: Final = 1
 MANIFEST: Final = "bundle.json"
 MANIFEST_MAX: Final = 64 * 1024 * 1024
 """Bytes of a manifest; a longer one is refused."""
+VALUES_MAX: Final = 1_000_000
+"""JSON values of a manifest: twenty thousand entries and more."""
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip can say, for all members."""
 
@@ -80,18 +84,21 @@ def write_bundle(path: Path, server: str, entries: Iterable[Entry]) -> int:
     return len(listed)
 
 
-def read_bundle(path: Path, *, max_body_bytes: int) -> Packed:
-    """All of it, verified. Raises BundleError, and then nothing of it should be used."""
+def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> Packed:
+    """All of it, verified. ``max_bytes``: of all bodies, unpacked. Raises BundleError, and then nothing of it
+    should be used."""
     try:
         with zipfile.ZipFile(path) as archive:
-            manifest = json.loads(_read(archive, MANIFEST, MANIFEST_MAX))
+            text = _read(archive, MANIFEST, MANIFEST_MAX)
+            if may_have_more_values(text, VALUES_MAX):
+                raise ValueError(f"{MANIFEST} has more than {VALUES_MAX} values")
+            manifest = json.loads(text)
             if not isinstance(manifest, dict) or manifest.get("bundle") != "specmux":
                 raise ValueError("not a bundle of specmux")
             if manifest.get("version") != VERSION:
                 raise ValueError("written by another version")
-            return Packed(
-                str(manifest["server"]), tuple(_entries(archive, manifest["entries"], max_body_bytes))
-            )
+            bodies = _Bodies(archive, max_body_bytes=max_body_bytes, max_bytes=max_bytes)
+            return Packed(str(manifest["server"]), tuple(_entries(manifest["entries"], bodies)))
     except OSError as error:
         raise BundleError(cut(error.strerror or str(error)), path=str(path)) from error
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
@@ -100,15 +107,39 @@ def read_bundle(path: Path, *, max_body_bytes: int) -> Packed:
         raise BundleError(cut(str(error)), path=str(path)) from error
 
 
-def _entries(archive: zipfile.ZipFile, listed: Any, max_body_bytes: int) -> Iterator[Entry]:
+class _Bodies:
+    """Of one bundle, each read once."""
+
+    def __init__(self, archive: zipfile.ZipFile, *, max_body_bytes: int, max_bytes: int) -> None:
+        self._archive = archive
+        self._max_body_bytes = max_body_bytes
+        self._left = max_bytes
+        self._read: dict[str, bytes] = {}
+
+    def get(self, digest: str, size: int) -> bytes:
+        """Raises ValueError."""
+        body = self._read.get(digest)
+        if body is None:
+            if not is_digest(digest) or not 0 <= size <= self._max_body_bytes:
+                raise ValueError("an entry is not as one is written")
+            if size > self._left:
+                raise ValueError("its bodies are larger, unpacked, than this cache may become")
+            self._left -= size
+            body = self._read[digest] = _read(self._archive, f"bodies/{digest}", size)
+            if digest_of(body) != digest:
+                raise ValueError("a body is not what its digest says")
+        if len(body) != size:
+            raise ValueError("a body is not as large as its entry says")
+        return body
+
+
+def _entries(listed: Any, bodies: _Bodies) -> Iterator[Entry]:
     for item in listed:
         digest, size = str(item["digest"]), int(item["size"])
         held = held_from(item["metadata"])
-        if not is_digest(digest) or held is None or not 0 <= size <= max_body_bytes:
+        if held is None:
             raise ValueError("an entry is not as one is written")
-        body = _read(archive, f"bodies/{digest}", size)
-        if len(body) != size or digest_of(body) != digest:
-            raise ValueError("a body is not what its digest says")
+        body = bodies.get(digest, size)
         key = Key("", "", str(item["group_version"]), str(item["hash"]), str(item["media_type"]))
         yield Entry(key, held, body, Digest(digest))
 

@@ -40,6 +40,9 @@ NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
 )
 """Fields that say who asks, which is the client's to say, and those that the cache itself decides on."""
+BUNDLE_TIMES: Final = 4
+"""How much larger a bundle's bodies may be, unpacked, than the store that keeps them packed."""
+
 WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
 WAIT_MAX: Final = 2.0
@@ -293,7 +296,13 @@ class AsyncSchemaCache:
     async def import_(self, path: Path) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
         shelf = self._open.shelf
-        packed = await asyncio.to_thread(read_bundle, path, max_body_bytes=self.options.limits.max_body_bytes)
+        limits = self.options.limits
+        packed = await asyncio.to_thread(
+            read_bundle,
+            path,
+            max_body_bytes=limits.max_body_bytes,
+            max_bytes=BUNDLE_TIMES * limits.high_bytes,
+        )
         self._open.catalog.forget()
         stored = 0
         for entry in packed.entries:

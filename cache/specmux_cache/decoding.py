@@ -14,7 +14,7 @@ import orjson
 from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF
 from specmux_converters.codecs import cbor
 from specmux_converters.document import DEFAULT_LIMITS, Document
-from specmux_converters.errors import ConverterError
+from specmux_converters.errors import ConverterError, LimitExceeded
 
 LIMITS: Final = DEFAULT_LIMITS
 DEPTH_MAX: Final = LIMITS.max_depth
@@ -63,7 +63,10 @@ def decode(body: bytes, media_type: str) -> Document:
     """The JSON tree. Raises ValueError; for Protobuf always, whose schema this package does not have."""
     if media_type == JSON:
         try:
+            LIMITS.check_values(body)
             tree = orjson.loads(body)
+        except LimitExceeded as error:
+            raise ValueError(f"the document has {error.reason}") from error
         except orjson.JSONDecodeError as error:
             raise ValueError("the document is not JSON") from error
     elif media_type == CBOR:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 import orjson
 
 from specmux_cache.http.server import ROOT_PATH, Server, hash_in
+from specmux_converters.json_text import may_have_more_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,14 @@ class Discovery:
     """Group-versions whose URL leads away from the server, or is none."""
 
 
+VALUES_MAX: Final = 200_000
+"""JSON values of a root: twenty thousand group-versions, and more than servers say of each."""
+
+
 def parse_discovery(body: bytes, server: Server) -> Discovery:
     """Raises ValueError for a body that is no discovery root."""
+    if may_have_more_values(body, VALUES_MAX):
+        raise ValueError(f"the discovery root has more than {VALUES_MAX} values")
     try:
         tree = orjson.loads(body)
     except orjson.JSONDecodeError as error:

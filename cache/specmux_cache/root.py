@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from specmux_cache.discovery import Discovery, Document, parse_discovery
 from specmux_cache.errors import GroupVersionNotFound
-from specmux_cache.exchange import Exchange, Obtained, Wanted
+from specmux_cache.exchange import CHECK_INLINE, Exchange, Obtained, Wanted
 from specmux_cache.http.freshness import Rule
 from specmux_cache.http.media_types import JSON
 from specmux_cache.http.server import ROOT_PATH, Server
@@ -62,7 +63,11 @@ class Catalog:
         obtained = await self._exchange.obtain(self._wanted, refresh=refresh)
         entry = obtained.entry
         if self._parsed is None or self._parsed[0] != entry.digest:
-            self._parsed = entry.digest, parse_discovery(entry.body, self._server)
+            if len(entry.body) <= CHECK_INLINE:
+                discovery = parse_discovery(entry.body, self._server)
+            else:
+                discovery = await asyncio.to_thread(parse_discovery, entry.body, self._server)
+            self._parsed = entry.digest, discovery
         return Root(str(self._server), self._parsed[1], obtained)
 
     async def find(self, group_version: str, *, refresh: bool = False) -> tuple[Root, Document]:

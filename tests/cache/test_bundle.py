@@ -12,6 +12,7 @@ from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
 
 LIMIT = 1_000_000
+TOTAL = 10_000_000
 
 
 def entry(group_version: str, body: bytes) -> Entry:
@@ -27,7 +28,7 @@ def written(path, *entries):
 
 def test_bundle_when_read_back_is_what_was_written(tmp_path):
     own = [entry("api/v1", b"{}"), entry("apis/apps/v1", b"{}"), entry("version", b"x" * 5000)]
-    packed = read_bundle(written(tmp_path / "b.zip", *own), max_body_bytes=LIMIT)
+    packed = read_bundle(written(tmp_path / "b.zip", *own), max_body_bytes=LIMIT, max_bytes=TOTAL)
     assert packed.server == "https://h:443"
     assert [(e.key.group_version, e.body, e.held) for e in packed.entries] == [
         (e.key.group_version, e.body, e.held) for e in own
@@ -87,14 +88,14 @@ def body_of(members):
 def test_bundle_when_tampered_with_is_refused_as_a_whole(tmp_path, change):
     path = rewritten(written(tmp_path / "b.zip", entry("api/v1", b"{}")), change)
     with pytest.raises(BundleError):
-        read_bundle(path, max_body_bytes=LIMIT)
+        read_bundle(path, max_body_bytes=LIMIT, max_bytes=TOTAL)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a zip"])
 def test_bundle_when_it_is_none(tmp_path, content):
     (tmp_path / "b.zip").write_bytes(content)
     with pytest.raises(BundleError):
-        read_bundle(tmp_path / "b.zip", max_body_bytes=LIMIT)
+        read_bundle(tmp_path / "b.zip", max_body_bytes=LIMIT, max_bytes=TOTAL)
 
 
 def test_bundle_when_it_is_cut_short(tmp_path):
@@ -103,11 +104,39 @@ def test_bundle_when_it_is_cut_short(tmp_path):
     for end in range(0, len(data), 97):
         path.write_bytes(data[:end])
         with pytest.raises(BundleError):
-            read_bundle(path, max_body_bytes=LIMIT)
+            read_bundle(path, max_body_bytes=LIMIT, max_bytes=TOTAL)
 
 
 def test_bundle_when_it_cannot_be_written_or_found(tmp_path):
     with pytest.raises(BundleError):
         written(tmp_path / "none" / "b.zip", entry("api/v1", b"{}"))
     with pytest.raises(BundleError):
-        read_bundle(tmp_path / "b.zip", max_body_bytes=LIMIT)
+        read_bundle(tmp_path / "b.zip", max_body_bytes=LIMIT, max_bytes=TOTAL)
+
+
+def test_body_of_many_entries_is_read_once_and_counts_once(tmp_path):
+    body = b"x" * 900_000
+    path = written(tmp_path / "b.zip", *(entry(f"apis/g{number}/v1", body) for number in range(50)))
+    assert path.stat().st_size < 20_000
+    packed = read_bundle(path, max_body_bytes=LIMIT, max_bytes=LIMIT)
+    assert len(packed.entries) == 50
+    assert len({id(item.body) for item in packed.entries}) == 1
+
+
+def test_bodies_that_unpack_to_more_than_all_may_be_are_refused(tmp_path):
+    entries = [entry(f"apis/g{number}/v1", bytes([number]) * 900_000) for number in range(12)]
+    path = written(tmp_path / "b.zip", *entries)
+    assert path.stat().st_size < 50_000
+    with pytest.raises(BundleError, match="larger, unpacked"):
+        read_bundle(path, max_body_bytes=LIMIT, max_bytes=TOTAL)
+
+
+def test_manifest_of_many_values_is_refused_before_it_is_parsed(tmp_path):
+    path = tmp_path / "b.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            MANIFEST, b'{"bundle":"specmux","version":1,"entries":[' + b"[]," * 2_000_000 + b"0]}"
+        )
+    assert path.stat().st_size < 10_000
+    with pytest.raises(BundleError, match="more than 1000000 values"):
+        read_bundle(path, max_body_bytes=LIMIT, max_bytes=TOTAL)

@@ -124,3 +124,9 @@ def test_decoded_documents_when_there_are_more_than_kept_forget_the_least_used()
     kept.keep("c", {})
     assert [kept.get(digest) is not None for digest in "abc"] == [True, False, True]
     assert len(kept) == 2
+
+
+@pytest.mark.parametrize("member", [b"[],", b"{},", b'{"a":1},', b"0,"])
+def test_document_of_many_values_is_refused_before_it_is_parsed(member):
+    with pytest.raises(ValueError, match="more than the 3000000 values"):
+        check_document(b'{"x":[' + member * 3_000_001 + b"0]}", JSON)

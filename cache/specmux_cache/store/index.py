@@ -26,6 +26,8 @@ VICTIM: Final = (
     "SELECT rowid, tag, (SELECT size FROM Cache body WHERE body.key = 'body ' || entry.tag) FROM Cache entry"
 )
 BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time FROM Cache"
+SUM_MAX: Final = 1 << 60
+"""Bytes; a larger sum is damage, and one more step from it no SQLite integer."""
 VALUES_MAX: Final = 256
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
@@ -203,7 +205,7 @@ class Index:
         [(kept, actual)] = self.database.execute(
             "SELECT (SELECT value FROM Settings WHERE key = 'size'), COALESCE(SUM(size), 0) FROM Cache"
         )
-        return (kept if isinstance(kept, int) else 0) - int(actual)
+        return (kept if isinstance(kept, int) and abs(kept) <= SUM_MAX else 0) - int(actual)
 
     def correct_sum(self) -> int:
         """Make it true again; by how many bytes it was too large."""
@@ -211,8 +213,9 @@ class Index:
         error = self.error_of_sum()
         self.database.execute(
             "INSERT INTO Settings VALUES ('size', ?) ON CONFLICT (key) DO UPDATE SET value ="
-            " CASE typeof(value) WHEN 'integer' THEN value ELSE 0 END + excluded.value",
-            (-error,),
+            " CASE WHEN typeof(value) = 'integer' AND value BETWEEN ? AND ? THEN value ELSE 0 END"
+            " + excluded.value",
+            (-error, -SUM_MAX, SUM_MAX),
         )
         return error
 

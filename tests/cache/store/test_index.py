@@ -150,7 +150,7 @@ def test_settings_written_by_another_are_not_followed(tmp_path: Path, name: str,
         assert (directory / "cache.db-wal").exists()
 
 
-@pytest.mark.parametrize("size", ["many", None, 10**15, -5])
+@pytest.mark.parametrize("size", ["many", None, 10**15, -5, 2**63 - 1, -(2**63), 2**60, -(2**60) - 1])
 def test_a_wrong_sum_of_sizes_is_found_and_put_right(tmp_path: Path, size: object) -> None:
     directory = tmp_path / "cache"
     stored(directory)
