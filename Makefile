@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SETUP := setup
 PYTEST_FLAGS :=
 
-.PHONY: setup demo test lint helm sbom bench stress cluster clean
+.PHONY: setup demo test lint helm sbom bench docs stress cluster clean
 
 setup: $(STAMP)
 
@@ -54,6 +54,11 @@ bench: setup
 # SPECMUX_CLUSTER_VERSION=v1.36.3 takes another release.
 cluster: setup
 	SPECMUX_CLUSTER=1 $(BIN)/python -m pytest -n 0 tests/cluster $(PYTEST_FLAGS)
+
+# The site, in build/site; a link that leads nowhere ends it.
+docs: setup
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/mkdocs build --strict
 
 stress: setup
 	$(BIN)/python tests/stress/stress_service.py --write docs/reliability.md

@@ -265,7 +265,7 @@ class App:
         return self.backend_sets.is_settled and (self.cluster is None or not self.cluster.pending)
 
     def _shed(self) -> int:
-        """Let go of forms for want of memory, with what else keeps their bytes; how many they were."""
+        """Drop forms because memory is short, with what else keeps their bytes; how many they were."""
         shed = self._representations.shed()
         if shed:
             self.server.forget_bodies()

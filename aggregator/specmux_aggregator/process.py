@@ -20,6 +20,7 @@ from specmux_aggregator.app import App, open_state
 from specmux_aggregator.config.settings import Log, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.cluster_access import chosen
+from specmux_aggregator.systemd import notify
 from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
@@ -54,10 +55,12 @@ async def run(
         try:
             host, port = await app.start()
             logger.info("serving on %s", _url(host, port, is_tls=settings.listen.tls_cert_file is not None))
+            notify("READY=1")
             if started is not None:
                 started(host, port)
             await _until_stopped(app, stop, changes(reread) if changes else None)
         finally:
+            notify("STOPPING=1")
             await app.stop()
             logger.info("stopped")
 

@@ -74,7 +74,7 @@ def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSc
 
 
 def group_version_kinds(schema: Mapping[str, Any]) -> tuple[GroupVersionKind, ...]:
-    """What ``x-kubernetes-group-version-kind`` lists; entries that are none are passed over."""
+    """What ``x-kubernetes-group-version-kind`` lists; entries that are none are skipped."""
     listed = schema.get("x-kubernetes-group-version-kind")
     found = []
     for entry in listed if isinstance(listed, list) else [listed]:

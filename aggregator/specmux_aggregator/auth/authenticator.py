@@ -1,4 +1,4 @@
-"""What each mode decides, and the words for it: a caller has leave, or is refused for one of few reasons."""
+"""What each mode decides, and the words for it: a caller is let in, or is refused for one of few reasons."""
 
 from __future__ import annotations
 

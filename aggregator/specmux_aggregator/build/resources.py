@@ -8,16 +8,19 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import Resources
-from specmux_schemas.synthesis import synthesise
+from specmux_schemas.built_in_names import built_in_names
+from specmux_schemas.resources import Resources, split
+from specmux_schemas.synthesis import named, synthesise
 
 
 def resources_in(
     body: bytes, coding: Coding, group_version: GroupVersion, *, limits: Limits
 ) -> Resources | Failure:
-    """The resources of one document, from its JSON."""
+    """The resources of one document, from its JSON; Kubernetes' own with the short names that no document
+    has."""
     try:
         document = parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits)
     except (BadCoding, TooLarge, ConverterError) as error:
         return Failure(Cause.BAD_BODY, str(error))
-    return synthesise(document, group_version)
+    parts = split(group_version)
+    return named(synthesise(document, group_version), {} if parts is None else built_in_names(parts[0]))

@@ -88,7 +88,7 @@ def _is_document(url: str) -> bool:
 
 
 def _of_files(files: Mapping[str, bytes], *, where: str) -> Served:
-    """Of several files, what is no document is told and passed over; there has to be one that is."""
+    """Of several files, what is no document is told and skipped; there has to be one that is."""
     read = _Read()
     refusals: list[str] = []
     for name, data in files.items():

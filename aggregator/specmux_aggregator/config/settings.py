@@ -201,7 +201,7 @@ class Discovery:
     enabled: bool = _setting(True, "answer /api, /apis, all below them that is discovery, and /version")
     interval: float = _setting(60.0, "seconds between questions to a backend", at_least=0.01)
     stale_grace: float = _setting(
-        300.0, "seconds for which a list that cannot be confirmed is told as current", at_least=0
+        300.0, "seconds for which a list that cannot be confirmed is served as current", at_least=0
     )
 
 

@@ -72,7 +72,7 @@ def _form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
 
 
 def _asked(parameters: list[str]) -> tuple[str, str, str] | None:
-    """Others are passed over: ``profile=nopeer`` asks for what we always do, a charset changes nothing."""
+    """Others are skipped: ``profile=nopeer`` asks for what we always do, a charset changes nothing."""
     pairs = [parameter.partition("=") for parameter in parameters]
     values = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
     asked = (values.get("g", ""), values.get("v", ""), values.get("as", ""))

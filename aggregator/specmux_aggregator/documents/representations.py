@@ -80,7 +80,7 @@ class Representations:
         self._evictions += self._shrink(to=self._max_bytes, keep=at)
 
     def shed(self) -> int:
-        """Let go of half of what is not pinned, for want of memory; returns the number of forms that
+        """Drop half of what is not pinned because memory is short; returns the number of forms that
         went."""
         shed = self._shrink(to=self._pinned_bytes + self._bytes // 2)
         self._sheddings += shed

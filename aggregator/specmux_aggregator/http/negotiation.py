@@ -122,8 +122,8 @@ def best_of(offered: Sequence[T], ranges: Sequence[Range[T]]) -> T | None:
 
 
 def media_ranges(accept: str) -> Iterator[tuple[MediaRange, list[str]]]:
-    """The elements of an Accept field, in lower case, each with its parameters. Malformed ones are passed
-    over."""
+    """The elements of an Accept field, in lower case, each with its parameters. Malformed ones are
+    skipped."""
     for element in accept.lower().split(","):
         name, *parameters = element.split(";")
         name = name.strip()

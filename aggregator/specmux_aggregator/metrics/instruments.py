@@ -254,6 +254,6 @@ class StateCollector:
         )
         evictions.add_metric([], usage.evictions)
         yield evictions
-        sheddings = CounterMetricFamily("specmux_documents_shed", "Forms let go for want of memory.")
+        sheddings = CounterMetricFamily("specmux_documents_shed", "Forms dropped because memory is short.")
         sheddings.add_metric([], usage.sheddings)
         yield sheddings

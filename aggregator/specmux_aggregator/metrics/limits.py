@@ -62,6 +62,6 @@ class LimitCollector:
         yield used
         yield GaugeMetricFamily(
             "specmux_memory_pressure",
-            "1 while documents are let go for want of memory.",
+            "1 while documents are dropped because memory is short.",
             value=int(state.is_pressed),
         )

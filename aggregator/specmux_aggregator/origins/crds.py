@@ -1,7 +1,7 @@
 """CustomResourceDefinition manifests as origin: published as an apiserver would publish them.
 
 They are the files of a directory, or the objects of a cluster. Every file is looked at, whatever it is called
-and however the tree is cut; those that hold something else are passed over. A manifest that cannot be used is
+and however the tree is cut; those that hold something else are skipped. A manifest that cannot be used is
 a note, and the rest of its group-version stays.
 """
 

@@ -25,6 +25,7 @@ from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.recognise import Kind, recognise
 from specmux_converters.swagger2.conversion import convert
+from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
 from specmux_schemas.synthesis import Names, named, names_of, synthesise
@@ -103,7 +104,9 @@ class FileSource:
         for key, document in self.load().documents.documents.items():
             group_and_version = split(key)
             if group_and_version is not None:
-                resources[key] = named(synthesise(document, key), names.get(group_and_version[0], {}))
+                group = group_and_version[0]
+                called = {**built_in_names(group), **names.get(group, {})}
+                resources[key] = named(synthesise(document, key), called)
         return resources
 
     def _contents_of(self, wanted: frozenset[GroupVersion] | None) -> list[_Contents]:

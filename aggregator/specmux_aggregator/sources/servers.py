@@ -31,9 +31,10 @@ from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.recognise import Kind, kind_of, recognise
 from specmux_converters.swagger2.conversion import convert
+from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
-from specmux_schemas.synthesis import synthesise
+from specmux_schemas.synthesis import named, synthesise
 
 ROOT_TTL: Final = 2.0
 """Seconds for which one command, and the next one of a script, trusts the list of documents."""
@@ -145,7 +146,11 @@ class ServerSource:
 
     def _synthesised(self) -> Mapping[GroupVersion, Resources]:
         documents = self.load().documents.documents
-        return {key: synthesise(documents[key], key) for key in documents if split(key) is not None}
+        return {
+            key: named(synthesise(document, key), built_in_names(group_and_version[0]))
+            for key, document in documents.items()
+            if (group_and_version := split(key)) is not None
+        }
 
     def _document(self, key: GroupVersion) -> Document:
         schema = self._cache.schema(key, media="json")

@@ -1,6 +1,6 @@
 """Validation rules (``x-kubernetes-validations``): as much of their CEL as says whom a new one can break.
 
-Only text is read: literals are passed over, parentheses are counted, nothing is evaluated.
+Only text is read: literals are skipped, parentheses are counted, nothing is evaluated.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ OPTIONAL: Final[frozenset[tuple[str, str]]] = frozenset(
 
 
 def unions_of(schema: Mapping[str, Any], component: str = "") -> tuple[Union, ...]:
-    """The unions of one object's schema; what is malformed is passed over.
+    """The unions of one object's schema; what is malformed is skipped.
 
     ``component`` is the schema's name, by which published values are corrected.
     """

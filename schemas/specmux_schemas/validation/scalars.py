@@ -64,7 +64,7 @@ def time_fault(text: str, layout: str = RFC3339) -> str | None:
 
 
 def base64_fault(text: str) -> str | None:
-    """Standard base64 with padding; line breaks are passed over."""
+    """Standard base64 with padding; line breaks are skipped."""
     if _GOOD_BASE64.fullmatch(text):
         return None
     position = _corrupt_byte(text.encode("utf-8", "surrogatepass"))
