@@ -139,7 +139,7 @@ class ChangesEndpoint:
 
 
 def read_query(query: str) -> Query:
-    """Raises BadQuery. Parameters that are not ours are passed over: kubectl adds some to every URL."""
+    """Raises BadQuery. Parameters that are not ours are skipped: kubectl adds some to every URL."""
     values = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=32))
     since = values.get("since", "0")
     if not since.isascii() or not since.isdigit() or len(since) > 18:

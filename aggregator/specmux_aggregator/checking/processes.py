@@ -26,6 +26,6 @@ def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subje
             try:
                 findings = done.result()
             except BrokenProcessPool:
-                reason = "the process that checked it ended, by a signal or for want of memory"
+                reason = "the process that checked it ended, by a signal or because memory is short"
                 findings = (Finding(Level.WARNING, "schema", "", reason),)
             yield subject, Checked(subject.name, findings)

@@ -26,7 +26,7 @@ _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def text(checked: Sequence[Checked], *, has_summary: bool) -> str:
-    """A line for each violation, and for each object that was passed over; nothing for what is valid."""
+    """A line for each violation, and for each object that was skipped; nothing for what is valid."""
     lines = [line for each in checked for line in _lines(each)]
     if has_summary:
         lines.append(summary_line(checked))
@@ -53,7 +53,7 @@ def _lines(each: Checked) -> Iterator[str]:
 
 
 def told(each: Checked) -> tuple[Violation, ...]:
-    """What is said of an object: nothing of one that is passed over."""
+    """What is said of an object: nothing of one that is skipped."""
     return () if each.outcome in (Outcome.SKIPPED, Outcome.NO_SCHEMA) else each.report.violations
 
 

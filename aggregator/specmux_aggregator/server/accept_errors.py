@@ -1,5 +1,5 @@
-"""Connections that the kernel does not hand out, for want of descriptors or memory: said once a minute, and
-places made by closing what is idle.
+"""Connections that the kernel does not hand out, since descriptors or memory are short: said once a minute,
+and places made by closing what is idle.
 
 asyncio tells its handler of every single try, a thousand a second, each with a traceback.
 """
