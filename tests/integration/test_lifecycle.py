@@ -163,6 +163,7 @@ def test_state_of_another_address_is_not_restored(tmp_path: Path) -> None:
         async with serving(origin), service(backend("a", origin.url), state=tmp_path) as client:
             await client.ready()
         async with service(backend("a", origin.url + "/other"), state=tmp_path) as client:
+            await client.ready()
             assert await client.paths() == {}
 
     asyncio.run(scenario())
