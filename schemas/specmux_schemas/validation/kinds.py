@@ -12,6 +12,7 @@ from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind, Resource, Resources
 from specmux_schemas.synthesis import synthesise
+from specmux_schemas.validation.rules.declared import RuleNode, rule_tree
 from specmux_schemas.validation.schema_compiling import SchemaCompiler
 from specmux_schemas.validation.schema_nodes import SchemaNode
 from specmux_schemas.validation.structural import Structural, structural
@@ -58,6 +59,7 @@ class CustomKind:
     kind: GroupVersionKind
     structural: Structural
     schema: SchemaNode
+    rules: RuleNode
     preserves_unknown: bool = False
     """The whole definition: ``spec.preserveUnknownFields``, which no document tells."""
     has_status: bool = False
@@ -97,6 +99,7 @@ class Kinds:
             described.kind,
             structural(described.schema, schemas),
             self._compiler(described).root(described.schema),
+            rule_tree(described.schema, schemas),
             described.kind in self._preserving,
             resource is not None and any(each.name == "status" for each in resource.subresources),
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Final
 
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
-from specmux_schemas.validation.custom import check_custom
+from specmux_schemas.validation.custom import Checked, check_custom
 from specmux_schemas.validation.decoding import (
     Body,
     Decoded,
@@ -19,12 +20,15 @@ from specmux_schemas.validation.decoding import (
     unregistered,
 )
 from specmux_schemas.validation.decoding_state import StrictError
+from specmux_schemas.validation.defaulting import settled
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.located import located
 from specmux_schemas.validation.media_types import body_format
 from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
+from specmux_schemas.validation.rules.checking import BLOCKED, MISSING, check_rules
+from specmux_schemas.validation.rules.evaluation import Evaluation, evaluation
 from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
 
 MOST_HINTS: Final = 20
@@ -122,7 +126,7 @@ class Validator:
         violations = [
             *_strict(decoded.strict, directive, wanted),
             *decoded.schema,
-            *self._object(found, wanted, decoded),
+            *self._object(found, wanted, decoded, old),
         ]
         name, namespace = names_of(source.value)
         return Report(
@@ -135,13 +139,28 @@ class Validator:
         )
 
     def _object(
-        self, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: Decoded
+        self, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: Decoded, old: Any
     ) -> Iterable[Violation]:
         """What is wrong with an object that could be decoded."""
         if isinstance(wanted, TypedKind):
             return check_typed(decoded.value, wanted)
         described = self._kinds.find(found.as_kind())
-        return check_custom(decoded.value, described).violations if isinstance(described, CustomKind) else ()
+        if not isinstance(described, CustomKind):
+            return ()
+        checked = check_custom(decoded.value, described)
+        if not described.rules.has_rules:
+            return checked.violations
+        return (*checked.violations, *self._rules(checked, described, old))
+
+    def _rules(self, checked: Checked, kind: CustomKind, old: Any) -> list[Violation]:
+        if checked.blocks_rules:
+            return [Violation(Severity.NOTE, Check.NOT_CHECKED, (), BLOCKED)]
+        older = MISSING if old is None else settled(old, kind.structural)
+        return check_rules(checked.value, kind.rules, self._evaluation, older)
+
+    @cached_property
+    def _evaluation(self) -> Evaluation | None:
+        return evaluation()
 
 
 def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | CustomKind) -> list[Violation]:

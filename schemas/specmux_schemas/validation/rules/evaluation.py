@@ -1,0 +1,98 @@
+"""CEL by the library common-expression-language (Rust), with Kubernetes' functions: ``specmux[cel]``.
+
+It was chosen over cel-python: it is 45 times as fast (142 µs and 6,420 µs for two comparisons and a loop over
+ten items), and it knows what rules use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specmux_schemas.validation.rules.declared import RuleNode
+from specmux_schemas.validation.rules.functions import FUNCTIONS
+
+_KEPT: Final = 10_000
+"""Compiled expressions."""
+
+
+class RuleError(Exception):
+    """The rule failed as it would in an apiserver: a field is missing, a division by zero."""
+
+
+class NotEvaluated(Exception):
+    """The rule uses what is not known here; says what."""
+
+
+def evaluation() -> Evaluation | None:
+    """None where the library is not installed."""
+    try:
+        import cel
+    except ImportError:
+        return None
+    return Evaluation(cel)
+
+
+class Evaluation:
+    """Keeps what it compiled."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._programs: dict[str, Any] = {}
+
+    def variables(self, value: Any, old: Any, node: RuleNode, takes_missing_old: bool) -> Mapping[str, Any]:
+        found = {"self": _named(value, node)}
+        if takes_missing_old:
+            optional = self._library.OptionalValue
+            found["oldSelf"] = optional.none() if old is None else optional.of(_named(old, node))
+        elif old is not None:
+            found["oldSelf"] = _named(old, node)
+        return found
+
+    def holds(self, text: str, variables: Mapping[str, Any]) -> bool:
+        """Raises RuleError, NotEvaluated."""
+        result = self._run(text, variables)
+        if not isinstance(result, bool):
+            raise NotEvaluated(f"its value is a {type(result).__name__}")
+        return result
+
+    def text(self, text: str, variables: Mapping[str, Any]) -> str:
+        """Raises RuleError, NotEvaluated."""
+        result = self._run(text, variables)
+        if not isinstance(result, str):
+            raise NotEvaluated(f"its value is a {type(result).__name__}")
+        return result
+
+    def _run(self, text: str, variables: Mapping[str, Any]) -> Any:
+        program = self._programs.get(text)
+        try:
+            if program is None:
+                if len(self._programs) >= _KEPT:
+                    self._programs.clear()
+                program = self._programs[text] = self._library.compile(text)
+            return program.execute(self._library.Context(dict(variables), FUNCTIONS))
+        except KeyError as error:
+            raise RuleError(f"no such key: {error.args[0] if error.args else error}") from error
+        except ZeroDivisionError as error:
+            raise RuleError("division by zero") from error
+        except Exception as error:
+            raise NotEvaluated(str(error).partition("\n")[0][:200] or type(error).__name__) from error
+
+
+def _named(value: Any, node: RuleNode) -> Any:
+    """The value with the names that CEL knows its fields by; a field that is null is none to a rule."""
+    if isinstance(value, dict):
+        changed = {
+            node.names.get(key, key): _named(item, node.properties.get(key) or node.additional or _PLAIN)
+            for key, item in value.items()
+            if item is not None or key not in node.properties
+        }
+        return changed if changed != value else value
+    if isinstance(value, list) and node.items is not None:
+        return [_named(item, node.items) for item in value]
+    if isinstance(value, float) or (node.kind == "number" and type(value) is int):
+        return float(value)
+    return value
+
+
+_PLAIN: Final = RuleNode("")
