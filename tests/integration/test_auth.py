@@ -126,7 +126,8 @@ def test_paths_are_asked_about_one_by_one() -> None:
 
 def test_reviews_that_fail_are_told_by_readyz_and_metrics(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with reviewed() as (cluster, client):
+        auth = Auth(mode="kubernetes", cache_seconds=0.3, review_grace=0)
+        async with reviewed(auth=auth) as (cluster, client):
             assert (await client.get("/openapi/v3", **ALICE))[0] == 200
             await cluster.stop()
             await asyncio.sleep(0.4)
@@ -146,6 +147,22 @@ def test_reviews_that_fail_are_told_by_readyz_and_metrics(caplog: pytest.LogCapt
             assert 'specmux_auth_refusals_total{reason="unavailable"} 1.0' in text
             told = text + (await client.get("/status", **ALICE))[2].decode() + caplog.text
             assert "alice" not in told
+
+    asyncio.run(scenario())
+
+
+def test_apiserver_that_is_away_keeps_nobody_from_reading_who_was_let_in() -> None:
+    async def scenario() -> None:
+        async with reviewed() as (cluster, client):
+            target = await hash_url(client)
+            assert (await client.get(target, **ALICE))[0] == 200
+            await cluster.stop()
+            await asyncio.sleep(0.4)
+            for _ in range(5):
+                assert (await client.get("/openapi/v3", **ALICE))[0] == 200
+                assert (await client.get(target, **ALICE))[0] == 200
+                assert (await client.get("/readyz"))[0] == 200
+            assert (await client.get("/openapi/v3", Authorization="Bearer bob-token"))[0] == 503
 
     asyncio.run(scenario())
 

@@ -1,7 +1,9 @@
 """Mode kubernetes: the cluster says whose a token is (TokenReview) and what that user may read
 (SubjectAccessReview), as it does for its own extension servers. Whatever it cannot be asked about is refused.
 
-Answers are remembered for a short while: of a token only a digest is kept. Errors are not remembered.
+Answers are remembered for a short while: of a token only a digest is kept. Errors are not remembered. While
+the cluster cannot be asked, what it allowed counts for ``review_grace`` longer: its outage must not keep
+those who were let in from reading. Whoever was never let in is refused.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from aiohttp.hdrs import AUTHORIZATION
@@ -48,19 +51,22 @@ class Cluster:
         reviews: Reviews,
         *,
         cache_seconds: float,
+        review_grace: float,
         front_proxies: FrontProxies | None,
         is_authorised_elsewhere: Callable[[RawRequestMessage], bool],
     ) -> None:
-        """``is_authorised_elsewhere``: whether a backend decides about the request, with the caller's own
-        credentials; here it is enough then to be known."""
+        """``review_grace``: seconds for which what a review allowed counts after its time, while the cluster
+        cannot be asked. ``is_authorised_elsewhere``: whether a backend decides about the request, with the
+        caller's own credentials; here it is enough then to be known."""
         self._reviews = reviews
         self._cache_seconds = cache_seconds
+        self._grace = review_grace
         self._front_proxies = front_proxies
         self._is_authorised_elsewhere = is_authorised_elsewhere
         self._key = secrets.token_bytes(32)
-        self._users: Remembered[bytes, User] = Remembered(TOKENS)
+        self._users: Remembered[bytes, User] = Remembered(TOKENS, grace=review_grace)
         self._strangers: Remembered[bytes, Refused] = Remembered(STRANGERS)
-        self._accesses: Remembered[tuple[bytes, str], bool] = Remembered(ACCESSES)
+        self._accesses: Remembered[tuple[bytes, str], bool] = Remembered(ACCESSES, grace=review_grace)
         self._token_flights: SingleFlight[bytes, User | Refused] = SingleFlight()
         self._access_flights: SingleFlight[tuple[bytes, str], bool | Refused] = SingleFlight()
 
@@ -85,6 +91,9 @@ class Cluster:
         return await self._refused_access(user, asked.path)
 
     def complaint(self) -> str | None:
+        """None also while those who were let in before still are."""
+        if self._reviews.failing_for() < self._grace:
+            return None
         return self._reviews.complaint()
 
     async def run(self) -> None:
@@ -106,7 +115,11 @@ class Cluster:
         known = self._users.get(key, now) or self._strangers.get(key, now)
         if known is not None:
             return known
-        return await self._token_flights.run(key, lambda: self._review_token(key, token))
+        before = self._users.get_expired(key, now)
+        if before is not None and self._is_known_to_fail():
+            return before
+        reviewed = await self._token_flights.run(key, lambda: self._review_token(key, token))
+        return before if before is not None and reviewed is _NO_REVIEW else reviewed
 
     async def _review_token(self, key: bytes, token: str) -> User | Refused:
         until = self._until()
@@ -116,18 +129,21 @@ class Cluster:
         if verdict.user is not None:
             self._users.put(key, verdict.user, until=until)
             return verdict.user
+        self._users.forget(key)
         if verdict.is_final:
             self._strangers.put(key, _BAD_TOKEN, until=until)
         return _BAD_TOKEN
 
     async def _refused_access(self, user: User, path: str) -> Refused | None:
-        is_allowed = self._accesses.get((user.key, path), time.monotonic())
+        key, now = (user.key, path), time.monotonic()
+        is_allowed = self._accesses.get(key, now)
         if is_allowed is None:
-            reviewed = await self._access_flights.run(
-                (user.key, path), lambda: self._review_access(user, path)
-            )
+            was_allowed = self._accesses.get_expired(key, now) is True
+            if was_allowed and self._is_known_to_fail():
+                return None
+            reviewed = await self._access_flights.run(key, lambda: self._review_access(user, path))
             if isinstance(reviewed, Refused):
-                return reviewed
+                return None if was_allowed else reviewed
             is_allowed = reviewed
         if is_allowed:
             return None
@@ -141,6 +157,10 @@ class Cluster:
         if verdict.is_final and len(path) <= PATH_MAX:
             self._accesses.put((user.key, path), verdict.is_allowed, until=until)
         return verdict.is_allowed
+
+    def _is_known_to_fail(self) -> bool:
+        """Reviews fail at present, and are tried until they do not: nobody has to wait for one more."""
+        return self._reviews.failing_for() < inf
 
     def _until(self) -> float:
         """Counted from before the question: what is revoked while it is on the way is not kept longer."""

@@ -60,6 +60,7 @@ def gate_of(
             authority = Cluster(
                 Reviews(_review_client(cluster, settings, identities), metrics, audiences=auth.audiences),
                 cache_seconds=auth.cache_seconds,
+                review_grace=auth.review_grace,
                 front_proxies=front_proxies,
                 is_authorised_elsewhere=is_authorised_elsewhere,
             )

@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
+from math import inf
 from typing import Final, TypeVar
 
 from specmux_aggregator.auth.review_objects import (
@@ -69,6 +70,8 @@ class Reviews:
         self._proven: set[Review] = set()
         self._failures: dict[Review, Failure] = {}
         self._failed = asyncio.Event()
+        self._failing_since: float | None = None
+        """Monotonic seconds, since both kinds had worked."""
         self._metrics.auth.is_up.set(0)
 
     async def token(self, token: str) -> TokenVerdict | Failure:
@@ -89,6 +92,10 @@ class Reviews:
             if kind not in self._proven:
                 return f"the cluster's {kind} review was not tried yet"
         return None
+
+    def failing_for(self) -> float:
+        """Seconds since reviews fail that have worked; infinite where they work, or never did."""
+        return inf if self._failing_since is None else time.monotonic() - self._failing_since
 
     async def run(self) -> None:
         """Try both kinds until they work, and again whenever one has failed; for ever."""
@@ -161,4 +168,8 @@ class Reviews:
                     failure.cause,
                     failure.detail,
                 )
+        if not self._failures:
+            self._failing_since = None
+        elif self._failing_since is None and len(self._proven) == len(Review):
+            self._failing_since = time.monotonic()
         self._metrics.auth.is_up.set(0 if self.complaint() else 1)

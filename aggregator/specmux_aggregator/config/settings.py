@@ -87,6 +87,12 @@ class Auth:
     cache_seconds: float = _setting(
         10.0, "mode kubernetes: seconds for which a review is remembered", at_least=0, at_most=300
     )
+    review_grace: float = _setting(
+        300.0,
+        "mode kubernetes: seconds for which what was allowed counts longer while the cluster cannot be asked",
+        at_least=0,
+        at_most=3600,
+    )
     client_ca_file: Path | None = _setting(
         None, "mode mtls: PEM certificates that a client's is verified against; read again when they change"
     )

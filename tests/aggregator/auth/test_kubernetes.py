@@ -340,7 +340,7 @@ def test_without_reviews_nobody_new_is_let_in(
     """503 and not 401, and said so, until the cluster answers again. Who is known stays so for a while."""
     caplog.set_level(logging.INFO)
     quick = replace(POLLING, connect_timeout=1.0, idle_timeout=1.0, total_timeout=1.0)
-    with guarded(reviewer.fake, tier, polling=quick, cache_seconds=30) as started:
+    with guarded(reviewer.fake, tier, polling=quick, cache_seconds=30, review_grace=0) as started:
         assert started.ask(BOB).startswith(b"HTTP/1.1 200 ")
         if fault == "stopped":
             reviewer.stop()
@@ -465,6 +465,7 @@ def test_ten_thousand_tokens_are_kept_in_bounded_memory_and_as_digests_only(pref
     cluster = Cluster(
         Deciding(),  # type: ignore[arg-type]
         cache_seconds=300,
+        review_grace=300,
         front_proxies=None,
         is_authorised_elsewhere=lambda message: False,
     )
@@ -549,3 +550,63 @@ def test_stop_waits_for_no_review(reviewer: Reviewing) -> None:
         started.server.call(started.gate.close())
         assert time.monotonic() - begun < 5
         read_all(client)
+
+
+@on_both_tiers
+@pytest.mark.parametrize("fault", ["500", "403", "stopped", "hanging"])
+def test_outage_of_the_cluster_does_not_stop_those_who_were_let_in(
+    reviewer: Reviewing, tier: str, fault: str
+) -> None:
+    quick = replace(POLLING, connect_timeout=0.5, idle_timeout=0.5, total_timeout=0.5)
+    with guarded(reviewer.fake, tier, polling=quick, cache_seconds=0.2, review_grace=60) as started:
+        assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
+        for kind in (TOKEN, ACCESS):
+            if fault == "stopped":
+                reviewer.stop()
+                break
+            if fault == "hanging":
+                reviewer.fake.delay[kind] = 5.0
+            else:
+                reviewer.fake.broken[kind] = int(fault)
+        time.sleep(0.3)
+        assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
+        began = time.monotonic()
+        for _ in range(5):
+            assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
+        assert time.monotonic() - began < 0.5, "nobody waits for a cluster that is known to be away"
+        assert started.gate.complaint() is None, "the replica stays in service"
+        assert started.metrics.registry.get_sample_value("specmux_auth_up") == 0
+        refused(started.ask(BOB), 503, "ServiceUnavailable")
+        refused(started.ask(ALICE, target="/never-asked-for"), 503, "ServiceUnavailable")
+        reviewer.fake.broken.clear()
+        reviewer.fake.delay.clear()
+        if fault == "stopped":
+            reviewer.start()
+        eventually(lambda: started.metrics.registry.get_sample_value("specmux_auth_up") == 1)
+        # What the cluster says counts at once again.
+        del reviewer.fake.users["alice-token"]
+        refused(started.ask(ALICE), 401, "Unauthorized")
+        reviewer.fake.broken[TOKEN] = 500
+        eventually(lambda: started.ask("Authorization: Bearer x").startswith(b"HTTP/1.1 503 "))
+        assert not started.ask(ALICE).startswith(b"HTTP/1.1 200 "), "who was refused since is not let in"
+
+
+@pytest.mark.parametrize("grace", [0.0, 0.3])
+def test_grace_ends(reviewer: Reviewing, grace: float) -> None:
+    with guarded(reviewer.fake, cache_seconds=0.2, review_grace=grace) as started:
+        assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
+        reviewer.fake.broken.update({TOKEN: 500, ACCESS: 500})
+        time.sleep(0.25 + grace)
+        refused(started.ask(ALICE), 503, "ServiceUnavailable")
+        eventually(lambda: started.gate.complaint() is not None)
+
+
+def test_denial_is_not_forgotten_in_an_outage(reviewer: Reviewing) -> None:
+    with guarded(reviewer.fake, cache_seconds=0.2, review_grace=60) as started:
+        assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
+        time.sleep(0.3)
+        reviewer.fake.allows = lambda user, path: user != "alice"
+        refused(started.ask(ALICE), 403, "Forbidden")
+        reviewer.fake.broken[ACCESS] = 500
+        time.sleep(0.3)
+        refused(started.ask(ALICE), 503, "ServiceUnavailable")
