@@ -200,6 +200,7 @@ class App:
             find=self.backend_sets.find,
             changed=partial(self.backends.poke, CUSTOM_RESOURCES),
             templates=self._templates.current,
+            wake=self.backends.poke,
             notes=self._state,
             timing=timing,
         )

@@ -32,7 +32,7 @@ def merge(observations: Mapping[BackendName, Observation], *, generation: int) -
         for group_version, offer in observation.offers.items():
             if not backend.owns(group_version):
                 continue
-            if group_version in entries and backend.is_fallback:
+            if group_version in entries and (backend.is_fallback or observation.is_closed):
                 continue
             if group_version in entries:
                 losers.setdefault(group_version, []).append(backend.name)
@@ -54,9 +54,9 @@ def merge(observations: Mapping[BackendName, Observation], *, generation: int) -
     )
 
 
-def precedence(observation: Observation) -> tuple[bool, bool, int, str]:
-    """Sorts the backend that wins a contested group-version first."""
-    return rank(observation.backend)
+def precedence(observation: Observation) -> tuple[bool, tuple[bool, bool, int, str]]:
+    """Sorts the backend that wins a contested group-version first; one that shows us nothing now, last."""
+    return (observation.is_closed, rank(observation.backend))
 
 
 def rank(backend: Backend) -> tuple[bool, bool, int, str]:

@@ -20,6 +20,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.origins.sighting import Seen, Sighting
+from specmux_aggregator.upstream.credential_files import credential_files, until_changed
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -150,10 +151,25 @@ class Refresher:
     async def _pause(self) -> None:
         try:
             async with asyncio.timeout(self.check.next_delay):
-                await self._poke.wait()
+                await self._news()
         except TimeoutError:
             return
         await asyncio.sleep(self.check.started + MIN_GAP - time.monotonic())
+
+    async def _news(self) -> None:
+        """Return when there is a reason to look again: somebody says so, or what was refused is exchanged."""
+        failure = self.observation.failure
+        files = credential_files(self.observation.backend)
+        if failure is None or failure.cause is not Cause.CREDENTIALS or not files:
+            await self._poke.wait()
+            return
+        reasons = {asyncio.create_task(work) for work in (self._poke.wait(), until_changed(files))}
+        try:
+            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for reason in reasons:
+                reason.cancel()
+            await asyncio.gather(*reasons, return_exceptions=True)
 
     def _release(self) -> None:
         for checked in self._waiting:

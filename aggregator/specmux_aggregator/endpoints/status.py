@@ -65,7 +65,7 @@ def _backend(observation: Observation, check: Check, now: float) -> dict[str, An
     return {
         "kind": observation.backend.kind.value,
         "speaks": observation.dialect.value if observation.dialect else None,
-        "state": "pending" if not observation.attempted else "failed" if failure else "up",
+        "state": _state(observation),
         "priority": observation.backend.priority,
         "groupVersions": len(observation.offers),
         "lastSuccessAgeSeconds": None
@@ -79,6 +79,14 @@ def _backend(observation: Observation, check: Check, now: float) -> dict[str, An
         "error": None if failure is None else {"cause": failure.cause.value, "detail": failure.detail},
         "notes": list(observation.notes),
     }
+
+
+def _state(observation: Observation) -> str:
+    if not observation.attempted:
+        return "pending"
+    if observation.is_closed:
+        return "closed"
+    return "up" if observation.failure is None else "failed"
 
 
 def _group_versions(snapshot: Snapshot) -> dict[str, Any]:

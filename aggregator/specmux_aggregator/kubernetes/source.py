@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from specmux_aggregator.config.settings import Kubernetes, Polling
 from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
+from specmux_aggregator.kubernetes.cluster_backends import APISERVER, Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, kept
 from specmux_aggregator.kubernetes.seen_definitions import SeenDefinitions
 from specmux_aggregator.kubernetes.seen_services import SeenServices
@@ -45,9 +45,9 @@ class Notes(Protocol):
 class ClusterSource:
     """Follows one cluster until it is cancelled.
 
-    ``find`` is told which backends there are, ``changed`` that there is news of the definitions.
-    ``templates``: what their documents are made with. ``notes`` outlive the process: with them the services
-    are known before the cluster answers.
+    ``find`` is told which backends there are, ``changed`` that there is news of the definitions, ``wake`` of
+    backends that may answer again. ``templates``: what documents of definitions are made with. ``notes`` outlive
+    the process: with them the services are known before the cluster answers.
     """
 
     def __init__(
@@ -60,12 +60,16 @@ class ClusterSource:
         find: Callable[[tuple[Backend, ...]], None],
         changed: Callable[[], None],
         templates: Callable[[], Awaitable[Templates]],
+        wake: Callable[[BackendName], None],
         notes: Notes | None,
         timing: Timing,
     ) -> None:
         self.server = server
         self._settings = settings
         self._find = find
+        self._wake = wake
+        self._was_unavailable: Mapping[BackendName, bool] = {}
+        self._was_failing = False
         self._notes = notes
         self._services = SeenServices(self._note)
         self._definitions = SeenDefinitions(changed, templates)
@@ -194,6 +198,19 @@ class ClusterSource:
             )
         )
         self.pending = tuple(name for name, state in states.items() if state.phase is Phase.PENDING)
+        self._wake_recovered(states)
+
+    def _wake_recovered(self, states: Mapping[str, WatchState]) -> None:
+        """Backends that failed wait for longer and longer; who is back need not be waited for."""
+        unavailable = self.unavailable
+        for name, is_unavailable in self._was_unavailable.items():
+            if is_unavailable and not unavailable.get(name, True):
+                self._wake(name)
+        self._was_unavailable = unavailable
+        is_failing = any(state.phase is Phase.FAILING for state in states.values())
+        if self._was_failing and not is_failing:
+            self._wake(APISERVER)
+        self._was_failing = is_failing
 
     def _withdrawn(self, *, is_custom: bool) -> frozenset[GroupVersion]:
         """What was served once, and is not meant to be any more."""

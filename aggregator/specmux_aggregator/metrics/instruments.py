@@ -184,7 +184,14 @@ class StateCollector:
 
     def _backends(self) -> Iterator[Metric]:
         up = GaugeMetricFamily(
-            "specmux_backend_up", "1 when the last check of the backend succeeded.", labels=["backend"]
+            "specmux_backend_up",
+            "1 when the last check of the backend succeeded; not there for one that is closed.",
+            labels=["backend"],
+        )
+        closed = GaugeMetricFamily(
+            "specmux_backend_closed",
+            "1 when the extension apiserver refuses us and is shown no credentials; the apiserver stands in.",
+            labels=["backend"],
         )
         unavailable = GaugeMetricFamily(
             "aggregator_unavailable_apiservice",
@@ -200,11 +207,13 @@ class StateCollector:
         for observation, check in self._checks():
             name = observation.backend.name
             is_up = observation.attempted and observation.failure is None
-            up.add_metric([name], float(is_up))
+            if not observation.is_closed:
+                up.add_metric([name], float(is_up))
+            closed.add_metric([name], float(observation.is_closed))
             unavailable.add_metric([name], float(said.get(name, not is_up)))
             if check.succeeded_at is not None:
                 age.add_metric([name], max(0.0, self._now() - check.succeeded_at))
-        yield from (up, unavailable, age)
+        yield from (up, closed, unavailable, age)
 
     def _group_versions(self, snapshot: Snapshot) -> Iterator[Metric]:
         info = GaugeMetricFamily(

@@ -131,6 +131,11 @@ class Backend:
         return self.found is not None and self.found.is_fallback
 
     @property
+    def shows_credentials(self) -> bool:
+        """Whether it can tell us from anybody else."""
+        return self.credentials != Credentials() or bool(self.tls.cert_file or self.tls.cert_data)
+
+    @property
     def asked(self) -> Backend:
         """What makes a difference to who asks it; the rest is its standing among the others."""
         return replace(self, priority=0, group_priority=None, version_priority=None, found=None)

@@ -67,3 +67,15 @@ class Observation:
     """Of ``offers`` those that its last root did not have, since when (monotonic seconds): not gone yet."""
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
     """What discovery is to list, where whoever made the documents knows it: names that are in no document."""
+
+    @property
+    def is_closed(self) -> bool:
+        """The extension apiserver refuses whoever shows no credentials, and it is shown none: that is how the
+        cluster wants it, and no outage. What the apiserver knows of it stands in."""
+        return (
+            self.failure is not None
+            and self.failure.status in (401, 403)
+            and self.backend.found is not None
+            and not self.backend.is_fallback
+            and not self.backend.shows_credentials
+        )
