@@ -46,8 +46,8 @@ class ClusterSource:
     """Follows one cluster until it is cancelled.
 
     ``find`` is told which backends there are, ``changed`` that there is news of the definitions, ``wake`` of
-    backends that may answer again. ``templates``: what documents of definitions are made with. ``notes`` outlive
-    the process: with them the services are known before the cluster answers.
+    backends that may answer again. ``templates``: what documents of definitions are made with. ``notes``
+    outlive the process: with them the services are known before the cluster answers.
     """
 
     def __init__(
