@@ -9,7 +9,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -23,6 +23,8 @@ from specmux_cache.errors import CacheError, GroupVersionNotFound, RequestError,
 from specmux_cache.events import CacheStats, Event, EventLog
 from specmux_cache.exchange import Exchange, Obtained, Wanted
 from specmux_cache.flight import FlightLocks
+from specmux_cache.following import PATH as FOLLOWED
+from specmux_cache.following import Follower, Publication
 from specmux_cache.http.freshness import Rule, age_of
 from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
 from specmux_cache.http.media_types import canonical
@@ -180,6 +182,23 @@ class AsyncSchemaCache:
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, WAIT_MAX)
 
+    async def follow(self, *, interval: float = 2.0) -> AsyncGenerator[Publication, None]:
+        """What the server publishes now, and then whatever is published, as soon as it is; for ever.
+
+        Each hash comes once. Without polling where the server streams publications (specmux does); others
+        are asked for their list every ``interval`` seconds. A server that does not answer is asked until it
+        does. Close the generator (``contextlib.aclosing``) when it is left before its end.
+        """
+        follower = Follower(
+            self._transport,
+            self.server.url(FOLLOWED),
+            hashes=self._hashes,
+            warn=self._warn,
+            interval=interval,
+        )
+        async for found in follower.publications():
+            yield found
+
     async def supports(
         self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
     ) -> bool:
@@ -315,6 +334,10 @@ class AsyncSchemaCache:
         if self._opened is None:
             raise RuntimeError("the cache is not open: use it as a context manager")
         return self._opened
+
+    async def _hashes(self) -> dict[str, str]:
+        paths = await self.paths(refresh=True)
+        return {key: document.hash for key, document in paths.documents.items()}
 
     async def _schema(self, group_version: str, accepted: tuple[str, ...]) -> Schema:
         catalog = self._open.catalog

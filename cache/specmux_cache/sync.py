@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from specmux_cache.client import AsyncSchemaCache
 from specmux_cache.events import CacheStats, Event
+from specmux_cache.following import Publication
 from specmux_cache.http.server import Server
 from specmux_cache.options import CacheOptions
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
@@ -94,6 +95,15 @@ class SchemaCache:
     def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
         return self._run(self._cache.wait_for(group_version, within=within))
 
+    def follow(self, *, interval: float = 2.0) -> Iterator[Publication]:
+        """Blocks until something is published."""
+        publications = self._cache.follow(interval=interval)
+        try:
+            while True:
+                yield self._run(_next(publications))
+        finally:
+            self._run(publications.aclose())
+
     def supports(
         self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
     ) -> bool:
@@ -144,3 +154,7 @@ class SchemaCache:
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
         loop.close()
+
+
+async def _next(values: AsyncIterator[T]) -> T:
+    return await anext(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import click
 
@@ -15,12 +15,9 @@ from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, source_options
 from specmux_converters.group_versions import GroupVersion
 
-if TYPE_CHECKING:  # imported where it is used: help and completion need no HTTP library
-    from specmux_cache import SchemaCache
-
 HASH_SHOWN: Final = 12
 INTERVAL: Final = 2.0
-"""Seconds between looks at a server's list of documents, which is answered with 304 while nothing changes."""
+"""Seconds between looks at the list of documents of a server that does not stream what it publishes."""
 
 
 @click.command(
@@ -94,18 +91,15 @@ def _watch(group_version: str | None, source: SourceOptions) -> None:
     with opened_client(source) as client:
         last: dict[str, str] = {}
         try:
-            for now in _hashes(client):
+            for found in client.follow(interval=INTERVAL):
+                now = {key: value for key, value in last.items() if key != found.group_version}
+                if found.hash is not None:
+                    now[found.group_version] = found.hash
                 for line in changes(last, now, group_version):
                     click.echo(f"{time.strftime('%H:%M:%S')} {line}")
                 last = now
-                time.sleep(INTERVAL)
         except KeyboardInterrupt:
             return
-
-
-def _hashes(client: SchemaCache) -> Iterator[dict[str, str]]:
-    while True:
-        yield {key: document.hash for key, document in client.paths(refresh=True).documents.items()}
 
 
 def changes(last: dict[str, str], now: dict[str, str], group_version: str | None) -> Iterator[str]:

@@ -11,7 +11,9 @@ import os
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -29,6 +31,15 @@ ZSTD_PIECE: Final = 512
 """Bytes unpacked at a time: four of them can mean a block of 128 KiB, before anything could be counted."""
 INLINE: Final = 128 * 1024
 """Bytes of a packed body up to which unpacking it is quicker than handing it to a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """An answer whose body goes on. ``lines`` raises ServerUnreachable and BadAnswer."""
+
+    status: int
+    media_type: str
+    lines: AsyncIterator[bytes]
 
 
 class Transport:
@@ -93,6 +104,41 @@ class Transport:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ServerUnreachable(_reason(error), url=url) from error
         return await self._unpacked(Answer(status, received, body, requested_at, self._clock()), url)
+
+    @asynccontextmanager
+    async def stream(self, url: str, *, accept: str, silence: float) -> AsyncIterator[Streaming]:
+        """A GET whose body is read as it comes. ``silence``: seconds without a byte that end it."""
+        if self._session is None:
+            raise RuntimeError("the cache is not open: use it as a context manager")
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._timeout.sock_connect, sock_read=silence
+        )
+        try:
+            async with self._session.get(
+                url,
+                headers={"Accept": accept, "Accept-Encoding": "identity"},
+                allow_redirects=False,
+                proxy=self._proxy,
+                server_hostname=self._server_name,
+                timeout=timeout,
+            ) as response:
+                yield Streaming(response.status, response.content_type, self._lines(response, url))
+        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+            raise BadAnswer("the answer broke off, or is not HTTP", url=url) from error
+        except TimeoutError as error:
+            raise ServerUnreachable("nothing came for too long", url=url) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise ServerUnreachable(_reason(error), url=url) from error
+
+    async def _lines(self, response: aiohttp.ClientResponse, url: str) -> AsyncIterator[bytes]:
+        """A line that is not ended when the body ends is none."""
+        rest = b""
+        async for piece in response.content.iter_any():
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                yield line
+            if len(rest) > self._max_body_bytes:
+                raise BadAnswer("a line is longer than max_body_bytes", url=url)
 
     async def _body(self, response: aiohttp.ClientResponse, url: str) -> bytes:
         chunks, size = [], 0

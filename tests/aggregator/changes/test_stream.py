@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -23,6 +23,7 @@ from specmux_aggregator.config.settings import Changes
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.backend import Kind as BackendKind
 from specmux_aggregator.model.observation import Hash
+from specmux_cache import AsyncSchemaCache, CacheOptions
 from specmux_converters.group_versions import GroupVersion
 
 STRING = {"type": "string"}
@@ -242,3 +243,22 @@ async def test_publications_that_are_not_remembered_begin_anew() -> None:
     again = hub.add(Kind.PUBLICATIONS, 200)
     assert again is not None
     assert await again.next(0.01) is SILENCE
+
+
+@on_a_loop
+async def test_a_client_of_the_cache_follows_without_asking(tmp_path: Path) -> None:
+    folder = tmp_path / "crds"
+    folder.mkdir()
+    async with changing(folder) as client:
+        options = CacheOptions(directory=tmp_path / "cache")
+        async with (
+            asyncio.timeout(20),
+            AsyncSchemaCache(client.base, options) as cache,
+            aclosing(cache.follow(interval=60)) as publications,
+        ):
+            first = await anext(publications)
+            assert (first.group_version, first.previous) == (KEY, None)
+            write(folder, "a", "b")
+            second = await anext(publications)
+            assert (second.group_version, second.previous) == (KEY, first.hash)
+            assert (await cache.schema(KEY)).hash == second.hash

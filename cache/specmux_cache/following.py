@@ -1,0 +1,135 @@
+"""Following a server's documents: the stream of publications where it has one, its list asked for elsewhere.
+
+Either way a follower is told each hash once, in the order in which it saw them: what it knows already is
+never told again, however often a connection broke.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from specmux_cache.errors import BadAnswer, CacheError, RequestError
+from specmux_cache.http.transport import Transport
+
+PATH: Final = "/openapi/changes"
+FORM: Final = "application/jsonl"
+SILENCE_MAX: Final = 60.0
+"""Seconds without a byte after which a stream is given up: signs of life come every 15."""
+PAUSE_FIRST: Final = 0.2
+"""Seconds before a stream that broke is asked for again; doubled each time."""
+PAUSE_MAX: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What the server publishes of a group-version now. ``hash`` is None for one that is gone, ``previous``
+    for one that is new to the follower."""
+
+    group_version: str
+    hash: str | None
+    previous: str | None
+
+
+class NoStream(CacheError):
+    """The server has none: it is another, or does not offer it."""
+
+
+class Follower:
+    """Follows one server for one caller."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        url: str,
+        *,
+        hashes: Callable[[], Awaitable[Mapping[str, str]]],
+        warn: Callable[[str], None],
+        interval: float,
+    ) -> None:
+        """``url`` of the stream; ``hashes``: asks for the list, by group-version. ``interval``: seconds
+        between two askings where there is no stream."""
+        self._transport = transport
+        self._url = url
+        self._hashes = hashes
+        self._warn = warn
+        self._interval = interval
+        self._known: dict[str, str] = {}
+        self._since: int | None = None
+        self._is_telling = True
+
+    async def publications(self) -> AsyncIterator[Publication]:
+        """For ever."""
+        pause, has_stream = PAUSE_FIRST, True
+        while True:
+            try:
+                async for found in self._streamed() if has_stream else self._listed():
+                    pause = PAUSE_FIRST
+                    self._is_telling = True
+                    yield found
+            except NoStream:
+                has_stream = False
+                continue
+            except RequestError as error:
+                if self._is_telling:
+                    self._warn(f"{error}; it is asked again until it answers")
+                self._is_telling = False
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, PAUSE_MAX)
+
+    async def _streamed(self) -> AsyncIterator[Publication]:
+        """Until the stream ends. Raises NoStream, RequestError."""
+        since = "" if self._since is None else f"&since={self._since}"
+        async with self._transport.stream(
+            f"{self._url}?kind=publications{since}", accept=FORM, silence=SILENCE_MAX
+        ) as answer:
+            if answer.status in (429, 503):
+                raise BadAnswer(f"the server answered {answer.status}", url=self._url)
+            if answer.status != 200 or answer.media_type != FORM:
+                raise NoStream(f"{self._url}: answered {answer.status}")
+            async for line in answer.lines:
+                if line.strip():
+                    # The list first: whoever asks for a document next gets the one that was told of.
+                    await self._hashes()
+                    for found in self._read(line):
+                        yield found
+
+    def _read(self, line: bytes) -> Iterator[Publication]:
+        try:
+            event = orjson.loads(line)
+            name, number, data = event["event"], int(event["id"]), event["data"]
+            if name == "reset":
+                self._since = None
+                return
+            versions = {
+                str(key): None if value is None else str(value["hash"]) for key, value in data.items()
+            }
+        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise BadAnswer("the stream is not what it says it is", url=self._url) from error
+        self._since = number
+        if name == "publications":
+            versions |= dict.fromkeys(self._known.keys() - versions.keys())
+        yield from self._told(versions)
+
+    async def _listed(self) -> AsyncIterator[Publication]:
+        while True:
+            now: dict[str, Any] = dict(await self._hashes())
+            now |= dict.fromkeys(self._known.keys() - now.keys())
+            for found in self._told(now):
+                yield found
+            await asyncio.sleep(self._interval)
+
+    def _told(self, versions: Mapping[str, str | None]) -> Iterator[Publication]:
+        for key, hash in sorted(versions.items()):
+            before = self._known.get(key)
+            if hash == before:
+                continue
+            if hash is None:
+                del self._known[key]
+            else:
+                self._known[key] = hash
+            yield Publication(key, hash, before)
