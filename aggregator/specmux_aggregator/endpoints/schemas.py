@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from specmux_aggregator.build.jobs import Refused
 from specmux_aggregator.build.json_schemas import Source, Told, json_schema
@@ -39,9 +39,21 @@ from specmux_converters.media_types import JSON
 MISSING_MAX: Final = 4096
 """Files that are known not to be, kept."""
 
+DECISIONS_MAX: Final = 4096
+"""Requests whose answer is remembered, without its body."""
+
 RETRY: Final = ("Retry-After", "1")
 
 _NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
+
+
+class _Asked(NamedTuple):
+    """What of a request the decision depends on."""
+
+    method: str
+    path: str
+    accept_encoding: str | None
+    release: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,8 @@ class SchemaFiles:
         """Files that were made."""
         self._flights: SingleFlight[ETag, tuple[ETag, bytes | None] | Failed] = SingleFlight()
         self._tree: tuple[int, Tree] | None = None
+        self._decisions: dict[_Asked, Prepared | Make] = {}
+        """Of the current tree, as programs ask the same again and again."""
 
     def immediate(self, request: Request) -> Prepared | None:
         decision = self._decide(request)
@@ -154,12 +168,21 @@ class SchemaFiles:
                 return told(request, 404, _NO_TOKEN, access=self._access)
         else:
             path = path.removeprefix(PREFIX)
-        return decide(self._current(), request, path, release=self._release(), access=self._access)
+        tree = self._current()
+        asked = _Asked(request.method, path, request.accept_encoding, self._release())
+        decision = self._decisions.get(asked)
+        if decision is None:
+            decision = decide(tree, request, path, release=asked.release, access=self._access)
+            if len(self._decisions) >= DECISIONS_MAX:
+                self._decisions.clear()
+            self._decisions[asked] = decision
+        return decision
 
     def _current(self) -> Tree:
         snapshot = self._snapshot()
         if self._tree is None or self._tree[0] != snapshot.generation:
             self._tree = snapshot.generation, tree_of(snapshot)
+            self._decisions.clear()
         return self._tree[1]
 
     def _held(self, decision: Make, request: Request) -> Prepared | None:

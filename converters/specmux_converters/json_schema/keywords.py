@@ -9,19 +9,21 @@ from typing import Any, Final
 from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.patterns import portable
 
-_PLAIN: Final = (
-    "title",
-    "description",
-    "minimum",
-    "maximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "minProperties",
-    "maxProperties",
+_PLAIN: Final = frozenset(
+    (
+        "title",
+        "description",
+        "minimum",
+        "maximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minProperties",
+        "maxProperties",
+    )
 )
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf", "not")
 _DEPRECATED: Final = re.compile(r"(?:^|(?<=\s))(?i:deprecated)[:.]\s*(?P<text>[^\n]*)")
@@ -35,7 +37,7 @@ def combinators_of(mode: Mode) -> tuple[str, ...]:
 
 def plain_keywords(schema: Mapping[str, Any]) -> Schema:
     """What means the same in both, with bounds and patterns as draft-07 has them."""
-    written = {key: schema[key] for key in _PLAIN if schema.get(key) is not None}
+    written = {key: value for key, value in schema.items() if key in _PLAIN and value is not None}
     if "description" in written:
         written |= deprecation(written["description"])
     for bound in ("minimum", "maximum"):
@@ -51,7 +53,10 @@ def plain_keywords(schema: Mapping[str, Any]) -> Schema:
 
 def deprecation(description: Any) -> Schema:
     """What editors strike a field out by (VS Code, yaml-language-server)."""
-    found = _DEPRECATED.search(description) if isinstance(description, str) else None
+    # Most say nothing of it, and the expression is slow to find that out.
+    if not isinstance(description, str) or "eprecated" not in description.lower():
+        return {}
+    found = _DEPRECATED.search(description)
     return {"deprecationMessage": found["text"].strip() or "deprecated"} if found else {}
 
 

@@ -1,0 +1,150 @@
+"""What JSON Schemas cost: all kinds, one kind, what tells of all, their size, and a 304 of the service.
+
+    .venv/bin/python tests/benchmarks/bench_schemas.py [--rounds 5]
+
+Process CPU time: medians of the rounds, each from parsed documents with nothing kept; a kind by itself as its
+place among all. "304" is one decision of the service beside that of a document, in microseconds. "memory" is
+the peak of a process that makes every kind of one document after the other, and what it had before the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import gzip
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+HERE = Path(__file__).resolve()
+sys.path.append(str(HERE.parents[1]))
+
+from data import catalogue_documents as catalogue  # noqa: E402
+from running.service import directory, service  # noqa: E402
+from specmux_aggregator.http.messages import Request  # noqa: E402
+from specmux_converters.group_versions import GroupVersion  # noqa: E402
+from specmux_converters.json_schema import STRICT, DocumentSchemas, Form  # noqa: E402
+from specmux_converters.json_schema.catalogue import text_of  # noqa: E402
+from specmux_converters.json_schema.definitions import dispatcher  # noqa: E402
+
+BUNDLE = Form(is_named=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--memory", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.memory:
+        report_memory(options.memory)
+        return
+    catalogue.schemas()
+    gc.disable()  # the heap of this process is that of all documents, which the service's is not
+    report_kinds(options.rounds)
+    report_all(options.rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        for key, document in (catalogue.of_kubernetes() | catalogue.of_custom_resources()).items():
+            Path(folder, key.replace("/", " ")).write_bytes(orjson.dumps(document))
+        command = [sys.executable, str(HERE), "--memory", folder]
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    asyncio.run(report_unchanged())
+
+
+def fresh() -> list[DocumentSchemas]:
+    return [DocumentSchemas(each.document, key) for key, each in catalogue.schemas().items()]
+
+
+def texts(form: Form) -> list[tuple[float, bytes]]:
+    """Each kind's seconds and bytes."""
+    found = []
+    for each in fresh():
+        for kind in each.kinds:
+            start = time.process_time()
+            text = text_of(each.kind(kind, form))
+            found.append((time.process_time() - start, text))
+    return found
+
+
+def report_kinds(rounds: int) -> None:
+    for form in (STRICT, BUNDLE):
+        whole = median(lambda form=form: texts(form), rounds)  # type: ignore[misc]
+        made = texts(form)
+        costs = sorted(cost * 1000 for cost, _ in made)
+        size = sum(len(text) for _, text in made)
+        packed = sum(len(gzip.compress(text, 5)) for _, text in made)
+        print(
+            f"{form.name}: {len(made)} kinds, {whole:.2f} s, {size / 1e6:.1f} MB, gzip {packed / 1e6:.1f} MB"
+        )
+        places = [
+            (name, costs[int(share * (len(costs) - 1))])
+            for name, share in (("p50", 0.5), ("p99", 0.99), ("max", 1))
+        ]
+        print("  one kind, ms: " + ", ".join(f"{name} {cost:.1f}" for name, cost in places))
+
+
+def report_all(rounds: int) -> None:
+    def make() -> bytes:
+        schemas = dict(zip(catalogue.schemas(), fresh(), strict=True))
+        return text_of(dispatcher(schemas, STRICT))
+
+    print(f"all.json: {median(make, rounds):.2f} s, {len(make()) / 1e6:.1f} MB")
+
+
+def report_memory(folder: Path) -> None:
+    """One document after the other, as the service's process has them."""
+    before = peak()
+    for path in sorted(folder.iterdir()):
+        schemas = DocumentSchemas(orjson.loads(path.read_bytes()), GroupVersion(path.name.replace(" ", "/")))
+        for kind in schemas.kinds:
+            text_of(schemas.kind(kind, STRICT))
+    print(f"memory: {peak():.0f} MiB at most, {before:.0f} before", end="")
+
+
+def peak() -> float:
+    """MiB that this process had at most (Linux; getrusage counts the process before exec, too)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+async def report_unchanged() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for key, document in catalogue.of_kubernetes().items():
+            path = Path(folder, f"{key}.json")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(orjson.dumps(document))
+        async with service(directory("files", Path(folder))) as client:
+            await client.ready()
+            for path in ("/openapi/v3/apis/apps/v1", "/schemas/apps/deployment_v1.json", "/schemas/all.json"):
+                _, fields, _ = await client.get(path, method="HEAD")
+                request = Request("GET", path, if_none_match=fields["ETag"])
+                decide = client.app.service.immediate
+                answer = decide(request)
+                assert answer is not None
+                assert answer.status == 304
+                start = time.process_time()
+                for _ in range(10_000):
+                    decide(request)
+                print(f"304 of {path}: {(time.process_time() - start) * 100:.1f} µs")
+
+
+def median(work: Callable[[], object], rounds: int) -> float:
+    """Seconds."""
+    spent = []
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        spent.append(time.process_time() - start)
+    return statistics.median(spent)
+
+
+if __name__ == "__main__":
+    main()
