@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 SETUP := setup
 PYTEST_FLAGS :=
 
-.PHONY: setup demo test lint helm sbom bench docs stress cluster clean
+.PHONY: setup demo test lint helm sbom bench docs stress cluster clean ui
 
 setup: $(STAMP)
 
@@ -33,6 +33,11 @@ helm: setup
 	$(BIN)/python -m pip install --quiet --group helm
 	$(BIN)/python -m pytest -n auto tests/helm tests/repository/test_chart_metrics.py \
 		tests/integration/test_in_cluster.py tests/integration/test_in_cluster_kubectl.py $(PYTEST_FLAGS)
+
+# The page in a browser, Debian's chromium: apt-get install chromium.
+ui: setup
+	$(BIN)/python -m pip install --quiet --group ui
+	$(BIN)/python -m pytest tests/ui $(PYTEST_FLAGS)
 
 # What the image installs, by name, version and licence. The environment has the wheel and nothing of this one.
 sbom: setup

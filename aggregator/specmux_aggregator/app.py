@@ -33,6 +33,8 @@ from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import Pages
+from specmux_aggregator.endpoints.page import reading_endpoints
+from specmux_aggregator.endpoints.reading import Reading
 from specmux_aggregator.endpoints.schema_answers import PREFIX, Access, release_in
 from specmux_aggregator.endpoints.schema_tokens import PathTokens
 from specmux_aggregator.endpoints.schemas import SchemaFiles
@@ -53,6 +55,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.proxy.handler import Relaying
+from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import Relay
 from specmux_aggregator.tasks import log_failure
@@ -107,6 +110,9 @@ class App:
             lambda: self.publisher.current.observations.values(), is_settled=self._is_settled
         )
         self.history = self._change_history()
+        self._reading = Reading(
+            Reader(counted=self.metrics.reader_job), self._documents, lambda: self.publisher.current
+        )
         self.discovery = self._discovery_watch()
         self._relaying = self._relay()
         self._gate = gate_of(
@@ -172,6 +178,7 @@ class App:
             await self.schemas.close()
         if self.history is not None:
             await self.history.close()
+        await self._reading.close()
         await self._documents.close()
         self._builder.close()
         self._encoder.close()
@@ -331,13 +338,17 @@ class App:
         return ChangeStreams(self.history.followers, self._relaying, is_private=private)
 
     def _service(self) -> Service:
+        pages = self._pages()
+        reading = reading_endpoints(
+            self._reading, status=pages.status, is_private=self.settings.auth.is_private
+        )
         return Service(
             self.publisher,
             self._representations,
             self._documents,
             refresher_of=self.backends.refresher,
-            pages=self._pages().by_path(),
-            endpoints=self._endpoints(),
+            pages=pages.by_path(),
+            endpoints=self._endpoints() | reading,
             discovery=self.discovery,
             is_private=self.settings.auth.is_private,
             is_looking=self._first_look.runs,

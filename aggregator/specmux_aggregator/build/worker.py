@@ -43,6 +43,11 @@ class Worker:
         self._starts = True
         """Told in the log when it changes to False."""
 
+    @property
+    def is_up(self) -> bool:
+        """Started, or starting, and not ended since."""
+        return self._pool is not None
+
     async def start(self) -> None:
         """Have the process up before there is work for it. A failure is told in the log, and again to who
         brings work."""

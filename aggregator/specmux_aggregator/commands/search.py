@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -46,6 +46,7 @@ def search(
     Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage.
     """
     with reported_errors(), reported_unknown(), opened(source) as documents:
+        from specmux_schemas.search.as_json import found_json
         from specmux_schemas.search.query import search as rows_for
 
         found = rows_for(_index(documents), " ".join(words), limit=limit, offset=offset, group=group)
@@ -65,20 +66,6 @@ def _index(source: Source) -> Index:
     for key, document in loaded.documents.documents.items():
         index.put(key, document, hash="")
     return index
-
-
-def found_json(found: Found) -> dict[str, Any]:
-    """As the service answers it, too."""
-    return {"total": found.total, "partial": found.is_partial, "rows": [_row_json(row) for row in found.rows]}
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    from specmux_schemas.explain.field_path import written
-
-    kind = row.kind.kind
-    made = {"group": kind.group, "version": kind.version, "kind": kind.kind, "path": written(row.path)}
-    more = {"type": row.type, "description": row.summary, "alsoIn": list(row.also_in)}
-    return {**made, **more, "alsoInCount": row.also_in_count}
 
 
 def _lines(found: Found) -> list[str]:

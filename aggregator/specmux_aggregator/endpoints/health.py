@@ -73,8 +73,12 @@ class Pages:
         }
 
     async def _index(self, request: Request) -> Prepared:
-        """What this is, and what can be asked for, as an apiserver's own "/" lists its paths."""
-        paths = ["/openapi/v3", "/livez", "/readyz", "/status", "/metrics"]
+        """What this is, and what can be asked for, as an apiserver's own "/" lists its paths. People are led
+        to the page."""
+        if "text/html" in (request.accept or ""):
+            return _leading(request, "openapi/ui/")
+        paths = ["/openapi/v3", "/openapi/explain", "/openapi/search", "/openapi/ui"]
+        paths += ["/livez", "/readyz", "/status", "/metrics"]
         paths += ["/api", "/apis"] if self._discovery is not None else []
         body = orjson.dumps(
             {"name": "specmux", "version": self._version, "paths": sorted(paths)},
@@ -124,7 +128,14 @@ class Pages:
         return await asyncio.to_thread(self._metrics.exposition)
 
     async def _status(self, request: Request) -> Prepared:
-        return _page(request, 200, "application/json", await self._status_text.get(), route="status")
+        if "text/html" in (request.accept or ""):
+            # A browser: people read it on the page.
+            return _leading(request, "openapi/ui/status")
+        return _page(request, 200, "application/json", await self.status(), route="status")
+
+    async def status(self) -> bytes:
+        """The body of ``/status``."""
+        return await self._status_text.get()
 
     async def _make_status(self) -> bytes:
         snapshot, checks, usage = (
@@ -153,6 +164,14 @@ class Pages:
         return discovery_report(
             self._discovery.board.directory, known, snapshot, now=time.monotonic(), wall=time.time()
         )
+
+
+def _leading(request: Request, location: str) -> Prepared:
+    """A redirect for people. Relative, so that it holds behind any prefix."""
+    if request.method not in ("GET", "HEAD"):
+        return method_not_allowed(request, route="ui")
+    fields = [("Location", location), NO_STORE, ("Vary", "Accept")]
+    return prepare(302, fields, is_head=request.method == "HEAD", route="ui")
 
 
 def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> Prepared:

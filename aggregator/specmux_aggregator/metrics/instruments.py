@@ -27,6 +27,7 @@ AGGREGATION_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 
 AUTH_REASONS: Final = ("malformed", "no_credentials", "bad_credentials", "forbidden", "unavailable")
 AUTH_REVIEWS: Final = ("token", "access")
+READER_RESULTS: Final = ("ok", "busy", "failed", "timeout")
 AUTH_RESULTS: Final = ("answered", "failed", "crowded")
 """Labels of authentication, there from the start: an alert can tell none from no such series."""
 
@@ -73,11 +74,23 @@ class Metrics:
             registry=registry,
         )
         self.config_is_current.set(1)
+        self.reader_jobs = Counter(
+            "specmux_reader_jobs",
+            "Jobs of the process that explains, searches and renders.",
+            ["result"],
+            registry=registry,
+        )
+        for result in READER_RESULTS:
+            self.reader_jobs.labels(result)
         self.relay = RelayMetrics(registry)
         self.auth = AuthMetrics(registry)
 
     def timed(self, phase: str, result: str, seconds: float) -> None:
         self.aggregation.labels(phase, result).observe(seconds)
+
+    def reader_job(self, result: str) -> None:
+        """A job of the reader ended so."""
+        self.reader_jobs.labels(result).inc()
 
     def config_read(self, *, is_current: bool) -> None:
         """A changed configuration was read, and put in force or refused."""

@@ -102,7 +102,7 @@ def _kinds_called(index: Index, words: tuple[str, ...], group: str | None) -> li
 
 
 _Ranked = tuple[int, int, int, int, EntryId, Places]
-"""Rank, words that are only begun, position, depth; what they are for."""
+"""Rank, whether no word calls the kind, position there, position anywhere; what they are for."""
 
 
 class _Ranking:
@@ -143,45 +143,51 @@ class _Ranking:
     def _best(self, entry: EntryId) -> _Ranked | None:
         """The entry at its place, or within a kind that is asked for, whichever ranks better."""
         found = None
-        for places in (self._places, *self._kinds):
+        for places in (*self._kinds, self._places):
             position = places.positions[entry]
             if position < 0:
                 continue
             rank, begun = self._rank(entry, places)
             if rank == _NO_RANK:
                 continue
-            row = (rank, begun, self._places.positions[entry], position, entry, places)
+            row = (rank, begun, position, self._places.positions[entry], entry, places)
             if found is None or row[:2] < found[:2]:
                 found = row
         return found
 
     def _rank(self, entry: EntryId, places: Places) -> tuple[int, int]:
-        """And how many words have nothing of just that name in the path or the name."""
-        name = self._graph.names[entry].casefold()
+        """And 1 where words call a kind that the entry is not in, else 0."""
         if places.parents[entry] < 0:
-            names = [
-                each.casefold()
-                for root in self._index.roots.get(entry, ())
-                for each in (*root.name.names, *root.name.short_names)
-            ]
-            joined = "".join(self._words)
-            if joined in names:
-                return 0, 0
-            if any(each.startswith(joined) for each in names):
-                return 1, 0
-        above = list(places.above(entry))
+            rank = self._rank_of_kind(entry)
+            if rank < _NO_RANK:
+                return rank, 0
+        name = self._graph.names[entry].casefold()
         start = self._endings.get(name)
         if start is None and name.endswith("s"):
             start = self._endings.get(name[:-1])
+        # Most entries of a single word need no look at what stands above them.
+        if start is None and len(self._hits) == 1 and not self._called and entry in self._hits[0].entries:
+            return 3, 0
+        above = list(places.above(entry))
         if start is not None and all(self._is_above(hit, above) for hit in self._hits[:start]):
-            return 2, self._begun(entry, above)
+            return 2, self._apart(above)
         where = [self._where(hit, entry, above) for hit in self._hits]
         worst = max(where)
         if worst == _NO_RANK:
             return _NO_RANK, 0
         if 3 not in where:
-            return (6 if 6 in where else _NO_RANK), self._begun(entry, above)
-        return min(worst, 5), self._begun(entry, above)
+            return (6 if 6 in where else _NO_RANK), self._apart(above)
+        return min(worst, 5), self._apart(above)
+
+    def _rank_of_kind(self, entry: EntryId) -> int:
+        joined, begun = "".join(self._words), False
+        for root in self._index.roots.get(entry, ()):
+            for name in (*root.name.names, *root.name.short_names):
+                folded = name.casefold()
+                if folded == joined:
+                    return 0
+                begun = begun or folded.startswith(joined)
+        return 1 if begun else _NO_RANK
 
     def _where(self, hit: _Hits, entry: EntryId, above: list[EntryId]) -> int:
         """The rank that one word alone allows."""
@@ -195,8 +201,7 @@ class _Ranking:
     def _is_above(hit: _Hits, above: list[EntryId]) -> bool:
         return any(each in hit.entries for each in above)
 
-    def _begun(self, entry: EntryId, above: list[EntryId]) -> int:
-        """0 where the kind above is called by a word, else 1."""
+    def _apart(self, above: list[EntryId]) -> int:
         return 0 if not self._called or not self._called.isdisjoint(above) else 1
 
 

@@ -1,0 +1,234 @@
+"""``/openapi/ui/…``: the page for people. Its frames carry a policy under which nothing foreign is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+from urllib.parse import unquote
+
+from specmux_aggregator.endpoints.explain import EXPLAIN, SEARCH, Explain, Search
+from specmux_aggregator.endpoints.reading import (
+    BadParameters,
+    JobOfAll,
+    Reading,
+    Unready,
+    number,
+    parameters,
+    represented,
+)
+from specmux_aggregator.endpoints.service import Endpoint
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.representations import (
+    NO_STORE,
+    Representation,
+    delivered,
+    method_not_allowed,
+    settled,
+)
+from specmux_aggregator.model.snapshot import Entry
+from specmux_aggregator.page.frames import Asset, assets, error_page
+from specmux_aggregator.reader.answers import Answer, Refusal, SearchRequest
+from specmux_aggregator.reader.pages import KindRequest, home, kind_page, search_page, status_page
+from specmux_aggregator.reader.state import ReaderState, Wants
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.search.query import MOST_OFFSET, MOST_ROWS
+from specmux_schemas.search.words import MOST_CHARACTERS
+
+PREFIX: Final = "/openapi/ui/"
+_ASSETS: Final = "assets/"
+_KIND: Final = "kind/"
+_HTML: Final = "text/html; charset=utf-8"
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        *(f"{each}-src 'self'" for each in ("script", "style", "img", "connect")),
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+FIELDS: Final = (
+    ("Content-Security-Policy", POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+)
+
+
+class Ui:
+    """An endpoint. ``status``: the body of ``/status``."""
+
+    def __init__(self, reading: Reading, *, status: Callable[[], Awaitable[bytes]], is_private: bool) -> None:
+        self._reading = reading
+        self._status = status
+        self._is_private = is_private
+        self._assets = {asset.name: asset for asset in assets().values()}
+
+    def immediate(self, request: Request) -> Prepared | None:
+        if request.method not in ("GET", "HEAD"):
+            return method_not_allowed(request, route="ui")
+        below = request.path.removeprefix(PREFIX)
+        if request.path == PREFIX.removesuffix("/"):
+            return redirect(request, "ui/")
+        if below.startswith(_ASSETS):
+            return self._asset(request, below.removeprefix(_ASSETS))
+        return None
+
+    async def respond(self, request: Request) -> Prepared:
+        ready = self.immediate(request)
+        if ready is not None:
+            return ready
+        below = request.path.removeprefix(PREFIX)
+        try:
+            if below == "":
+                return await self._of_all(request, partial(partial, _home), "home")
+            if below == "search":
+                question = _search_request(request.query)
+                return await self._of_all(
+                    request, lambda coding: partial(_search, question, coding), "search"
+                )
+            if below == "status":
+                return await self._status_page(request)
+            if below.startswith(_KIND):
+                return await self._kind(request, below.removeprefix(_KIND))
+        except BadParameters as error:
+            return _error(request, 400, str(error))
+        except Unready as error:
+            return _error(request, error.code, str(error))
+        return _error(request, 404, "There is no such page.")
+
+    async def _of_all(
+        self, request: Request, job: Callable[[Coding], JobOfAll], name: str, hash: str = ""
+    ) -> Prepared:
+        """Raises Unready."""
+        representation = self._represented(request, name, self._reading.version, hash)
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        found = await self._reading.of_all(job(representation.coding))
+        return _answered(request, representation, found, is_complete=self._reading.is_complete)
+
+    async def _kind(self, request: Request, below: str) -> Prepared:
+        """Raises Unready."""
+        key, _, kind = below.rpartition("/")
+        entry = self._reading.snapshot.entries.get(GroupVersion(unquote(key)))
+        if entry is None or not kind:
+            return _error(request, 404, f"No group-version {unquote(key)} is published.")
+        question = KindRequest(
+            group_version=entry.group_version, hash=str(entry.key.hash), kind=unquote(kind)
+        )
+        return await self._with_document(request, entry, question)
+
+    async def _with_document(self, request: Request, entry: Entry, question: KindRequest) -> Prepared:
+        """Raises Unready."""
+        representation = self._represented(request, "kind", self._reading.version, request.path)
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        found = await self._reading.of_both(entry, partial(_kind_page, question, representation.coding))
+        return _answered(request, representation, found, is_complete=self._reading.is_complete)
+
+    async def _status_page(self, request: Request) -> Prepared:
+        """Raises Unready."""
+        representation = self._represented(request, "status")
+        found = await self._reading.of_state(status_page, await self._status(), representation.coding)
+        return _answered(request, representation, found, is_complete=False)
+
+    def _represented(self, request: Request, *what: str) -> Representation:
+        return represented(
+            request, "ui", *what, content_type=_HTML, route="ui", format="html",
+            is_private=self._is_private, fields=FIELDS,
+        )  # fmt: skip
+
+    def _asset(self, request: Request, name: str) -> Prepared:
+        asset: Asset | None = self._assets.get(name)
+        if asset is None:
+            return _error(request, 404, "There is no such file.")
+        representation = Representation(
+            content_type=asset.content_type,
+            etag=ETag(f'"{name}"'),
+            route="ui",
+            format="text",
+            is_immutable=True,
+            is_private=self._is_private,
+            is_head=request.method == "HEAD",
+            fields=FIELDS[1:2],
+        )
+        return settled(representation, request) or delivered(representation, asset.body)
+
+
+def reading_endpoints(
+    reading: Reading, *, status: Callable[[], Awaitable[bytes]], is_private: bool
+) -> dict[str, Endpoint]:
+    """All that answers from documents, by path."""
+    return {
+        EXPLAIN: Explain(reading, is_private=is_private),
+        SEARCH: Search(reading, is_private=is_private),
+        PREFIX: Ui(reading, status=status, is_private=is_private),
+    }
+
+
+def redirect(request: Request, location: str) -> Prepared:
+    """To a page below; relative, so that it holds behind any prefix."""
+    is_head = request.method == "HEAD"
+    return prepare(302, [("Location", location), NO_STORE], is_head=is_head, route="ui")
+
+
+def _home(coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]) -> Answer | Wants:
+    return home(state, version, missing, coding)
+
+
+def _search(
+    question: SearchRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
+) -> Answer | Wants:
+    return search_page(state, version, missing, question, coding)
+
+
+def _kind_page(
+    question: KindRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
+) -> Answer | Refusal | Wants:
+    return kind_page(state, version, missing, question, coding)
+
+
+def _search_request(query: str) -> SearchRequest:
+    """Raises BadParameters. No words are asked for no rows."""
+    given = parameters(query)
+    words = given.get("q", "").strip()[: MOST_CHARACTERS + 1]
+    limit = number(given, "limit", 20, least=1, most=MOST_ROWS)
+    offset = number(given, "offset", 0, least=0, most=MOST_OFFSET)
+    return SearchRequest(query=words, limit=limit, offset=offset)
+
+
+def _answered(
+    request: Request, representation: Representation, found: Answer | Refusal, *, is_complete: bool
+) -> Prepared:
+    if isinstance(found, Refusal):
+        return _error(request, found.code, found.message)
+    if is_complete:
+        return delivered(representation, found.body)
+    coding = (
+        [("Content-Encoding", representation.coding.value)] if representation.coding != "identity" else []
+    )
+    return prepare(
+        200,
+        [("Content-Type", _HTML), NO_STORE, *FIELDS, *coding],
+        found.body,
+        is_head=representation.is_head,
+        route="ui",
+        format="html",
+    )
+
+
+def _error(request: Request, code: int, message: str) -> Prepared:
+    again = [("Retry-After", "1")] if code in (429, 503) else []
+    return prepare(
+        code,
+        [("Content-Type", _HTML), NO_STORE, *FIELDS, *again],
+        error_page(code, message),
+        is_head=request.method == "HEAD",
+        route="ui",
+        format="html",
+    )

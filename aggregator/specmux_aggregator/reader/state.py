@@ -1,0 +1,137 @@
+"""What the process has in memory: parsed documents, the least recently used let go first, and the index.
+
+Its memory is bounded by the kernel (RLIMIT_DATA); its time for one query by its own processor time.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import signal
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from specmux_converters.document import Document, parse
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.search.index import Index
+
+PARSED_BYTES: Final = 64 * 1024 * 1024
+_PARSED_FACTOR: Final = 6
+"""What a parsed document takes, against its JSON; measured 5 to 7."""
+
+QUERY_SECONDS: Final = 0.2  # of processor time
+
+
+class QueryTooLong(Exception):
+    """A query took more than its processor time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """The job cannot go on without these documents; without the list of them, where it is None."""
+
+    group_versions: tuple[GroupVersion, ...] | None
+
+
+class ReaderState:
+    def __init__(self) -> None:
+        self.index = Index()
+        self.version = ""
+        """Of the set of documents that the index follows."""
+        self.refused: dict[GroupVersion, str] = {}
+        """Hashes of documents that cannot be read."""
+        self._parsed: OrderedDict[str, tuple[Document, int]] = OrderedDict()
+        self._held = 0
+
+    def document(self, hash: str) -> Document | None:
+        found = self._parsed.get(hash)
+        if found is None:
+            return None
+        self._parsed.move_to_end(hash)
+        return found[0]
+
+    def keep(self, hash: str, body: bytes) -> Document:
+        """Raises ConverterError for what is no document."""
+        known = self.document(hash)
+        if known is not None:
+            return known
+        document, size = parse(body), _PARSED_FACTOR * len(body)
+        self._parsed[hash] = document, size
+        self._held += size
+        while self._held > PARSED_BYTES and len(self._parsed) > 1:
+            _, (_, freed) = self._parsed.popitem(last=False)
+            self._held -= freed
+        return document
+
+
+def align(
+    state: ReaderState, version: str, documents: Mapping[GroupVersion, str]
+) -> tuple[GroupVersion, ...]:
+    """Follow this set, hashes by group-version; the documents that are wanted for it come back."""
+    for key in state.index.documents.keys() - documents.keys():
+        state.index.remove(key)
+    if state.index.is_worn:
+        state.index = Index()
+    state.version = version
+    state.refused = {key: hash for key, hash in state.refused.items() if documents.get(key) == hash}
+    held = state.index.documents
+    return tuple(
+        key
+        for key, hash in documents.items()
+        if key not in state.refused and (key not in held or held[key].hash != hash)
+    )
+
+
+def add(state: ReaderState, group_version: GroupVersion, hash: str, body: bytes) -> bool:
+    """Whether the document could be read."""
+    try:
+        state.index.put(group_version, state.keep(hash, body), hash=hash)
+    except (ConverterError, RecursionError):
+        state.refused[group_version] = hash
+        return False
+    return True
+
+
+def keep(state: ReaderState, hash: str, body: bytes) -> bool:
+    """As ``add``, without the index."""
+    try:
+        state.keep(hash, body)
+    except ConverterError:
+        return False
+    return True
+
+
+@contextmanager
+def limited_time(seconds: float = QUERY_SECONDS) -> Iterator[None]:
+    """Raises QueryTooLong in what takes more processor time. In the main thread alone."""
+
+    def end(*_: Any) -> None:
+        raise QueryTooLong
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def perform(memory_bytes: int, job: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One job, in the process."""
+    return job(_state(memory_bytes), *args, **kwargs)
+
+
+@cache
+def _state(memory_bytes: int) -> ReaderState:
+    """The one state of this process; the service's own process never calls it."""
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    # What the index is made of lives as long as the process; looking through it costs a third of a build.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    return ReaderState()

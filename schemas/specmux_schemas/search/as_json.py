@@ -1,0 +1,19 @@
+"""Rows as plain JSON values: what ``-o json`` prints and the service answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specmux_schemas.explain.field_path import written
+from specmux_schemas.search.query import Found, Row
+
+
+def found_json(found: Found) -> dict[str, Any]:
+    return {"total": found.total, "partial": found.is_partial, "rows": [row_json(row) for row in found.rows]}
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    kind = row.kind.kind
+    made = {"group": kind.group, "version": kind.version, "kind": kind.kind, "path": written(row.path)}
+    more = {"type": row.type, "description": row.summary, "alsoIn": list(row.also_in)}
+    return {**made, "document": row.kind.group_version, **more, "alsoInCount": row.also_in_count}

@@ -1,0 +1,42 @@
+"""What one version of a kind has that another has not: by the graph, where what is equal is one entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from specmux_schemas.explain.field_path import written
+from specmux_schemas.search.graph import EntryId, Graph
+
+MOST_NAMED: Final = 40
+_MOST_COMPARED: Final = 5000
+
+
+@dataclass(slots=True)
+class Beside:
+    """Paths of fields, at most ``MOST_NAMED`` of each."""
+
+    added: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+def beside(graph: Graph, kind: EntryId, other: EntryId) -> Beside:
+    """What ``other`` has that ``kind`` has not, and the other way round. What only says something else of a
+    field is no difference here."""
+    found = Beside()
+    waiting: list[tuple[tuple[str, ...], EntryId, EntryId]] = [((), kind, other)]
+    compared = 0
+    while waiting and compared < _MOST_COMPARED:
+        path, left, right = waiting.pop()
+        if graph.targets[left] == graph.targets[right]:
+            continue
+        compared += 1
+        here, there = _below(graph, left), _below(graph, right)
+        found.added += [written((*path, name)) for name in there if name not in here]
+        found.dropped += [written((*path, name)) for name in here if name not in there]
+        waiting += [((*path, name), here[name], there[name]) for name in here if name in there]
+    return Beside(sorted(found.added)[:MOST_NAMED], sorted(found.dropped)[:MOST_NAMED])
+
+
+def _below(graph: Graph, entry: EntryId) -> dict[str, EntryId]:
+    return {graph.names[each]: each for each in graph.nodes[graph.targets[entry]].entries}

@@ -1,0 +1,126 @@
+"""Explain: the command beside kubectl, and what a tree, a text and a page cost.
+
+    .venv/bin/python tests/benchmarks/bench_explain.py [--rounds 7]
+
+Wall and processor time of one run of a command, medians; the pure parts as processor time. The service
+answers from the documents of 1.35; "warm" is with the disk cache of the run before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve()
+sys.path.append(str(HERE.parents[1]))
+
+from data.explained_documents import release  # noqa: E402
+from running.service import directory, service  # noqa: E402
+from shared_data import DATA  # noqa: E402
+from specmux_aggregator.page.tree import tree_html  # noqa: E402
+from specmux_schemas.explain.plaintext import of_kind  # noqa: E402
+from specmux_schemas.explain.tree import Place, tree_of  # noqa: E402
+from specmux_schemas.kinds import DocumentSet  # noqa: E402
+from specmux_schemas.resources import GroupVersionKind  # noqa: E402
+
+SPECMUX = Path(sys.executable).with_name("specmux")
+SUBJECT = "deployments.spec"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    if not DATA.is_dir():
+        print("skipped: wants the reference data")
+        return
+    pure(options.rounds)
+    asyncio.run(commands(options.rounds))
+
+
+def pure(rounds: int) -> None:
+    documents = DocumentSet(release())
+    pod = documents.find(GroupVersionKind("", "v1", "Pod"))
+    assert pod is not None
+    place = Place((), pod.schema, False)
+    tree = tree_of(pod.document, place)
+    shown = {
+        "tree of Pod": lambda: tree_of(pod.document, place),
+        "its HTML": lambda: tree_html(tree),
+        "its text, recursive": lambda: of_kind(pod.document, pod.kind, (), recursive=True),
+    }
+    for name, work in shown.items():
+        print(f"{name:<36} {1000 * cpu(work, rounds):7.1f} ms CPU")
+    sizes = sorted(page_size(found) for found in documents)
+    print(
+        f"kinds' trees as HTML, gzip: p90 {sizes[int(len(sizes) * 0.9)]:.0f} KB, largest {sizes[-1]:.0f} KB"
+    )
+
+
+def page_size(found: Any) -> float:
+    return (
+        len(gzip.compress(tree_html(tree_of(found.document, Place((), found.schema, False))).encode(), 5))
+        / 1e3
+    )
+
+
+def cpu(work: Callable[[], object], rounds: int) -> float:
+    taken = []
+    for _ in range(rounds):
+        started = time.process_time()
+        work()
+        taken.append(time.process_time() - started)
+    return statistics.median(taken)
+
+
+async def commands(rounds: int) -> None:
+    folder = DATA / "k8s-pairs" / "1.35" / "v3"
+    with tempfile.TemporaryDirectory() as home:
+        async with service(directory("release", folder)) as client:
+            await client.ready()
+            server = ["--server", client.base, "--cache-directory", f"{home}/specmux"]
+            shown = {
+                "specmux explain, server, warm": [SPECMUX, "explain", SUBJECT, *server],
+                "specmux explain, offline": [SPECMUX, "explain", SUBJECT, *server, "--offline"],
+                "specmux explain, folder": [SPECMUX, "explain", SUBJECT, "--directory", folder],
+                "specmux search, folder": [SPECMUX, "search", "replicas", "--directory", folder],
+            }
+            kubectl = shutil.which("kubectl")
+            if kubectl is not None:
+                arguments = [f"--server={client.base}", f"--cache-dir={home}/kubectl", "explain", SUBJECT]
+                shown["kubectl explain, warm"] = [Path(kubectl), *arguments]
+            for name, command in shown.items():
+                await asyncio.to_thread(run, command)
+                taken = [await asyncio.to_thread(run, command) for _ in range(rounds)]
+                wall, used = (statistics.median(each[at] for each in taken) for at in (0, 1))
+                print(f"{name:<36} {1000 * wall:7.0f} ms, {1000 * used:5.0f} ms CPU")
+
+
+def run(command: list[Any]) -> tuple[float, float]:
+    """Seconds, and seconds of processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.monotonic()
+    environment = {**os.environ, "KUBECONFIG": "/dev/null"}
+    done = subprocess.run(list(map(str, command)), capture_output=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.monotonic() - started, used
+
+
+if __name__ == "__main__":
+    main()

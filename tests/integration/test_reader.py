@@ -1,0 +1,252 @@
+"""Explain, search and the page over HTTP: answers, conditions, limits, and a reader that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from data.explained_documents import bed
+from running.service import Client, directory, service
+from specmux_aggregator.endpoints.page import POLICY
+from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed
+from specmux_aggregator.reader.state import ReaderState
+
+KIND_PAGE = "/openapi/ui/kind/apis/garden.example.org/v1/Bed"
+KEY = "apis/garden.example.org/v1"
+NAME = {
+    "type": "string",
+    "description": "What it is <b>called</b>: https://example.org/?a=1&b=2.",
+    "default": "x",
+}
+
+
+def write(folder: Path, **spec: Any) -> None:
+    path = folder / f"{KEY}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(orjson.dumps(bed(**spec)))
+
+
+@asynccontextmanager
+async def garden(folder: Path) -> AsyncIterator[Client]:
+    write(folder, name=NAME)
+    async with service(directory("garden", folder)) as client:
+        await client.ready()
+        for _ in range(10):
+            # On a machine that is busy the process takes longer to start than a request waits.
+            if (await client.get("/openapi/ui/"))[0] == 200:
+                break
+        yield client
+
+
+def run(folder: Path, scenario: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        async with garden(folder) as client:
+            await scenario(client)
+
+    asyncio.run(whole())
+
+
+def test_field_is_explained_in_every_form(tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        base = f"/openapi/explain/{KEY}/Bed"
+        status, headers, body = await client.get(f"{base}?path=spec.name")
+        assert (status, headers["Content-Type"], headers["Cache-Control"]) == (
+            200,
+            "application/json",
+            "no-cache",
+        )
+        told = orjson.loads(body)
+        assert (told["path"], told["type"], told["default"]) == ("spec.name", "string", "x")
+        whole = orjson.loads((await client.get(f"{base}?recursive"))[2])
+        assert whole["fields"][-1]["fields"][0]["name"] == "name"
+        status, headers, body = await client.get(f"{base}?output=text&path=spec")
+        assert (headers["Content-Type"], b'default: "x"' in body) == ("text/plain; charset=utf-8", True)
+        _, _, plain = await client.get(f"{base}?output=plaintext&path=spec")
+        assert b"default" not in plain
+        assert (await client.get(f"{base}?output=skeleton"))[2].startswith(b"apiVersion: garden")
+        # Any name of the kind will do.
+        assert (await client.get(f"/openapi/explain/{KEY}/beds"))[0] == 200
+
+    run(tmp_path, scenario)
+
+
+def test_answer_is_not_made_twice_for_who_has_it(tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        for target in (
+            f"/openapi/explain/{KEY}/Bed",
+            "/openapi/search?q=called",
+            f"/openapi/ui/kind/{KEY}/Bed",
+        ):
+            _, headers, _ = await client.get(target)
+            status, again, body = await client.get(target, If_None_Match=headers["ETag"])
+            assert (status, body, again["ETag"]) == (304, b"", headers["ETag"])
+            _, gzipped, _ = await client.get(target, Accept_Encoding="gzip")
+            assert gzipped["Content-Encoding"] == "gzip"
+            assert gzipped["ETag"] != headers["ETag"]
+            status, _, body = await client.get(target, method="HEAD")
+            assert (status, body) == (200, b"")
+            assert (await client.get(target, method="POST"))[0] == 405
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        (f"/openapi/explain/{KEY}/Bad", 404),
+        (f"/openapi/explain/{KEY}/Bed?path=spec.nam", 404),
+        (f"/openapi/explain/{KEY}/Bed?path=spec[", 400),
+        (f"/openapi/explain/{KEY}/Bed?path=" + "a." * 65, 400),
+        (f"/openapi/explain/{KEY}/Bed?output=html", 400),
+        (f"/openapi/explain/{KEY}/Bed?recursive=perhaps", 400),
+        (f"/openapi/explain/{KEY}/Bed?depth=65", 400),
+        ("/openapi/explain/apis/rocks/v1/Rock", 404),
+        ("/openapi/explain", 404),
+        ("/openapi/search", 400),
+        ("/openapi/search?q=" + "a" * 201, 400),
+        ("/openapi/search?q=a+b+c+d+e+f+g+h+i", 400),
+        ("/openapi/search?q=a&limit=201", 400),
+        ("/openapi/search?q=a&offset=1001", 400),
+        ("/openapi/search/more?q=a", 404),
+        ("/openapi/ui/kind/apis/rocks/v1/Rock", 404),
+        ("/openapi/ui/nothing", 404),
+        ("/openapi/ui/assets/page.css", 404),
+    ],
+)
+def test_what_cannot_be_answered_is_said(tmp_path: Path, target: str, code: int) -> None:
+    async def scenario(client: Client) -> None:
+        status, headers, body = await client.get(target)
+        assert status == code, body
+        assert headers["Cache-Control"] == "no-store"
+
+    run(tmp_path, scenario)
+
+
+def test_changed_document_is_searched_anew(tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        found = orjson.loads((await client.get("/openapi/search?q=name"))[2])
+        assert [row["path"] for row in found["rows"]] == ["spec.name"]
+        assert found["incomplete"] == []
+        before = client.app.publisher.current.generation
+        write(tmp_path, colour=NAME)
+        await client.until(lambda: client.app.publisher.current.generation > before)
+        started = time.monotonic()
+        assert orjson.loads((await client.get("/openapi/search?q=name"))[2])["rows"] == []
+        assert orjson.loads((await client.get("/openapi/search?q=colour"))[2])["total"] == 1
+        assert time.monotonic() - started < 1.0
+
+    run(tmp_path, scenario)
+
+
+def test_pages_escape_what_they_show_and_load_nothing_foreign(tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        for page in ("", "search?q=called", "search", "status", f"kind/{KEY}/Bed"):
+            status, headers, body = await client.get(f"/openapi/ui/{page}")
+            assert (status, headers["Content-Security-Policy"]) == (200, POLICY), page
+            assert b"<b>called" not in body
+        assert b'href="https://example.org/?a=1&amp;b=2"' in body
+        assert b'<details id="spec.name">' in body
+        for path in ("/", "/openapi/ui"):
+            status, headers, _ = await client.get(path, Accept="text/html")
+            assert (status, headers["Location"]) == (302, "openapi/ui/" if path == "/" else "ui/")
+        assert (await client.get("/status", Accept="text/html"))[0] == 302
+        _, headers, body = await client.get("/openapi/ui/")
+        asset = body.decode().partition('href="./assets/page')[2].partition('"')[0]
+        status, headers, _ = await client.get(f"/openapi/ui/assets/page{asset}")
+        assert (status, headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
+
+    run(tmp_path, scenario)
+
+
+def test_killed_reader_is_started_anew(tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        assert (await client.get("/openapi/search?q=name"))[0] == 200
+        reader = client.app._reading._reader
+        os.kill(await reader.ask(pid), signal.SIGKILL)
+        codes = [
+            (await client.get(f"/openapi/{path}"))[0]
+            for path in ("search?q=called", f"explain/{KEY}/Bed?path=spec", "search?q=called")
+        ]
+        assert codes[-1] == 200
+        assert set(codes) <= {200, 503}
+
+    run(tmp_path, scenario)
+
+
+def pid(state: ReaderState) -> int:
+    return os.getpid()
+
+
+def hang(state: ReaderState) -> None:
+    while True:
+        pass
+
+
+def eat(state: ReaderState) -> int:
+    return len(bytearray(1 << 30))
+
+
+def test_hanging_and_greedy_jobs_end_the_process_and_nothing_else(tmp_path: Path) -> None:
+    async def scenario(client: Client) -> None:
+        reader = Reader(request_seconds=4.0)
+        try:
+            first = await reader.ask(pid)
+            lags: list[float] = []
+            watching = asyncio.create_task(lag(lags))
+            with pytest.raises(ReaderFailed, match="too long"):
+                await reader.ask(hang)
+            second = await reader.ask(pid)
+            with pytest.raises(ReaderFailed, match="MemoryError"):
+                await reader.ask(eat)
+            third = await reader.ask(pid)
+            assert len({first, second, third}) == 3
+            watching.cancel()
+            assert (await client.get("/livez"))[0] == 200
+            assert sorted(lags)[int(len(lags) * 0.5)] < 0.01
+        finally:
+            reader.close()
+
+    run(tmp_path, scenario)
+
+
+async def lag(measured: list[float]) -> None:
+    while True:
+        before = time.monotonic()
+        await asyncio.sleep(0.005)
+        measured.append(time.monotonic() - before - 0.005)
+
+
+def test_too_many_at_once_are_refused() -> None:
+    async def scenario() -> None:
+        reader = Reader(request_seconds=60.0)
+        try:
+            jobs = [asyncio.create_task(reader.ask(pid)) for _ in range(40)]
+            ended = await asyncio.gather(*jobs, return_exceptions=True)
+            assert sum(isinstance(each, ReaderBusy) for each in ended) == 24
+            assert sum(isinstance(each, int) for each in ended) == 16
+        finally:
+            reader.close()
+
+    asyncio.run(scenario())
+
+
+def test_reader_that_nobody_asks_ends() -> None:
+    async def scenario() -> None:
+        reader = Reader(idle_seconds=0.1, request_seconds=60.0)
+        try:
+            first = await reader.ask(pid)
+            await asyncio.sleep(0.4)
+            assert await reader.ask(pid) != first
+        finally:
+            reader.close()
+
+    asyncio.run(scenario())

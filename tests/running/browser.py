@@ -1,0 +1,154 @@
+"""A service in a thread, and a browser before it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fakes.prefix_proxy import proxying
+from running.service import directory, service
+
+PREFIX = "/clusters/one"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+LONG_TASKS = """
+window.blocked = 0;
+const add = (list) => {
+  for (const each of list.getEntries()) window.blocked += Math.max(0, each.duration - 50);
+};
+new PerformanceObserver(add).observe({ type: "longtask", buffered: true });
+"""
+
+
+@contextmanager
+def served(documents: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """A service over these documents, and a proxy that takes ``PREFIX`` away; their addresses."""
+    with tempfile.TemporaryDirectory() as name:
+        for key, document in documents.items():
+            path = Path(name, f"{key}.json")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(orjson.dumps(document))
+        started: threading.Event = threading.Event()
+        address: list[str] = []
+        loop = asyncio.new_event_loop()
+        ended = asyncio.Event()
+
+        async def scenario() -> None:
+            async with (
+                service(directory("documents", Path(name))) as client,
+                proxying(client.base, PREFIX) as proxy,
+            ):
+                await client.ready()
+                await client.get("/openapi/ui/")
+                address[:] = [client.base, proxy.url]
+                started.set()
+                await ended.wait()
+
+        thread = threading.Thread(target=lambda: loop.run_until_complete(scenario()), daemon=True)
+        thread.start()
+        try:
+            assert started.wait(60), "the service did not start"
+            yield address[0], address[1]
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+            thread.join(20)
+            loop.close()
+
+
+@dataclass(slots=True)
+class Opened:
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    """What the browser's console says: violations of the policy among it."""
+    foreign: list[str] = field(default_factory=list)
+    """Requests to anybody else."""
+
+    def violations(self) -> list[str]:
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+    def timing(self) -> tuple[float, float]:
+        """Milliseconds to the load event, and of long tasks beyond 50 ms each."""
+        load = "performance.getEntriesByType('navigation')[0].loadEventEnd"
+        return self.page.evaluate(load), self.page.evaluate("window.blocked")
+
+
+@dataclass(slots=True)
+class Browsed:
+    browser: Any
+    address: str
+    behind: str
+    """The same, behind ``PREFIX``."""
+    contexts: list[Any] = field(default_factory=list)
+
+    def opened(
+        self,
+        path: str,
+        *,
+        scheme: str = "light",
+        width: int = 1200,
+        script: bool = True,
+        is_behind_prefix: bool = False,
+    ) -> Opened:
+        self.close()
+        context = self.browser.new_context(
+            color_scheme=scheme, viewport={"width": width, "height": 900}, java_script_enabled=script
+        )
+        self.contexts.append(context)
+        base = self.behind if is_behind_prefix else self.address
+        opened = Opened(context.new_page())
+        opened.page.on("console", lambda message: opened.complaints.append(message.text))
+        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        opened.page.on(
+            "request", lambda request: request.url.startswith(base) or opened.foreign.append(request.url)
+        )
+        if script:
+            opened.page.add_init_script(LONG_TASKS)
+        opened.page.goto(f"{base}/openapi/ui/{path}")
+        return opened
+
+    def close(self) -> None:
+        while self.contexts:
+            self.contexts.pop().close()
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Skips where there is no browser: ``make ui`` says what is missing."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: make ui brings it")
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        # As root there is no sandbox to be had.
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield launched
+        finally:
+            launched.close()
+
+
+@contextmanager
+def browsed(launched: Any, documents: Mapping[Any, Any]) -> Iterator[Browsed]:
+    """A service over these documents before the browser."""
+    with served(documents) as (address, behind):
+        made = Browsed(launched, address, behind)
+        try:
+            yield made
+        finally:
+            made.close()
