@@ -31,6 +31,7 @@ SECTIONS: Final = {
     },
     "Documents": {
         "explain": Listed(f"{_COMMANDS}.explain:explain", "Explain a kind, or one of its fields."),
+        "mcp": Listed(f"{_COMMANDS}.mcp:mcp", "Give agents tools to look up, search and validate APIs."),
         "search": Listed(f"{_COMMANDS}.search:search", "Find kinds and fields by words."),
         "convert": Listed(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
         "schemas": Listed(

@@ -105,29 +105,11 @@ def _suggestion(error: UnknownKind | UnknownField) -> str:
 
 
 def _asked(source: Source, subject: str, api_version: str, *, is_ordered: bool) -> Asked:
+    from specmux_aggregator.sources.kinds import kinds_of_source
     from specmux_schemas.explain.field_path import parse
     from specmux_schemas.explain.kind_names import asked_for
 
     return asked_for(kinds_of_source(source, is_ordered=is_ordered), parse(subject), version=api_version)
-
-
-def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
-    """The kinds that are served, in discovery's order: the server's own, where there is one."""
-    from specmux_schemas.built_in_names import built_in_names
-    from specmux_schemas.explain.kind_names import names_of
-    from specmux_schemas.order import discovery_rank
-    from specmux_schemas.resources import split
-    from specmux_schemas.synthesis import named
-
-    resources = source.resources()
-    found: list[KindName] = []
-    for key in resources if is_ordered else sorted(resources, key=discovery_rank):
-        group, _ = split(key) or ("", "")
-        listed = resources[key]
-        if not any(each.short_names for each in listed):
-            listed = named(listed, built_in_names(group))
-        found += names_of(listed, key)
-    return found
 
 
 def _show(source: Source, chosen: list[KindName], asked: Asked, wanted: Wanted) -> None:

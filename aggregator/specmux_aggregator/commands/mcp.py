@@ -1,0 +1,48 @@
+"""``specmux mcp``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.sources import SourceOptions, opened, source_options
+
+
+@click.command(
+    epilog=examples(
+        ("over standard input and output, as clients start it", "specmux mcp"),
+        ("over files", "specmux mcp --directory documents/"),
+        ("with a tool that says what an upgrade breaks", "specmux mcp --against openapi-1.34/"),
+        ("over HTTP on loopback", "specmux mcp --http --port 8765"),
+    )
+)
+@click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1, at /mcp.  [default: stdio]")
+@click.option("--port", type=click.IntRange(1, 65535), default=8765, show_default=True, help="For --http.")
+@click.option("--against", metavar="WHAT", help="What diff compares with: a file, a folder, a URL.")
+@source_options
+def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> None:
+    """Give agents tools to look up, search and validate APIs.
+
+    A server of the Model Context Protocol: list_kinds, explain, search, skeleton, validate, and diff where
+    --against is given. It reads and changes nothing.
+
+    Exit codes: 0 the client left, 1 nothing to read, 2 usage.
+    """
+    try:
+        from specmux_aggregator.agents.server import server_of
+    except ModuleNotFoundError as error:
+        raise click.UsageError(f"{error.name} is missing; install specmux[mcp]") from error
+    from specmux_aggregator.agents.library import Library
+    from specmux_aggregator.commands.diff_sides import served_by
+
+    before = None if against is None else partial(served_by, against, source, group_versions=())
+    with reported_errors(), opened(source) as documents:
+        library = Library(documents, is_ordered=not source.is_local, against=before)
+        server = server_of(library, has_diff=before is not None)
+        if http:
+            server.run("streamable-http", host="127.0.0.1", port=port)
+        else:
+            server.run("stdio")
