@@ -17,6 +17,7 @@ from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
+from specmux_aggregator.auth.hosts import LoopbackHosts
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.changes.endpoint import PATH as CHANGES_PATH
@@ -78,6 +79,7 @@ class App:
         state: StateDirectory | None,
         *,
         cluster: Backend | None = None,
+        is_for_one_user: bool = False,
         watch_timing: Timing | None = None,
     ) -> None:
         """Takes ownership of ``state``. Nothing runs before ``start``.
@@ -86,6 +88,7 @@ class App:
         want one to. Raises InvalidConfig when what callers are known by cannot be used.
         """
         self.settings = settings
+        self._is_for_one_user = is_for_one_user
         self.config = ConfigState()
         self.metrics = Metrics(CollectorRegistry())
         self._limits = settings.limits.of_documents
@@ -372,7 +375,7 @@ class App:
             self.service,
             self.settings.listen,
             slow_request=self.settings.log.slow_request,
-            guard=self._gate,
+            guard=LoopbackHosts(self._gate) if self._is_for_one_user else self._gate,
             relay=self._streams(),
             client_ca_file=self.settings.auth.ca_file,
         )

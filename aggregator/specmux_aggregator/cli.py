@@ -25,6 +25,7 @@ SECTIONS: Final = {
         "serve": Listed(f"{_COMMANDS}.serve:serve", "Serve the discovery and the documents of all backends."),
         "status": Listed(f"{_COMMANDS}.status:status", "Say how a running service and its backends are."),
         "init": Listed(f"{_COMMANDS}.init:init", "Write a configuration to start from."),
+        "ui": Listed(f"{_COMMANDS}.ui:ui", "Show kinds, fields and search as a page on this machine."),
         "check-config": Listed(
             f"{_COMMANDS}.check_config:check_config", "Read a configuration and say what it means."
         ),

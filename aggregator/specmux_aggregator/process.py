@@ -38,8 +38,10 @@ async def run(
     changes: Changes | None = None,
     started: Callable[[str, int], None] | None = None,
     is_whole_process: bool = False,
+    is_for_one_user: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT. ``started`` is told the address and port that were bound.
+    ``is_for_one_user``: who asks under another name than this machine's is refused.
     ``is_whole_process``: nothing comes after it, so signals that come while the process ends mean nothing.
     """
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more per counter, which nobody reads
@@ -51,7 +53,7 @@ async def run(
         if access is not None:
             logger.info("cluster: %s at %s", access.context, access.server.url)
         cluster = None if access is None else access.server
-        app = App(settings, await open_state(settings), cluster=cluster)
+        app = App(settings, await open_state(settings), cluster=cluster, is_for_one_user=is_for_one_user)
         try:
             host, port = await app.start()
             logger.info("serving on %s", _url(host, port, is_tls=settings.listen.tls_cert_file is not None))

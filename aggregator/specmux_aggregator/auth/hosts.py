@@ -1,0 +1,44 @@
+"""A guard that answers only who means this machine: a name that somebody else's DNS points here is refused
+(DNS rebinding), for what it would show are the user's own credentials' answers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp.http import RawRequestMessage
+
+from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.server.connection import Connection
+from specmux_aggregator.server.protocols import Guard
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+class LoopbackHosts:
+    """Implements the server's ``Guard`` protocol, before another guard where there is one."""
+
+    def __init__(self, inner: Guard | None) -> None:
+        self._inner = inner
+
+    def permits(self, message: RawRequestMessage, connection: Connection) -> bool:
+        return is_loopback(message) and (self._inner is None or self._inner.permits(message, connection))
+
+    async def refusal(self, message: RawRequestMessage, connection: Connection) -> Prepared | None:
+        if not is_loopback(message):
+            return refusal(
+                403,
+                "Forbidden",
+                "this page answers under 127.0.0.1 and localhost alone",
+                is_head=message.method == "HEAD",
+            )
+        return None if self._inner is None else await self._inner.refusal(message, connection)
+
+
+def is_loopback(message: RawRequestMessage) -> bool:
+    """Whether the Host that was asked for is this machine, whatever its port."""
+    hosts = message.headers.getall("Host", ())
+    if len(hosts) != 1:
+        return False
+    name, colon, port = hosts[0].rpartition(":")
+    host = name if colon and port.isdecimal() else hosts[0]
+    return host.lower() in LOOPBACK

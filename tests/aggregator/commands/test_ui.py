@@ -1,0 +1,62 @@
+"""``specmux ui``: the page on loopback, under this machine's names alone."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from data.explained_documents import bed
+from specmux_aggregator.cli import main
+
+HOSTS = {"localhost:1": 404, "127.0.0.1": 404, "evil.example:1": 403, "": 403, "127.0.0.1.nip.io": 403}
+"""And what is answered to who asks for what is not there."""
+
+
+async def shown(folder: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "specmux_aggregator.cli", "ui", "--directory", str(folder), "--no-browser",
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            line = (await process.stdout.readline()).decode().strip()
+            url = line.removeprefix("the page is at ")
+            assert url.startswith("http://127.0.0.1:")
+            async with aiohttp.ClientSession() as session:
+                for host, code in HOSTS.items():
+                    async with session.get(f"{url}assets/none", headers={"Host": host}) as answer:
+                        assert answer.status == code, host
+    finally:
+        process.terminate()
+        assert await process.wait() == 0
+
+
+def test_page_is_shown_to_who_asks_for_this_machine(tmp_path: Path) -> None:
+    path = tmp_path / "apis" / "garden.example.org" / "v1.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(orjson.dumps(bed(name={"type": "string"})))
+    asyncio.run(shown(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "there is no kubeconfig"),
+        (("--directory", ".", "--context", "a"), "different sources"),
+        (("--kubeconfig", "nothing-here"), "does not exist"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(
+    arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    done = CliRunner().invoke(main, ["ui", *arguments])
+    assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
