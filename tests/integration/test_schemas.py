@@ -126,6 +126,7 @@ async def test_a_pinned_tree_is_immutable_and_another_is_gone(tmp_path: Path) ->
         ("/schemas/all.json", 200),
         ("/schemas/_definitions.json", 200),
         ("/schemas/catalog.json", 200),
+        ("/schemas/crds.yaml", 200),
         ("/schemas/master-standalone-strict/thing-apps-v1.json", 200),
         ("/schemas/v1.30.9-standalone/thing-apps-v1.json", 200),
         ("/schemas/v1.31.0-standalone/thing-apps-v1.json", 404),

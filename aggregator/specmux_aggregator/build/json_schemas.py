@@ -17,6 +17,7 @@ from specmux_converters.document import Limits, parse
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import DocumentSchemas
 from specmux_converters.json_schema.catalogue import index, schema_of, store_catalog, text_of
+from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.forms import DRAFT
 from specmux_converters.json_schema.paths import OneFile, Wanted
 
@@ -82,10 +83,12 @@ def json_schema(
 
 
 def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: Told) -> Iterator[bytes]:
-    if isinstance(file, OneFile) or file.what not in ("index", "catalog"):
+    if isinstance(file, OneFile) or file.what not in ("index", "catalog", "crds"):
         schema = schema_of(file, schemas)
         if schema is not None:
             yield text_of(_noted(schema, told) if not isinstance(file, OneFile) else schema)
+    elif file.what == "crds":
+        yield crds_yaml(schemas)
     elif file.what == "catalog":
         yield text_of(store_catalog(schemas, told.base))
     else:

@@ -31,6 +31,8 @@ TOKEN_PREFIX: Final = "/schemas/token/"  # noqa: S105  # a path
 ROUTE: Final = "schemas"
 
 _PINNED: Final = "hash/"
+_SCHEMA: Final = "application/schema+json"
+_YAML: Final = "application/yaml"  # RFC 9512
 _TEXT: Final = ("Content-Type", "text/plain; charset=utf-8")
 ANY_ORIGIN: Final = ("Access-Control-Allow-Origin", "*")
 
@@ -100,7 +102,7 @@ def decide(
         file,
         keys,
         Representation(
-            content_type="application/schema+json",
+            content_type=_YAML if file == WholeFile("crds") else _SCHEMA,
             etag=tag_of(file, keys, tree, coding),
             route=ROUTE,
             format="json",

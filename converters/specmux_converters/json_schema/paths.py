@@ -34,7 +34,7 @@ _OPENSHIFT: Final = re.compile(
 _WHOLE: Final = re.compile(
     rf"(?:{_RELEASE}(?P<layout>-local|-standalone|-standalone-strict)?/)?(?P<what>_definitions|all)\.json"
 )
-_LISTS: Final = re.compile(r"(?P<what>index|catalog)\.json")
+_LISTS: Final = {"index.json": "index", "catalog.json": "catalog", "crds.yaml": "crds"}
 _SECTIONS: Final = {"bundle": BUNDLE, "partial": PARTIAL, None: STRICT}
 
 CORE: Final = ("core", "v1")
@@ -66,7 +66,7 @@ class OneFile:
 
 @dataclass(frozen=True, slots=True)
 class WholeFile:
-    """Made of all documents: "all", "_definitions", "index", "catalog"."""
+    """Made of all documents: "all", "_definitions", "index", "catalog", "crds"."""
 
     what: str
     form: Form = STRICT
@@ -78,9 +78,8 @@ Wanted: TypeAlias = OneFile | WholeFile
 
 def wanted(path: str) -> Wanted | None:
     """What the path below ``/schemas`` asks for; None where it is no path of a catalogue."""
-    match = _LISTS.fullmatch(path)
-    if match:
-        return WholeFile(match["what"])
+    if path in _LISTS:
+        return WholeFile(_LISTS[path])
     match = _WHOLE.fullmatch(path)
     if match:
         is_strict = match["release"] is None or match["layout"] == "-standalone-strict"

@@ -16,6 +16,7 @@ from specmux_converters.json_schema.catalogue import (
     store_catalog,
     text_of,
 )
+from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import Schema
 from specmux_converters.json_schema.kinds import LIST, Kind
@@ -66,6 +67,9 @@ def files(
                 yield path, text
     if not patterns:
         yield from _whole(held)
+        definitions = crds_yaml(held)
+        if definitions:
+            yield "crds.yaml", definitions
     yield "index.json", text_of(index(held))
     yield "catalog.json", text_of(store_catalog(held, base))
 

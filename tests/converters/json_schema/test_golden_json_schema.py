@@ -19,8 +19,11 @@ import pytest
 
 from data import catalogue_documents as catalogue
 from shared_data import GOLDEN, shared
+from specmux_converters.crd import build
+from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import STRICT, Form
 from specmux_converters.json_schema.catalogue import needed, schema_of
+from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.definitions import dispatcher
 from specmux_converters.json_schema.paths import wanted
 from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, QUANTITY
@@ -194,3 +197,19 @@ def test_all_says_what_the_schema_of_the_kind_says(name: str, tally: Callable[[s
 
 def named(case: Any) -> tuple[Any, Any]:
     return case["object"].get("apiVersion"), case["object"].get("kind")
+
+
+@shared
+def test_definitions_that_are_told_make_the_documents_again(tally: Callable[[str, int], None]) -> None:
+    """``crds.yaml`` through our own builder: the same schemas of the same kinds."""
+    manifests = [orjson.loads(each) for each in crds_yaml(catalogue.schemas()).split(b"---\n")[1:]]
+    built = build(manifests)
+    assert not built.problems
+    compared = 0
+    for owner, kind in catalogue.kinds().values():
+        if owner.is_custom(kind.component):
+            again = built.documents[GroupVersion(f"apis/{kind.api_version}")]
+            assert again["components"]["schemas"][kind.component] == owner.schemas[kind.component], kind
+            compared += 1
+    assert compared
+    tally("crds.yaml: kinds that are the same again", compared)
