@@ -13,6 +13,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
@@ -47,6 +48,7 @@ from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.memory import MemoryWatch
 from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.discovery import DiscoveryCollector
+from specmux_aggregator.metrics.document_checks import DocumentCheckCollector
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
 from specmux_aggregator.metrics.kubernetes import SourceCollector
 from specmux_aggregator.metrics.limits import LimitCollector
@@ -125,6 +127,8 @@ class App:
             identities=self._identities,
             is_authorised_elsewhere=self._relaying.asks_as_the_client,
         )
+        self._checker = Worker(timeout=settings.documents.check_timeout)
+        self.document_checks = self._checks_of_documents()
         self._catalogue = Worker(timeout=settings.limits.build_timeout)
         self.schemas = self._schema_files()
         self.service = self._service()
@@ -146,6 +150,8 @@ class App:
         if self.cluster is not None:
             self._run(self.cluster.run(), "the cluster is no longer followed")
         await self.backend_sets.configure(self.settings.backends)
+        if self.document_checks is not None:
+            self._run(self.document_checks.run(), "documents are no longer checked")
         self._run(self._warm_up(), "the workers could not be started ahead")
         return bound
 
@@ -186,6 +192,7 @@ class App:
         self._builder.close()
         self._encoder.close()
         self._catalogue.close()
+        self._checker.close()
         if self._state is not None:
             await self._state.close()
 
@@ -270,6 +277,13 @@ class App:
         )
         self.publisher.subscribe(watch.follow)
         return watch
+
+    def _checks_of_documents(self) -> DocumentChecks | None:
+        if self.settings.documents.check == "off":
+            return None
+        checks = DocumentChecks(self._documents, self._checker, limits=self._limits)
+        self.publisher.subscribe(checks.follow)
+        return checks
 
     def _is_settled(self) -> bool:
         """Whether it is known which backends there are."""
@@ -392,6 +406,7 @@ class App:
             discovery=self.discovery,
             backend_sets=self.backend_sets,
             cluster=self.cluster,
+            document_checks=self.document_checks,
         )
 
     def _register_collectors(self) -> None:
@@ -410,6 +425,8 @@ class App:
         registry.register(LimitCollector(self.settings, memory=lambda: self._memory.state))
         if self.schemas is not None:
             registry.register(SchemaCollector(self.schemas))
+        if self.document_checks is not None:
+            registry.register(DocumentCheckCollector(self.document_checks))
         if self.discovery is not None:
             registry.register(DiscoveryCollector(self.discovery, snapshot=lambda: self.publisher.current))
         ProcessCollector(registry=registry)

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from fakes.cluster import FakeCluster
 from running.service import backend, service
-from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.config.settings import Documents, Kubernetes
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -38,6 +38,7 @@ async def _scraped() -> str:
             dead,
             cluster=backend("kubernetes", cluster.url),
             kubernetes=Kubernetes(in_cluster=True),
+            documents=Documents(check="warn"),
         ) as client,
     ):
         await client.ready()
@@ -46,4 +47,8 @@ async def _scraped() -> str:
             await client.get(url)
         await client.get("/openapi/v3/apis/apps/v1?hash=STALE")
         await client.get("/openapi/v2")
+        checks = client.app.document_checks
+        async with asyncio.timeout(30):
+            while checks is None or not checks.known:
+                await asyncio.sleep(0.05)
         return (await client.get("/metrics"))[2].decode()

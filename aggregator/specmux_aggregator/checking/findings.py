@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -46,6 +47,24 @@ class Subject:
     name: str
     data: bytes
     group_version: GroupVersion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts of findings, and the first of them by level."""
+
+    errors: int
+    warnings: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCheck:
+    """What is known of one published document. Without a summary it was not checked, for a ``reason``."""
+
+    key: DocumentKey
+    summary: Summary | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,9 @@ def parse_config_file(text: str, path: Path) -> ConfigFile:
             if setting.name in inner and setting.is_list:
                 values[setting.key] = _texts(reader, inner[setting.name], setting.key)
             elif setting.name in inner:
-                value = reader.scalar(inner[setting.name], setting.key, setting.type, setting.read)
+                value = reader.scalar(
+                    inner[setting.name], setting.key, setting.type, setting.read, words=setting.choices
+                )
                 values[setting.key] = folder / value if setting.type is Path and value is not None else value
     backends = _backends(reader, members.get(BACKENDS), folder)
     reader.finish()

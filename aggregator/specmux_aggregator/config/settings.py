@@ -232,6 +232,18 @@ class Schemas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """What is done with published documents (docs/check.md)."""
+
+    check: str = _setting(
+        "off",
+        "off, or warn: check each once against its standard, beside all else, and say what is found",
+        choices=("off", "warn"),
+    )
+    check_timeout: float = _setting(300.0, "seconds for the check of one document", at_least=TICK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a backend may cost us."""
 
@@ -312,6 +324,7 @@ class Settings:
     proxy: Proxy = field(default_factory=Proxy)
     discovery: Discovery = field(default_factory=Discovery)
     schemas: Schemas = field(default_factory=Schemas)
+    documents: Documents = field(default_factory=Documents)
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)
     state: State = field(default_factory=State)

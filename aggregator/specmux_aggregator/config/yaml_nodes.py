@@ -99,8 +99,19 @@ class YAMLReader:
             return []
         return list(node.value)
 
-    def scalar(self, node: yaml.Node, key: str, wanted: type, read: Callable[[str], object]) -> Any:
-        """What ``read`` makes of a scalar's text, once YAML agrees on its type; else None, and a fault."""
+    def scalar(
+        self,
+        node: yaml.Node,
+        key: str,
+        wanted: type,
+        read: Callable[[str], object],
+        *,
+        words: Collection[str] = (),
+    ) -> Any:
+        """What ``read`` makes of a scalar's text, once YAML agrees on its type; else None, and a fault.
+
+        ``words`` need no quotes, whatever YAML takes them for: ``off``.
+        """
         if not isinstance(node, yaml.ScalarNode):
             self.fault(node, key, "wants a single value")
             return None
@@ -109,7 +120,7 @@ class YAMLReader:
             self.fault(node, key, "wants true or false")
         elif wanted in (int, float) and tag not in ("int", "float", "str"):
             self.fault(node, key, "wants a number")
-        elif wanted not in (bool, int, float) and tag != "str":
+        elif wanted not in (bool, int, float) and tag != "str" and node.value not in words:
             self.fault(node, key, f"wants a text, and YAML reads this as {cut(tag)}: put it in quotes")
         else:
             try:

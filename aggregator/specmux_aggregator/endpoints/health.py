@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.config.state import ConfigState
@@ -18,7 +19,12 @@ from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.service import Page
 from specmux_aggregator.endpoints.shared_body import SharedBody
-from specmux_aggregator.endpoints.status import is_ready, status_json, waiting_for
+from specmux_aggregator.endpoints.status import (
+    document_checks_json,
+    is_ready,
+    status_json,
+    waiting_for,
+)
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.http.representations import NO_STORE, method_not_allowed
@@ -48,6 +54,7 @@ class Pages:
         discovery: DiscoveryWatch | None,
         backend_sets: BackendSets,
         cluster: ClusterSource | None,
+        document_checks: DocumentChecks | None,
     ) -> None:
         self._publisher = publisher
         self._backends = backends
@@ -59,6 +66,7 @@ class Pages:
         self._discovery = discovery
         self._backend_sets = backend_sets
         self._cluster = cluster
+        self._document_checks = document_checks
         self._has_been_ready = False
         self._metrics_text = SharedBody(self._make_metrics)
         self._status_text = SharedBody(self._make_status)
@@ -154,8 +162,13 @@ class Pages:
             left_out=self._backend_sets.problems,
             is_settled=not self._unsettled(),
             discovery=self._discovery_report(snapshot),
+            document_checks=self._checks_report(),
             now=time.time(),
         )
+
+    def _checks_report(self) -> Mapping[str, Any] | None:
+        checks = self._document_checks
+        return None if checks is None else document_checks_json(checks.known, waiting=checks.waiting)
 
     def _discovery_report(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
         if self._discovery is None:

@@ -9,10 +9,12 @@ from typing import Any
 import orjson
 
 from specmux_aggregator.aggregation.checks import Check
+from specmux_aggregator.checking.findings import PublishedCheck
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
+from specmux_converters.group_versions import GroupVersion
 
 
 def status_json(
@@ -26,12 +28,13 @@ def status_json(
     left_out: Iterable[str],
     is_settled: bool,
     discovery: Mapping[str, Any] | None,
+    document_checks: Mapping[str, Any] | None = None,
     now: float,
 ) -> bytes:
     """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file
-    went. ``discovery``: its own report; None where it is off. ``sources``: what backends are
-    taken from, beside the configuration; ``left_out``: those that are not, and why. ``is_settled``: it is
-    known which backends there are."""
+    went. ``discovery`` and ``document_checks``: their own reports; None where they are off. ``sources``: what
+    backends are taken from, beside the configuration; ``left_out``: those that are not, and why.
+    ``is_settled``: it is known which backends there are."""
     by_backend = {
         observation.backend.name: _backend(observation, check, now) for observation, check in checks
     }
@@ -45,6 +48,7 @@ def status_json(
         "groupVersions": _group_versions(snapshot),
         "conflicts": _conflicts(snapshot),
         "discovery": discovery,
+        "documentChecks": document_checks,
         "memory": _memory(usage),
     }
     return orjson.dumps(status, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
@@ -102,6 +106,21 @@ def _group_versions(snapshot: Snapshot) -> dict[str, Any]:
         }
         for key, entry in sorted(snapshot.entries.items())
     }
+
+
+def document_checks_json(checks: Mapping[GroupVersion, PublishedCheck], *, waiting: int) -> dict[str, Any]:
+    """What was found in published documents, where something was."""
+    found: dict[str, Any] = {}
+    for group_version, check in sorted(checks.items()):
+        if check.summary is None:
+            found[group_version] = {"notChecked": check.reason}
+        elif check.summary.errors or check.summary.warnings:
+            found[group_version] = {
+                "errors": check.summary.errors,
+                "warnings": check.summary.warnings,
+                "examples": list(check.summary.examples),
+            }
+    return {"checked": len(checks), "waiting": waiting, "findings": found}
 
 
 def _conflicts(snapshot: Snapshot) -> list[dict[str, Any]]:

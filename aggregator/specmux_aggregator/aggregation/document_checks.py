@@ -1,0 +1,111 @@
+"""Published documents checked against their standard, once for each hash, beside all that serves them.
+
+A document is checked after it is published, one at a time, in a process of the lowest priority that is killed
+when it takes too long. What is found is a value that pages and metrics read; nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.checking.findings import PublishedCheck
+from specmux_aggregator.checking.published import check_published
+from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON
+
+logger = logging.getLogger(__name__)
+
+RETRY: Final = 30.0
+"""Seconds before a document is looked at again that could not be had, or whose process could not be."""
+
+
+class DocumentChecks:
+    """Follows the publisher. ``run`` does the work; it ends with its task."""
+
+    def __init__(self, documents: Documents, worker: Worker, *, limits: Limits) -> None:
+        self._documents = documents
+        self._worker = worker
+        self._limits = limits
+        self._published: dict[GroupVersion, DocumentKey] = {}
+        self._known: dict[GroupVersion, PublishedCheck] = {}
+        self._changed = asyncio.Event()
+
+    @property
+    def known(self) -> Mapping[GroupVersion, PublishedCheck]:
+        """Of what is published now, as far as it is checked."""
+        return dict(self._known)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._published) - len(self._known)
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Take note of what is published: a document with the same hash stays checked."""
+        self._published = {
+            key: DocumentKey(entry.owner, key, entry.offer.hash) for key, entry in snapshot.entries.items()
+        }
+        self._known = {
+            key: check
+            for key, check in self._known.items()
+            if key in self._published and check.key.hash == self._published[key].hash
+        }
+        self._changed.set()
+
+    async def run(self) -> None:
+        while True:
+            self._changed.clear()
+            wanted = [key for name, key in sorted(self._published.items()) if name not in self._known]
+            for key in wanted:
+                await self._look_at(key)
+            if any(name not in self._known for name in self._published):
+                await self._wait(RETRY)
+            else:
+                await self._changed.wait()
+
+    async def _wait(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    async def _look_at(self, key: DocumentKey) -> None:
+        """Leaves a document unknown that cannot be had at present."""
+        if self._published.get(key.group_version) != key:
+            return
+        body = await self._documents.obtain(key, JSON, Coding.GZIP)
+        if not isinstance(body, bytes):
+            return
+        try:
+            summary = await self._worker.run(check_published, body, key.group_version, limits=self._limits)
+        except WorkerFailed as error:
+            self._note(PublishedCheck(key, None, str(error)))
+            return
+        self._note(PublishedCheck(key, summary))
+
+    def _note(self, check: PublishedCheck) -> None:
+        key = check.key
+        if self._published.get(key.group_version) != key:
+            return
+        self._known[key.group_version] = check
+        if check.summary is None:
+            logger.warning(
+                "%s of backend %s could not be checked: %s", key.group_version, key.owner, check.reason
+            )
+        elif check.summary.errors:
+            logger.warning(
+                "%s of backend %s does not keep to its standard: %d errors, such as %s",
+                key.group_version,
+                key.owner,
+                check.summary.errors,
+                check.summary.examples[0],
+            )
