@@ -215,8 +215,8 @@ def _concerned(loss: Loss, conversion: Conversion) -> list[GroupVersion]:
     if kind == "definitions":
         return [
             group_version
-            for group_version, document in conversion.documents.items()
-            if name in document.get("components", {}).get("schemas", {})
+            for group_version, outline in conversion.outlines.items()
+            if name in outline.components.get("schemas", {})
         ]
     return list(conversion.documents)
 

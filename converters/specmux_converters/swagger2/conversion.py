@@ -199,7 +199,7 @@ class _Draft:
 
 
 def _begin(document: Document, profile: Profile, memo: ConversionMemo | None, limits: Limits) -> _Draft:
-    trace = Trace(budget=Budget(limits.max_expanded_bytes))
+    trace = Trace(budget=Budget.of(document, limits))
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)
     schemes = convert_security_schemes(source, trace)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn, Self
 
-from specmux_converters.document import Limits
+from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.losses import Grade, Loss, Steps, pointer_to
+from specmux_converters.swagger2.encoding import encode
+
+FREE_BYTES: Final = 32 * 1024 * 1024
+"""What any document may become, however small it is."""
+
+EXPANSION: Final = 8
+"""What a larger one may, in times its own size. Releases of Kubernetes become two and a half times theirs."""
 
 
 @dataclass(slots=True)
@@ -21,11 +29,23 @@ class Budget:
     left: int = Limits().max_expanded_bytes
     steps: Steps = field(default_factory=Steps)
     """For the pointers of losses."""
+    more: Callable[[], int] | None = None
+    """What else there is to spend, asked for once and when it is needed: it reads the whole input."""
 
     def spend(self, cost: int, *tokens: str | int) -> None:
         self.left -= cost
+        if self.left < 0 and self.more is not None:
+            self.left += self.more()
+            self.more = None
         if self.left < 0:
             raise LimitExceeded("the converted documents would be too large", pointer=pointer_to(*tokens))
+
+    @classmethod
+    def of(cls, document: Document, limits: Limits) -> Self:
+        """``EXPANSION`` times the document beyond what any may cost, and no more than the limits allow."""
+        left = min(FREE_BYTES, limits.max_expanded_bytes)
+        rest = limits.max_expanded_bytes - left
+        return cls(left, more=lambda: min(rest, EXPANSION * len(encode(document))))
 
 
 @dataclass(slots=True)

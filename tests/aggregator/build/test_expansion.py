@@ -1,0 +1,63 @@
+"""What a small document may cost the process that builds of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+OK = {"200": {"description": "OK", "schema": {"type": "object"}}}
+MEDIA_TYPES = [f"a/b{number}" for number in range(500)]
+BODY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(20)}}
+HEAD = {"swagger": "2.0", "info": {"title": "t", "version": "1"}}
+
+PROGRAM = """
+import re, sys
+from specmux_aggregator.build.jobs import BuildMemo, build_swagger
+from specmux_aggregator.http.messages import Coding
+from specmux_converters.document import Limits
+body = sys.stdin.buffer.read()
+made = build_swagger(
+    BuildMemo(), body, Coding.IDENTITY, owned=None, held={}, limits=Limits(), max_group_versions=10_000
+)
+peak = re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]
+print(type(made).__name__, int(peak) // 1024)
+"""
+
+
+def with_media_types() -> dict[str, Any]:
+    """Each body in five hundred forms."""
+    post = {"parameters": [{"in": "body", "name": "body", "schema": BODY}], "responses": OK}
+    paths = {f"/apis/g.io/v1/x{number}": {"post": post} for number in range(300)}
+    return {**HEAD, "consumes": MEDIA_TYPES, "produces": MEDIA_TYPES, "paths": paths}
+
+
+def with_parameters() -> dict[str, Any]:
+    """Each operation has a thousand parameters written out."""
+    shared = {f"p{number}": {"in": "query", "name": f"n{number}", "type": "string"} for number in range(1000)}
+    get = {"parameters": [{"$ref": f"#/parameters/{name}"} for name in shared], "responses": OK}
+    paths = {f"/apis/g.io/v1/x{number}": {"$ref": "#/x-item"} for number in range(1500)}
+    return {**HEAD, "parameters": shared, "x-item": {"get": get}, "paths": paths}
+
+
+def with_group_versions() -> dict[str, Any]:
+    """A definition in each of a thousand documents."""
+    schema = {"type": "object", "description": "d" * 50_000}
+    ok = {"200": {"description": "OK", "schema": {"$ref": "#/definitions/A"}}}
+    paths = {f"/apis/g{number}.io/v1/x": {"get": {"responses": ok}} for number in range(1500)}
+    return {**HEAD, "definitions": {"A": schema}, "paths": paths}
+
+
+@pytest.mark.parametrize("make", [with_media_types, with_parameters, with_group_versions])
+def test_a_small_document_takes_little_memory(make: Any) -> None:
+    body = json.dumps(make()).encode()
+    assert len(body) < 300_000
+    answer = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=body, capture_output=True, check=True, timeout=100
+    )
+    kind, peak = answer.stdout.split()
+    assert kind == b"Failure"
+    assert int(peak) < 256
