@@ -1,10 +1,11 @@
-"""Swagger 2.0 to OpenAPI v3, and OpenAPI v3 documents as JSON, Protobuf and CBOR. Pure and synchronous.
+"""Swagger 2.0 and CustomResourceDefinitions to OpenAPI v3; OpenAPI v3 documents as JSON, Protobuf and CBOR.
 
-    from specmux_converters import convert, parse
+    from specmux_converters import convert
 
-    conversion = convert(parse(swagger_bytes))
+    conversion = convert(swagger_bytes)
     conversion.documents["apis/apps/v1"]
 
+Pure and synchronous.
 What a name needs is imported when the name is first used.
 """
 
@@ -15,32 +16,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.document import Document, Limits, parse
+    from specmux_converters.document import canonical as canonical
+    from specmux_converters.document import content_hash as content_hash
     from specmux_converters.errors import ConverterError
-    from specmux_converters.losses import Loss
+    from specmux_converters.group_versions import GroupVersion as GroupVersion
+    from specmux_converters.losses import Grade, Loss
+    from specmux_converters.merging.merge import Merged as Merged
     from specmux_converters.merging.merge import merge
     from specmux_converters.parts import ConversionMemo
-    from specmux_converters.swagger2.conversion import Conversion, convert
+    from specmux_converters.swagger2.conversion import Conversion, convert, convert_whole
+    from specmux_converters.swagger2.conversion import WholeConversion as WholeConversion
 
 __all__ = [
     "Conversion",
     "ConversionMemo",
     "ConverterError",
     "Document",
+    "Grade",
     "Limits",
     "Loss",
     "convert",
+    "convert_whole",
     "merge",
     "parse",
 ]
+"""What most users need; whatever else is in ``_MODULES`` is importable from here, too."""
 
 _MODULES = {
     "Conversion": "swagger2.conversion",
     "ConversionMemo": "parts",
     "ConverterError": "errors",
     "Document": "document",
+    "Grade": "losses",
+    "GroupVersion": "group_versions",
     "Limits": "document",
     "Loss": "losses",
+    "Merged": "merging.merge",
+    "WholeConversion": "swagger2.conversion",
+    "canonical": "document",
+    "content_hash": "document",
     "convert": "swagger2.conversion",
+    "convert_whole": "swagger2.conversion",
     "merge": "merging.merge",
     "parse": "document",
 }

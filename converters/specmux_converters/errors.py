@@ -3,6 +3,7 @@
 ConverterError
 ├── LimitExceeded      larger or deeper than the caller allows
 ├── InvalidDocument    the bytes are not a document of the kind they claim to be
+├── InvalidArgument    a caller asks for what there is not, or with what is no document (a ValueError, too)
 │   └── InvalidSchemas     schemas that cannot be converted, all that is wrong with them
 └── Unrepresentable    a valid document that the asked encoding cannot carry
 """
@@ -51,6 +52,14 @@ class InvalidSchemas(InvalidDocument):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (InvalidSchemas, (self.errors,))
+
+
+class InvalidArgument(ConverterError, ValueError):
+    """What was asked for does not exist, or was asked with a value of another kind."""
+
+    def __init__(self, reason: str, *, pointer: str = "") -> None:
+        super().__init__(reason, pointer=pointer)
+        self.args = (reason,)  # it is about no place in a document
 
 
 class Unrepresentable(ConverterError):

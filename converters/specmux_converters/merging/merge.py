@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from specmux_converters.document import Document
-from specmux_converters.errors import InvalidDocument, cut
+from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import pointer_to
 from specmux_converters.merging.component_names import Component, choose_names, component_of, content
@@ -53,8 +53,10 @@ class Merged:
 def merge(documents: Mapping[GroupVersion, Document]) -> Merged:
     """One document of all paths and components; where two disagree, the first by group-version counts.
 
-    Raises InvalidDocument for a document whose ``paths`` or ``components`` are no objects, and without any.
+    Raises InvalidDocument for a document whose ``paths`` or ``components`` are no objects, and without any;
+    InvalidArgument for what is no mapping.
     """
+    _check_mapping(documents)
     if not documents:
         raise InvalidDocument("0 documents: there is nothing to merge")
     ordered = {key: documents[key] for key in sorted(documents)}
@@ -80,6 +82,12 @@ def merge(documents: Mapping[GroupVersion, Document]) -> Merged:
     for component, node in nodes.items():
         merging.add_component(component, node)
     return merging.result(shared)
+
+
+def _check_mapping(documents: Any) -> None:
+    if not isinstance(documents, Mapping):
+        kind = type(documents).__name__
+        raise InvalidArgument(f"a mapping of group-versions to documents is wanted, not a {kind}")
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from specmux_converters.losses import Loss
 from specmux_converters.parts import ConversionMemo, Part
 from specmux_converters.swagger2.document import convert_frame
 from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.given import check_profile, parsed
 from specmux_converters.swagger2.operation_ids import with_unique_ids
 from specmux_converters.swagger2.path_templates import plain_templates
 from specmux_converters.swagger2.security import convert_security_schemes
@@ -103,7 +104,7 @@ class WholeConversion:
 
 
 def convert(
-    document: Document,
+    document: Document | bytes | str,
     *,
     profile: Profile = "kubernetes",
     owns: Callable[[GroupVersion], bool] | None = None,
@@ -112,8 +113,9 @@ def convert(
 ) -> Conversion:
     """The documents of all group-versions that ``owns`` accepts, each pruned to what its paths refer to.
 
-    Only those are looked at: neither an error nor a loss in another group-version shows. The result shares
-    nothing with ``document``. Raises InvalidDocument or LimitExceeded.
+    ``document`` is Swagger 2.0: parsed, or the bytes or text of JSON or YAML (bytes of Protobuf, too). Only
+    owned ones are looked at: neither an error nor a loss in another group-version shows. The result shares
+    nothing with ``document``. Raises InvalidDocument, LimitExceeded, or InvalidArgument for another profile.
     """
     with _bounded_depth():
         draft = _begin(document, profile, memo, limits)
@@ -134,7 +136,7 @@ def convert(
 
 
 def convert_whole(
-    document: Document, *, profile: Profile = "oas", limits: Limits = DEFAULT_LIMITS
+    document: Document | bytes | str, *, profile: Profile = "oas", limits: Limits = DEFAULT_LIMITS
 ) -> WholeConversion:
     """All of ``document`` as one OpenAPI v3 document. Raises as ``convert`` does."""
     with _bounded_depth():
@@ -198,8 +200,12 @@ class _Draft:
         return tuple(sorted(found))  # nearly in order already: a set would be in none
 
 
-def _begin(document: Document, profile: Profile, memo: ConversionMemo | None, limits: Limits) -> _Draft:
-    trace = Trace(budget=Budget.of(document, limits))
+def _begin(
+    given: Document | bytes | str, profile: Profile, memo: ConversionMemo | None, limits: Limits
+) -> _Draft:
+    check_profile(profile)
+    document, losses = parsed(given, limits=limits)
+    trace = Trace(losses=[*losses], budget=Budget.of(document, limits))
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)
     schemes = convert_security_schemes(source, trace)
