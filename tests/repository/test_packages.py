@@ -14,6 +14,10 @@ import pytest
 PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache", "specmux_schemas")
 
 
+SHARES = 8
+"""Into so many tests the modules are split that are imported one by one."""
+
+
 def modules() -> list[str]:
     return [
         name
@@ -31,8 +35,10 @@ def test_exports_exist_and_are_few(package: str) -> None:
     assert all(hasattr(module, name) for name in exported)
 
 
-def test_every_module_imports_alone_without_a_warning() -> None:
-    """One process per module would take minutes: one process that forgets our modules between imports."""
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_module_imports_alone_without_a_warning(share: int) -> None:
+    """One process per module would take minutes: a process for a share of them, that forgets our modules
+    between imports."""
     script = (
         "import importlib, sys\n"
         "for name in sys.argv[1:]:\n"
@@ -40,7 +46,7 @@ def test_every_module_imports_alone_without_a_warning() -> None:
         "        del sys.modules[loaded]\n"
         "    importlib.import_module(name)\n"
     )
-    command = [sys.executable, "-W", "error", "-c", script, *modules()]
+    command = [sys.executable, "-W", "error", "-c", script, *modules()[share::SHARES]]
     result = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert result.returncode == 0, result.stderr[-2000:]
 
