@@ -48,7 +48,7 @@ def count_strings(data: bytes) -> int:
 
 def may_have_more_values(data: bytes, limit: int) -> bool:
     """Whether a JSON text can hold more than ``limit`` values: commas in its strings count, too."""
-    if len(data) <= limit:
+    if len(data) <= 2 * limit:  # each takes two bytes: itself, and a comma or the other bracket
         return False
     count = 1
     for start in range(0, len(data), _COUNTED):  # others have the GIL in between

@@ -16,6 +16,8 @@ class Grade(StrEnum):
     LOSS = "loss"
     """The result does not say something that the input did."""
 
+    __hash__ = str.__hash__  # Enum's is in Python, and a release has a thousand notes
+
 
 class Loss(NamedTuple):
     """One construct of the input that the output does not state, or states in another way.
