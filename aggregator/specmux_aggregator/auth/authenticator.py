@@ -8,7 +8,7 @@ from typing import Protocol
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.server.connection import Connection
+from specmux_aggregator.server.protocols import ClientConnection
 
 
 class Reason(StrEnum):
@@ -35,7 +35,7 @@ class Asked:
     """One request, as far as leave depends on it."""
 
     message: RawRequestMessage
-    connection: Connection
+    connection: ClientConnection
     path: str
     """As on the wire, without query and origin: the service looks up the same text."""
 

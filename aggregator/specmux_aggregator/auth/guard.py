@@ -11,8 +11,8 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.auth.authenticator import Asked, Authority, Reason, Refused
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.server.connection import Connection
 from specmux_aggregator.server.listener import HEALTH
+from specmux_aggregator.server.protocols import ClientConnection
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.tasks import log_failure
 
@@ -56,11 +56,11 @@ class Gate:
         """Why nobody can be let in at present; None: it works."""
         return self._authority.complaint()
 
-    def permits(self, message: RawRequestMessage, connection: Connection) -> bool:
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> bool:
         asked = _asked(message, connection)
         return self._is_open(asked) or self._authority.permits(asked)
 
-    async def refusal(self, message: RawRequestMessage, connection: Connection) -> Prepared | None:
+    async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
         asked = _asked(message, connection)
         if self._is_open(asked):
             return None
@@ -91,5 +91,5 @@ class Gate:
                 return refusal(403, "Forbidden", refused.message, is_head=is_head)
 
 
-def _asked(message: RawRequestMessage, connection: Connection) -> Asked:
+def _asked(message: RawRequestMessage, connection: ClientConnection) -> Asked:
     return Asked(message, connection, target_of(message).partition("?")[0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from specmux_aggregator.server.connection import Connection
+from specmux_aggregator.server.protocols import ClientConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class PeerCertificate:
     alternative_names: tuple[str, ...]
 
 
-def peer_certificate(connection: Connection) -> PeerCertificate | None:
+def peer_certificate(connection: ClientConnection) -> PeerCertificate | None:
     """None for a client that showed none, and for one whose certificate has expired since."""
     transport = connection.transport
     if transport is None:

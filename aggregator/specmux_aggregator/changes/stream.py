@@ -19,8 +19,7 @@ from specmux_aggregator.changes.endpoint import PATH, ROUTE
 from specmux_aggregator.changes.events import MOST_FOLLOWERS, SILENCE, Event, Follower, Followers, Kind
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_aggregator.server.connection import WireRequest
-from specmux_aggregator.server.protocols import Relay, Response
+from specmux_aggregator.server.protocols import Relay, Response, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.server.responses import WireResponse
 from specmux_converters.media_types import MediaType

@@ -31,9 +31,8 @@ from specmux_aggregator.proxy.response import Relayed
 from specmux_aggregator.proxy.routes import OUT_OF_REACH, owner_of, swagger_candidates
 from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
 from specmux_aggregator.proxy.upload import Upload
-from specmux_aggregator.server.connection import WireRequest
 from specmux_aggregator.server.listener import CROWDED, CROWDED_HEAD, is_last
-from specmux_aggregator.server.protocols import Response
+from specmux_aggregator.server.protocols import Response, WireRequest
 from specmux_aggregator.server.requests import fields_of
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.upstream.identities import Identities

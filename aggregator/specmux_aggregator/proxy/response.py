@@ -21,7 +21,7 @@ from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.upload import Upload
-from specmux_aggregator.server.connection import Connection, WireRequest
+from specmux_aggregator.server.protocols import ClientConnection, WireRequest
 from specmux_aggregator.server.sending import SLICE
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
 from specmux_aggregator.upstream.responses import too_large
@@ -56,7 +56,7 @@ class Relayed:
         ``exchanges`` how it ended."""
         self._begun = begun
         self._answer = begun.answer
-        self._connection: Connection = request.connection
+        self._connection: ClientConnection = request.connection
         self._exchanges = exchanges
         self._upload = upload
         self._max_bytes = max_bytes

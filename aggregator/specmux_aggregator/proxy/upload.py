@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import HttpVersion11, hdrs
 
-from specmux_aggregator.server.connection import WireRequest
+from specmux_aggregator.server.protocols import WireRequest
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 RATE_MIN: Final = 1024.0

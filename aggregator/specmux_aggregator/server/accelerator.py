@@ -25,10 +25,10 @@ from aiohttp.hdrs import AUTHORIZATION, EXPECT, HOST
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
 
-from specmux_aggregator.server.connection import NOTHING, Begun, Connection, Parsed
+from specmux_aggregator.server.connection import NOTHING, Connection, Parsed
 from specmux_aggregator.server.held import END_OF_HEAD, HEAD_MAX
 from specmux_aggregator.server.memo import Answers
-from specmux_aggregator.server.protocols import Shared
+from specmux_aggregator.server.protocols import Begun, Shared
 from specmux_aggregator.server.request_memo import Slot
 from specmux_aggregator.server.requests import is_host
 from specmux_aggregator.server.sending import SLICE, WHOLE_MAX

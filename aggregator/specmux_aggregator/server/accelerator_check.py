@@ -17,9 +17,10 @@ from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server.accelerator import AcceleratedConnection
-from specmux_aggregator.server.connection import Connection, WireRequest
+from specmux_aggregator.server.connection import Connection
 from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.protocols import WireRequest
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.server.stats import RequestStats
 

@@ -12,19 +12,14 @@ import logging
 import select
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import RawRequestMessage
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from specmux_aggregator.config.settings import Listen
-from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.server.held import END_OF_HEAD, PAUSE_AT, HeadTooLarge, Held
-from specmux_aggregator.server.protocols import Shared
+from specmux_aggregator.server.protocols import Begun, Shared, WireRequest
 from specmux_aggregator.server.refusals import FAILED, answer_to, path_of
 from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.server.sending import push
@@ -42,43 +37,6 @@ Parsed = tuple[Any, bool, bytes]
 """What aiohttp's parser returns: messages with their payloads, whether the protocol changes, what is left."""
 
 NOTHING: Final[Parsed] = ((), False, b"")
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A large answer of which the head and the first ``sent`` bytes of the body are written."""
-
-    prepared: Prepared
-    sent: int
-    started: float
-    """Monotonic seconds."""
-
-
-class WireRequest:
-    """One parsed message; has what aiohttp's connection asks of a request, and no more."""
-
-    __slots__ = ("_task", "connection", "has_body", "message", "payload", "writer")
-
-    def __init__(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: Connection,
-        writer: AbstractStreamWriter,
-        task: asyncio.Task[None],
-    ) -> None:
-        self.message = message
-        self.payload = payload
-        self.has_body = payload is not EMPTY_PAYLOAD
-        self.connection = protocol
-        self.writer = writer
-        self._task = task
-
-    def _cancel(self, exc: BaseException) -> None:
-        """The connection is gone. Nobody waits for the body."""
-
-    def _finish(self) -> None:
-        """The answer is ready. Nothing is held."""
 
 
 class Tap:

@@ -15,9 +15,9 @@ from aiohttp.web_protocol import RequestHandler
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.prepared import TimeLines
 from specmux_aggregator.server.admission import Admission
-from specmux_aggregator.server.connection import BODY_BUFFER, HEADERS_MAX, LINGER, Connection, WireRequest
+from specmux_aggregator.server.connection import BODY_BUFFER, HEADERS_MAX, LINGER, Connection
 from specmux_aggregator.server.held import HELD_MAX, HeldByAll
-from specmux_aggregator.server.protocols import Response
+from specmux_aggregator.server.protocols import Response, WireRequest
 from specmux_aggregator.server.refusals import LINE_MAX
 from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats

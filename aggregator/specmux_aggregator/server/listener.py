@@ -25,11 +25,11 @@ from specmux_aggregator.server import accelerator_check as canary
 from specmux_aggregator.server.accelerator import AcceleratedConnection
 from specmux_aggregator.server.accept_errors import AcceptErrors
 from specmux_aggregator.server.certificates import Certificates
-from specmux_aggregator.server.connection import Connection, WireRequest
+from specmux_aggregator.server.connection import Connection
 from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.handshakes import Handshakes
 from specmux_aggregator.server.memo import Answers
-from specmux_aggregator.server.protocols import Guard, Relay, Response, Service
+from specmux_aggregator.server.protocols import Guard, Relay, Response, Service, WireRequest
 from specmux_aggregator.server.refusals import path_of
 from specmux_aggregator.server.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.server.responses import WireResponse

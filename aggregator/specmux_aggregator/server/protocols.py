@@ -1,10 +1,17 @@
-"""What the HTTP server asks of those behind it: answers, leave to answer, and the way to a backend."""
+"""What the HTTP server asks of those behind it: answers, leave to answer, the way to a backend.
+
+They are given a request and a narrow view of its connection, and know no more of the server.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
 
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, TimeLines
@@ -13,8 +20,103 @@ from specmux_aggregator.server.held import HeldByAll
 from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
 
-if TYPE_CHECKING:
-    from specmux_aggregator.server.connection import Connection, WireRequest
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A large answer of which the head and the first ``sent`` bytes of the body are written."""
+
+    prepared: Prepared
+    sent: int
+    started: float
+    """Monotonic seconds."""
+
+
+class WireRequest:
+    """One parsed message; has what aiohttp's connection asks of a request, and no more."""
+
+    __slots__ = ("_task", "connection", "has_body", "message", "payload", "writer")
+
+    def __init__(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: ClientConnection,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> None:
+        self.message = message
+        self.payload = payload
+        self.has_body = payload is not EMPTY_PAYLOAD
+        self.connection = protocol
+        self.writer = writer
+        self._task = task
+
+    def _cancel(self, exc: BaseException) -> None:
+        """The connection is gone. Nobody waits for the body."""
+
+    def _finish(self) -> None:
+        """The answer is ready. Nothing is held."""
+
+
+class ClientConnection(Protocol):
+    """What answers may know of the connection they leave by, and do with it."""
+
+    relayed: WireRequest | None
+    """The request that a backend is answering: then a client that closes its side has left."""
+
+    @property
+    def connections(self) -> Shared: ...
+
+    @property
+    def transport(self) -> asyncio.Transport | None: ...
+
+    @property
+    def peername(self) -> object: ...
+
+    @property
+    def is_half_closed(self) -> bool:
+        """The client will send nothing more."""
+
+    @property
+    def is_drained(self) -> bool:
+        """The client will send nothing more, and all it sent was taken up."""
+
+    def take_begun(self) -> Begun | None:
+        """What was begun of the next message's answer, once."""
+
+    def push(self, body: bytes, sent: int) -> int:
+        """Write more of a large body; how much of it is written. Raises ConnectionResetError."""
+
+    def send(self, data: bytes) -> None:
+        """Write a part of an answer that streams in. Raises ConnectionResetError without a client."""
+
+    async def linger(self) -> None:
+        """Drop for a while what a refused client still sends, so that it reads its answer (RFC 9112 9.6)."""
+
+    def end_relaying(self) -> None:
+        """The backend's answer is written."""
+
+    def cut_off(self) -> None:
+        """End the connection at once, whatever waits to be written."""
+
+
+class Shared(Protocol):
+    """What the connections of one listener share."""
+
+    stats: RequestStats
+    lines: TimeLines
+    files: BodyFiles
+    held: HeldByAll
+    admission: Admission
+
+    def opened(self, connection: ClientConnection) -> None:
+        """It was admitted."""
+
+    def closed(self, connection: ClientConnection) -> None:
+        """It is lost, whether it was admitted or not."""
+
+    def cut_largest(self) -> None:
+        """More is held of requests than may be: cut those that hold most."""
 
 
 class Service(Protocol):
@@ -34,10 +136,10 @@ class Service(Protocol):
 class Guard(Protocol):
     """Who may have an answer. Asked about every request that is well formed, before anything else is."""
 
-    def permits(self, message: RawRequestMessage, connection: Connection) -> bool:
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> bool:
         """Whether leave is at hand; False says nothing: then ``refusal`` decides."""
 
-    async def refusal(self, message: RawRequestMessage, connection: Connection) -> Prepared | None:
+    async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
         """The answer to a caller that may not; None for one that may. Raises nothing but CancelledError."""
 
 
@@ -60,22 +162,3 @@ class Relay(Protocol):
 
     async def relay(self, request: WireRequest) -> Response:
         """The backend's answer as it streams in, or our own where there is none."""
-
-
-class Shared(Protocol):
-    """What the connections of one listener share."""
-
-    stats: RequestStats
-    lines: TimeLines
-    files: BodyFiles
-    held: HeldByAll
-    admission: Admission
-
-    def opened(self, connection: Connection) -> None:
-        """It was admitted."""
-
-    def closed(self, connection: Connection) -> None:
-        """It is lost, whether it was admitted or not."""
-
-    def cut_largest(self) -> None:
-        """More is held of requests than may be: cut those that hold most."""

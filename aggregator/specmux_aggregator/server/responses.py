@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10
 
 from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.server.protocols import ClientConnection, WireRequest
 from specmux_aggregator.server.sending import SLICE, WHOLE_MAX
-
-if TYPE_CHECKING:
-    from specmux_aggregator.server.connection import Connection, WireRequest
 
 
 class WireResponse:
@@ -28,7 +25,7 @@ class WireResponse:
         self,
         prepared: Prepared,
         *,
-        connection: Connection,
+        connection: ClientConnection,
         started: float,
         is_last: bool,
         sent: int | None = None,
