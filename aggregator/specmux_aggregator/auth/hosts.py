@@ -8,8 +8,7 @@ from typing import Final
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_aggregator.server.connection import Connection
-from specmux_aggregator.server.protocols import Guard
+from specmux_aggregator.server.protocols import ClientConnection, Guard
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
@@ -20,10 +19,10 @@ class LoopbackHosts:
     def __init__(self, inner: Guard | None) -> None:
         self._inner = inner
 
-    def permits(self, message: RawRequestMessage, connection: Connection) -> bool:
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> bool:
         return is_loopback(message) and (self._inner is None or self._inner.permits(message, connection))
 
-    async def refusal(self, message: RawRequestMessage, connection: Connection) -> Prepared | None:
+    async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
         if not is_loopback(message):
             return refusal(
                 403,
