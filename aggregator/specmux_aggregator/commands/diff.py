@@ -64,6 +64,13 @@ _LEVELS: Final = ("breaking", "warning", "notice", "never")
     multiple=True,
     help='Compare this group-version alone, such as "apis/apps/v1". Repeatable.',
 )
+@click.option(
+    "--state",
+    "state",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where a service keeps documents: OLD and NEW may be their hashes then.",
+)
 @server_options
 def diff(
     old: str,
@@ -73,25 +80,34 @@ def diff(
     policy: Path | None,
     basis: str | None,
     group_versions: tuple[str, ...],
+    state: Path | None,
     source: SourceOptions,
 ) -> None:  # fmt: skip
     """Say what changed between two sides, for whom, and how badly.
 
     OLD and NEW are files, folders, - for standard input, URLs of servers or documents, git:REV:PATH, or
-    context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped or not.
+    context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped or not. With
+    --group-version they may be hashes of documents that a service kept, with --state, or both with --server.
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
     """
-    from specmux_aggregator.commands.diff_sides import served_by
+    from specmux_aggregator.commands.diff_sides import is_hash, served_by
     from specmux_schemas.differences import Basis, Severity, compare
     from specmux_schemas.differences.reports import render, report_of
 
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(policy)
         wanted = tuple(map(_discovery_key, group_versions))
-        before, after = (served_by(word, source, group_versions=wanted) for word in (old, new))
-        with refusals(new):
-            found = compare(before, after, basis=Basis(basis) if basis else None)
+        if source.server and state is None and len(wanted) == 1 and is_hash(old) and is_hash(new):
+            from specmux_aggregator.commands.kept_documents import kept_comparison
+
+            found = kept_comparison(old, new, wanted[0], source)
+        else:
+            before, after = (
+                served_by(word, source, group_versions=wanted, state=state) for word in (old, new)
+            )
+            with refusals(new):
+                found = compare(before, after, basis=Basis(basis) if basis else None)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
         report = report_of(found, old=old, new=new, policy=rules, today=today)
         level = None if fail_on == "never" else Severity[fail_on.upper()]

@@ -6,6 +6,7 @@ of them does not say which versions are deprecated or stored.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from specmux_converters.errors import ConverterError, cut
 from specmux_converters.recognise import Kind, recognise
 from specmux_schemas.differences import Served, add_document, add_manifests
 
+_HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
 _HTTP: Final = ("http://", "https://")
 _ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
 
@@ -39,8 +41,15 @@ class _Read:
     manifests: list[tuple[str, Document]] = field(default_factory=list)
 
 
-def served_by(word: str, source: SourceOptions, *, group_versions: tuple[str, ...]) -> Served:
-    """What a word stands for. Raises Refused, SpecmuxError, click.BadParameter."""
+def served_by(
+    word: str, source: SourceOptions, *, group_versions: tuple[str, ...], state: Path | None = None
+) -> Served:
+    """What a word stands for. ``state``: where hashes are looked up. Raises Refused, SpecmuxError,
+    click.BadParameter."""
+    if state is not None and len(group_versions) == 1 and is_hash(word):
+        from specmux_aggregator.commands.kept_documents import kept_document
+
+        return kept_document(word, group_versions[0], state)
     if word.startswith(CONTEXT) or word.lower().startswith(_HTTP):
         served = _of_server(word, source)
     elif word.startswith(GIT):
@@ -51,6 +60,10 @@ def served_by(word: str, source: SourceOptions, *, group_versions: tuple[str, ..
         for name in [key for key in served.group_versions if key not in group_versions]:
             del served.group_versions[name]
     return served
+
+
+def is_hash(word: str) -> bool:
+    return _HASH.fullmatch(word) is not None and not Path(word).exists()
 
 
 def _of_path(word: str) -> Served:

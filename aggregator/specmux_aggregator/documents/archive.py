@@ -109,7 +109,7 @@ class StateDirectory:
 
     def keep_document(self, name: str, hash: str, body: bytes) -> None:
         """A document that changes are told against, compressed."""
-        self._thread.submit(self._quietly, self._put_bytes, Key(CHANGES, "documents", name, hash, JSON), body)
+        self._thread.submit(self._quietly, self._put_bytes, document_key(name, hash), body)
 
     async def recall_changes(self) -> tuple[list[bytes], bytes | None]:
         """All entries, and what was published."""
@@ -117,7 +117,7 @@ class StateDirectory:
         return ([], None) if found is None else found
 
     async def recall_document(self, name: str, hash: str) -> bytes | None:
-        return await self._in_thread(self._get, Key(CHANGES, "documents", name, hash, JSON))
+        return await self._in_thread(self._get, document_key(name, hash))
 
     async def close(self) -> None:
         """Return when everything is written."""
@@ -187,6 +187,11 @@ CHANGES: Final = "changes"
 """In the place of a backend's name: of all backends. Partitions tell it from a backend of this name: theirs
 are digests."""
 _PUBLISHED: Final = Key(CHANGES, "published", "", "", JSON)
+
+
+def document_key(name: str, hash: str) -> Key:
+    """Of a document that changes are told against."""
+    return Key(CHANGES, "documents", name, hash, JSON)
 
 
 def _change_key(name: str, number: int) -> Key:
