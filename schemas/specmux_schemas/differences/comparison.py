@@ -242,7 +242,7 @@ class _Comparer:
         self, group_version: ServedGroupVersion, old: Operation, new: Operation, *, keeps_id: bool
     ) -> Iterator[Place]:
         judge = Judge(group_version.name, self._basis or group_version.basis)
-        if old.kind and new.kind and old.kind != new.kind:
+        if keeps_id and old.kind and new.kind and old.kind != new.kind:  # else its resource says so
             finding = Finding("kind-changed", "", old=old.kind, new=new.kind)
             yield self._at(judge, finding, old.kind, EVERYBODY)
         if not is_untouched(old, new):
