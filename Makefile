@@ -66,6 +66,8 @@ docs: setup
 	$(BIN)/mkdocs build --strict
 
 stress: setup
+	$(BIN)/python tests/stress/stress_exchanges.py
+	$(BIN)/python tests/stress/stress_tiers.py
 	$(BIN)/python tests/stress/stress_service.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_replicas.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_followers.py --write docs/reliability.md
