@@ -62,6 +62,7 @@ CLIENTS: dict[str, tuple[bytes, list[int]]] = {
         [200],
     ),
     "TLS where none is spoken": (bytes.fromhex("16030100c8010000c40303") + bytes(200), [400]),
+    "a tunnel to nowhere": (b"CONNECT  \r\nHost: a\r\n\r\n", [505]),
     "a preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(1_000), [400]),
 }
 

@@ -143,4 +143,6 @@ def cost_of(message: RawRequestMessage) -> int:
 def head_size(message: RawRequestMessage) -> int:
     """Bytes of a message's head as it came, at least."""
     fields = sum(len(name) + len(value) + 4 for name, value in message.raw_headers)
-    return len(message.method) + len(message.path) + len(" HTTP/1.1\r\n") + 1 + fields + 2
+    # aiohttp makes no path of an empty target.
+    line = len(message.method or "") + len(message.path or "") + len("  HTTP/1.1\r\n")
+    return line + fields + len("\r\n")
