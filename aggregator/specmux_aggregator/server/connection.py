@@ -52,6 +52,18 @@ class Tap:
         self.set_upgraded = parser.set_upgraded
 
 
+class Deaf:
+    """Stands in for the parser of a client that is refused: what that held of the head is let go of."""
+
+    def feed_data(self, _: bytes) -> Parsed:
+        return NOTHING
+
+    def nothing(self, *_: object) -> None:
+        """There is no parser."""
+
+    feed_eof = message_consumed = pause_reading = set_upgraded = nothing
+
+
 class Connection(RequestHandler):
     """One client's connection."""
 
@@ -213,6 +225,9 @@ class Connection(RequestHandler):
             self.held.take(data, parsed[0])
         except HeadTooLarge:
             self._is_refused = True
+            deaf: Any = Deaf()
+            self._parser, self._parse, self._message_consumed = deaf, deaf.feed_data, deaf.message_consumed
+            self.held.clear()
             raise
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # asyncio's signature, narrowed there

@@ -22,7 +22,7 @@ HEAD_MAX: Final = 64 * 1024
 PAUSE_AT: Final = 256 * 1024
 """Cost from which on nothing more of a connection is read until it has its answers."""
 
-HELD_MAX: Final = 32 * 1024 * 1024
+HELD_MAX: Final = 24 * 1024 * 1024
 """Cost of all connections together from which on those are cut that hold most."""
 
 MESSAGE_COST: Final = 2_500

@@ -33,10 +33,10 @@ logger: Final = logging.getLogger(__name__)
 _SAYS_GOODBYE: Final = (b"HTTP/1.1 408", b"HTTP/1.0 408")
 """What some servers say before they close an idle connection (net/http/transport.go of Go, is408Message)."""
 
-PIECE: Final = 4 * 1024
+PIECE: Final = 2 * 1024
 """Bytes that are parsed before anybody looks how long it took."""
 
-TURN: Final = 0.004
+TURN: Final = 0.001
 """Seconds of parsing after which the event loop has its turn."""
 
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
