@@ -70,6 +70,7 @@ class Connection(RequestHandler):
     __slots__ = (
         "_is_ending",
         "_is_half_closed",
+        "_is_lingering",
         "_is_refused",
         "_message_consumed",
         "_parse",
@@ -94,6 +95,8 @@ class Connection(RequestHandler):
         self._is_half_closed = False
         self._is_ending = False
         """It ends with the running answer, and the body that belongs to it is still read."""
+        self._is_lingering = False
+        """Its last answer is written."""
         self._is_refused = False
         """Its last answer is on its way, and what else it sends is dropped."""
         self._queued = (0.0, 0)
@@ -232,7 +235,7 @@ class Connection(RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # asyncio's signature, narrowed there
         """Keep the connection until all is answered: a client may close its side first (RFC 9112 9.6)."""
-        if self.is_idle or self._is_refused:
+        if self.is_idle or self._is_lingering:
             return None
         if self.ssl_context is not None:  # TLS has no half-closed state in asyncio
             return None
@@ -259,7 +262,8 @@ class Connection(RequestHandler):
     async def linger(self) -> None:
         """Drop for a while what a refused client still sends: closed at once, its answer would be lost to it
         (RFC 9112 9.6)."""
-        if self._is_refused and self.transport is not None:
+        if self._is_refused and self.transport is not None and not self._is_half_closed:
+            self._is_lingering = True
             if self.transport.can_write_eof():
                 self.transport.write_eof()
             await asyncio.sleep(LINGER)  # cancelled as soon as it is gone

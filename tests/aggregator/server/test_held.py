@@ -83,6 +83,13 @@ def test_head_above_the_bound_behind_others_is_answered_in_order(tier: str) -> N
 
 
 @on_every_tier
+def test_client_that_closes_its_side_behind_a_head_above_the_bound_has_all_its_answers(tier: str) -> None:
+    with running(tier) as started:
+        received = started.exchange(request("/slow") + request() + head(HEAD_MAX + 1), half_close=True)
+        assert [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]] == [200, 200, 431]
+
+
+@on_every_tier
 def test_bound_is_that_of_one_head_and_not_of_several(tier: str) -> None:
     with running(tier) as started:
         received = started.exchange(head(30_000) * 10 + request(close=True))
