@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,12 +29,43 @@ def serving(plane: ControlPlane, folder: Path, **settings: dict[str, Any]) -> It
         "service_url": "https://127.0.0.1:{port}",
         **settings.pop("kubernetes", {}),
     }
-    config = {"listen": {"port": 0}, "kubernetes": kubernetes, **settings}
+    listen = {"port": 0, **settings.pop("listen", {})}
+    config = {"listen": listen, "kubernetes": kubernetes, **settings}
     path = folder / "config.yaml"
     path.write_text(json.dumps(config))
     with specmux("serve", "--config", str(path)) as process:
-        process.until_ready()
+        if "tls_cert_file" in listen:
+            _ask_over_tls(process, plane.folder / "ca.crt")
+        until(lambda: _is_ready(process), "ready")
         yield process
+
+
+def _is_ready(process: Process) -> bool:
+    try:
+        return process.get("/readyz")[0] == 200
+    except OSError:
+        return False
+
+
+def tls(plane: ControlPlane) -> dict[str, str]:
+    """Settings of a listener with the certificate that kubectl knows: over plain HTTP it shows no token."""
+    names = {"tls_cert_file": "apiserver.crt", "tls_key_file": "apiserver.key"}
+    return {key: str(plane.folder / name) for key, name in names.items()}
+
+
+def _ask_over_tls(process: Process, authority: Path) -> None:
+    context = ssl.create_default_context(cafile=str(authority))
+
+    def get(target: str, **fields: str) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPSConnection("127.0.0.1", process.port, timeout=30, context=context)
+        try:
+            connection.request("GET", target, headers=fields)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+        finally:
+            connection.close()
+
+    process.get = get  # type: ignore[method-assign]
 
 
 @contextmanager
