@@ -37,7 +37,7 @@ class ControlPlane:
     def __init__(self, binaries: Binaries, folder: Path) -> None:
         self.binaries = binaries
         self.folder = folder
-        self.etcd_port, self.etcd_peer, self.port, self.wardle_port, self.kubelet_port = _free_ports(5)
+        self.etcd_port, self.etcd_peer, self.port, self.wardle_port = free_ports(4)
         self.url = f"https://127.0.0.1:{self.port}"
         self.audit_log = folder / "audit.log"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -56,7 +56,7 @@ class ControlPlane:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in ("wardle", "metrics-server", "kubelet", "apiserver", "etcd"):
+        for name in ("wardle", "metrics-server", "second", "apiserver", "etcd"):
             self.stop(name, signal.SIGKILL)
 
     # Servers
@@ -101,9 +101,6 @@ class ControlPlane:
             f"{headers}extra-headers-prefix=X-Remote-Extra-",
             f"--proxy-client-cert-file={file('front-proxy-client.crt')}",
             f"--proxy-client-key-file={file('front-proxy-client.key')}",
-            f"--kubelet-client-certificate={file('admin.crt')}",
-            f"--kubelet-client-key={file('admin.key')}",
-            "--kubelet-preferred-address-types=InternalIP",
             f"--audit-policy-file={file('audit.yaml')}",
             f"--audit-log-path={self.audit_log}",
         ]
@@ -125,6 +122,20 @@ class ControlPlane:
         if until_available:
             names = [f"apiservice/{version}.wardle.example.com" for version in ("v1alpha1", "v1beta1")]
             self.kubectl("wait", "--for=condition=Available", "--timeout=90s", *names)
+
+    def start_metrics_server(self, program: Path) -> int:
+        """metrics-server with the certificate of the sample apiserver's authority; the port it is at."""
+        (port,) = free_ports(1)
+        config = self.kubeconfig("metrics", token=self.token("wardle", "apiserver"))
+        file = self.folder.joinpath
+        self.launch(
+            "metrics-server",
+            program,
+            *("--bind-address=127.0.0.1", f"--secure-port={port}", "--kubelet-insecure-tls"),
+            *(f"--{which}kubeconfig={config}" for which in ("", "authentication-", "authorization-")),
+            *(f"--tls-cert-file={file('wardle.crt')}", f"--tls-private-key-file={file('wardle.key')}"),
+        )
+        return port
 
     def launch(self, name: str, program: Path, *arguments: str, **environment: str) -> None:
         if name in self._running and self._running[name].poll() is None:
@@ -242,8 +253,7 @@ class ControlPlane:
         self._write_certificate("admin", admin)
         proxy = front.issue_cert("proxy.test", common_name="front-proxy-client")
         self._write_certificate("front-proxy-client", proxy)
-        self._write_certificate("wardle", wardle.issue_cert("api.wardle.svc"))
-        self._write_certificate("kubelet", ca.issue_cert("127.0.0.1"))
+        self._write_certificate("wardle", wardle.issue_cert("api.wardle.svc", "metrics.wardle.svc"))
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         private = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -257,7 +267,7 @@ class ControlPlane:
         (self.folder / f"{name}.crt").write_bytes(chain)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
         return [each.getsockname()[1] for each in sockets]

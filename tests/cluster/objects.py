@@ -106,6 +106,46 @@ spec:
 """An ExternalName leads the aggregator to loopback, without a network of pods."""
 
 
+METRICS_SERVER = """
+apiVersion: v1
+kind: Service
+metadata: {{name: metrics, namespace: wardle}}
+spec: {{type: ExternalName, externalName: localhost, ports: [{{port: {port}, protocol: TCP}}]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: metrics}}
+rules:
+- {{apiGroups: [""], resources: [pods, nodes, namespaces, configmaps], verbs: [get, list, watch]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: metrics}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: metrics}}
+subjects: [{{kind: ServiceAccount, name: apiserver, namespace: wardle}}]
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {{name: v1beta1.metrics.k8s.io}}
+spec:
+  {{group: metrics.k8s.io, version: v1beta1, groupPriorityMinimum: 100, versionPriority: 100,
+    caBundle: {bundle}, service: {{name: metrics, namespace: wardle, port: {port}}}}}
+"""
+
+STREAMER = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: streamer, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: streamer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: streamer, namespace: default}]
+"""
+"""An account that may run commands; the refusal comes before anybody asks for the pod."""
+
+
 def objects(wardle_port: int, bundle: str) -> str:
     return f"{ROLES}---{SPECMUX}---{WARDLE.format(port=wardle_port, bundle=bundle)}"
 

@@ -20,12 +20,14 @@ WITHIN = 60.0
 
 
 @contextmanager
-def serving(plane: ControlPlane, folder: Path, **settings: dict[str, Any]) -> Iterator[Process]:
-    """A ready service. ``settings``: sections of its configuration."""
+def serving(
+    plane: ControlPlane, folder: Path, *, server: str | None = None, **settings: dict[str, Any]
+) -> Iterator[Process]:
+    """A ready service. ``settings``: sections of its configuration; ``server``: the apiserver's URL."""
     folder.mkdir(parents=True, exist_ok=True)
     token = plane.token("specmux", "specmux")
     kubernetes = {
-        "kubeconfig": str(plane.kubeconfig("specmux", token=token)),
+        "kubeconfig": str(plane.kubeconfig("specmux", token=token, server=server)),
         "service_url": "https://127.0.0.1:{port}",
         **settings.pop("kubernetes", {}),
     }
