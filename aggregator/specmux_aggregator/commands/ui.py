@@ -33,9 +33,14 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Show the documents below this folder instead. Repeatable.",
 )
-@click.option("--kubeconfig", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The kubeconfig.  [default: the first of $KUBECONFIG, else ~/.kube/config]",
+)
 @click.option("--context", metavar="NAME", help="The context of this name.  [default: current]")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="[default: a free one]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
 @click.option("--browser/--no-browser", default=True, help="Whether a browser is opened.")
 def ui(
     directories: tuple[Path, ...],
