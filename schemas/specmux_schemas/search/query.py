@@ -2,7 +2,8 @@
 
 Ranks: 0 the name of a kind; 1 its beginning; 2 the last words are the name, the others are in the path;
 3 all are in the name; 4 in the name and the path; 5 and the description; 6 in the description alone. Words
-count by their beginning, in any case. Rows of one rank stand in the order of their places.
+count by their beginning, in any case; single letters whole. Rows of one rank stand in the order of their
+places.
 """
 
 from __future__ import annotations
@@ -85,8 +86,10 @@ def search(index: Index, query: str, *, limit: int = 20, offset: int = 0, group:
 
 
 def _numbers(postings: Postings, word: str) -> set[int]:
-    """The exact word's first, then those of words that begin so."""
+    """The exact word's first, then those of words that begin so. A single letter begins too many."""
     found = set(postings.by_word.get(word, ())[:MOST_POSTINGS])
+    if len(word) == 1:
+        return found
     for longer in postings.beginning(word):
         if len(found) >= MOST_POSTINGS:
             break
