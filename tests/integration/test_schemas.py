@@ -224,3 +224,14 @@ def test_a_file_of_tokens_that_protects_nothing_is_refused(tmp_path: Path, text:
     (tmp_path / "paths").write_text(text)
     with pytest.raises(InvalidConfig, match=reason):
         PathTokens(tmp_path / "paths")
+
+
+@running
+async def test_what_is_remembered_of_requests_is_bounded(tmp_path: Path) -> None:
+    async with serving(tmp_path) as client:
+        files = client.app.schemas
+        assert files is not None
+        await client.get(PATH)
+        before = len(files._decisions)
+        assert (await client.get(f"/schemas/{'a' * 4000}/thing_v1.json"))[0] == 404
+        assert len(files._decisions) == before > 0

@@ -42,6 +42,9 @@ MISSING_MAX: Final = 4096
 DECISIONS_MAX: Final = 4096
 """Requests whose answer is remembered, without its body."""
 
+DECISION_MAX: Final = 512
+"""Characters of a request that is remembered."""
+
 RETRY: Final = ("Retry-After", "1")
 
 _NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
@@ -173,10 +176,15 @@ class SchemaFiles:
         decision = self._decisions.get(asked)
         if decision is None:
             decision = decide(tree, request, path, release=asked.release, access=self._access)
-            if len(self._decisions) >= DECISIONS_MAX:
-                self._decisions.clear()
-            self._decisions[asked] = decision
+            self._remember(asked, decision)
         return decision
+
+    def _remember(self, asked: _Asked, decision: Prepared | Make) -> None:
+        if len(asked.path) + len(asked.accept_encoding or "") > DECISION_MAX:
+            return
+        if len(self._decisions) >= DECISIONS_MAX:
+            self._decisions.clear()
+        self._decisions[asked] = decision
 
     def _current(self) -> Tree:
         snapshot = self._snapshot()
