@@ -130,7 +130,11 @@ def test_default_values_let_in_whom_the_cluster_lets_in(tmp_path: Path) -> None:
 def test_token_of_the_account_is_exchanged_without_a_pause(tmp_path: Path) -> None:
     def use(world: World) -> None:
         cluster = world.cluster
-        with world.pod.started(SPECMUX_AUTH_CACHE_SECONDS="0", SPECMUX_POLLING_INTERVAL="0.1") as pod:
+        with world.pod.started(
+            SPECMUX_AUTH_CACHE_SECONDS="0",
+            SPECMUX_AUTH_REVIEW_GRACE="0",
+            SPECMUX_POLLING_INTERVAL="0.1",
+        ) as pod:
             pod.until_ready()
             cluster.accounts["ours-2"] = OURS
             world.pod.exchange_token("ours-2")
@@ -161,7 +165,11 @@ def test_token_of_the_account_is_exchanged_without_a_pause(tmp_path: Path) -> No
 
 def test_account_whose_token_ran_out_lets_nobody_in_until_it_has_the_next(tmp_path: Path) -> None:
     def use(world: World) -> None:
-        with world.pod.started(SPECMUX_AUTH_CACHE_SECONDS="0", SPECMUX_POLLING_INTERVAL="0.1") as pod:
+        with world.pod.started(
+            SPECMUX_AUTH_CACHE_SECONDS="0",
+            SPECMUX_AUTH_REVIEW_GRACE="0",
+            SPECMUX_POLLING_INTERVAL="0.1",
+        ) as pod:
             pod.until_ready()
             del world.cluster.accounts["ours-1"]
             assert pod.get("/openapi/v3", "alice")[0] == 503
@@ -230,7 +238,11 @@ def test_image_runs_the_default_values_and_takes_over_an_exchanged_token(
 
 def test_new_certificate_authority_of_the_cluster_is_taken_over(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        with world.pod.started(SPECMUX_AUTH_CACHE_SECONDS="0", SPECMUX_POLLING_INTERVAL="0.1") as pod:
+        with world.pod.started(
+            SPECMUX_AUTH_CACHE_SECONDS="0",
+            SPECMUX_AUTH_REVIEW_GRACE="0",
+            SPECMUX_POLLING_INTERVAL="0.1",
+        ) as pod:
             await asyncio.to_thread(pod.until_ready)
             await world.cluster.stop()
             bundle = world.change_authority()
