@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_cache.client import AsyncSchemaCache
-    from specmux_cache.errors import CacheError, GroupVersionNotFound
+    from specmux_cache.errors import CacheError, GroupVersionNotFound, KindNotFound, KubeconfigError
     from specmux_cache.events import Event
     from specmux_cache.options import CacheOptions
     from specmux_cache.results import Schema
@@ -29,6 +29,8 @@ __all__ = [
     "DiskStore",
     "Event",
     "GroupVersionNotFound",
+    "KindNotFound",
+    "KubeconfigError",
     "Schema",
     "SchemaCache",
     "StoreLimits",
@@ -41,6 +43,8 @@ _MODULES = {
     "DiskStore": "store.disk_store",
     "Event": "events",
     "GroupVersionNotFound": "errors",
+    "KindNotFound": "errors",
+    "KubeconfigError": "errors",
     "Schema": "results",
     "SchemaCache": "sync",
     "StoreLimits": "store.disk_store",

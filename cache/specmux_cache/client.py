@@ -19,7 +19,14 @@ from specmux_cache.bundle import read_bundle, write_bundle
 from specmux_cache.decoding import DecodedDocuments, check_document, read_document
 from specmux_cache.discovery import Document
 from specmux_cache.entries import Shelf, open_store
-from specmux_cache.errors import CacheError, GroupVersionNotFound, RequestError, StoreError, UnexpectedStatus
+from specmux_cache.errors import (
+    CacheError,
+    GroupVersionNotFound,
+    KindNotFound,
+    RequestError,
+    StoreError,
+    UnexpectedStatus,
+)
 from specmux_cache.events import CacheStats, Event, EventLog
 from specmux_cache.exchange import Exchange, Obtained, Wanted
 from specmux_cache.flight import FlightLocks
@@ -30,9 +37,10 @@ from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
 from specmux_cache.http.media_types import canonical
 from specmux_cache.http.server import Server, name_of
 from specmux_cache.http.transport import Transport
+from specmux_cache.kubeconfig import client_arguments
 from specmux_cache.merging import merge_documents
 from specmux_cache.options import CacheOptions
-from specmux_cache.query_parameters import group_and_version, takes_parameter
+from specmux_cache.query_parameters import group_and_version, has_kind, takes_parameter
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
 from specmux_cache.root import Catalog, Root
 from specmux_cache.store.compaction import CompactionReport
@@ -45,6 +53,7 @@ NOT_PER_REQUEST: Final = frozenset(
 BUNDLE_TIMES: Final = 4
 """How much larger a bundle's bodies may be, unpacked, than the store that keeps them packed."""
 
+NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
 WAIT_MAX: Final = 2.0
@@ -108,6 +117,38 @@ class AsyncSchemaCache:
             clock=clock,
         )
         self._opened: Opened | None = None
+
+    @classmethod
+    def from_kubeconfig(
+        cls,
+        path: Path | None = None,
+        *,
+        context: str | None = None,
+        options: CacheOptions | None = None,
+        **more: Any,
+    ) -> Self:
+        """Of the server of a kubeconfig's context, as kubectl finds it: $KUBECONFIG, else ~/.kube/config, and
+        the current context. ``more``: as for the class.
+
+        Entries are the context's, so that a token that is exchanged keeps what was stored. Reads files and
+        may run the program that prints credentials: it blocks. Raises KubeconfigError.
+        """
+        url, made, named = client_arguments(path, context=context, options=options)
+        return cls(url, made, **named, **more)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.server}, {'closed' if self._opened is None else 'open'}>"
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in super().__dir__() if not name.startswith("_"))
+
+    async def open(self) -> Self:
+        """For use without ``async with``; ``close`` ends it."""
+        return await self.__aenter__()
+
+    async def close(self) -> None:
+        """Finishes what runs, and lets go of connections and the store. Again does nothing."""
+        await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
         options = self.options
@@ -205,7 +246,7 @@ class AsyncSchemaCache:
         """Whether PATCH of this kind takes this query parameter; kubectl asks so for ``fieldValidation``.
 
         ``is_custom``: of a kind that a CustomResourceDefinition declares, whose document may not be there
-        yet, a Namespace answers in its place. Raises GroupVersionNotFound for a group-version that is not
+        yet, a Namespace answers in its place. Raises GroupVersionNotFound and KindNotFound for what is not
         there.
         """
         try:
@@ -214,6 +255,8 @@ class AsyncSchemaCache:
             if not is_custom:
                 raise
             return takes_parameter(await self.spec("api/v1"), "api/v1", "Namespace", parameter)
+        if not has_kind(document, group_version, kind):
+            raise KindNotFound(kind, group_version=group_version)
         return takes_parameter(document, group_version, kind, parameter)
 
     async def prefetch(
@@ -298,6 +341,7 @@ class AsyncSchemaCache:
         )
 
     async def stats(self) -> CacheStats:
+        """What this client did since it was made, and how its directory is."""
         shelf = self._open.shelf
         try:
             store = await shelf.on_disk(lambda disk: disk.stats(), None)
@@ -332,7 +376,7 @@ class AsyncSchemaCache:
     @property
     def _open(self) -> Opened:
         if self._opened is None:
-            raise RuntimeError("the cache is not open: use it as a context manager")
+            raise RuntimeError(NOT_OPEN)
         return self._opened
 
     async def _hashes(self) -> dict[str, str]:

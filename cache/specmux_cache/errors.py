@@ -8,6 +8,8 @@ CacheError
 │   └── UnexpectedStatus     anything but 200, 304 and a redirect
 │       └── MediaTypeRefused 406 or 415 for every media type that the caller takes
 ├── GroupVersionNotFound     not in the discovery root
+├── KindNotFound             not in the document of its group-version
+├── KubeconfigError          a kubeconfig from which no server can be had
 ├── NotCached                offline, and not stored
 ├── BundleError              not a bundle, or not as it was written
 ├── MergeRefused             a document that cannot be merged with others, or none at all
@@ -70,6 +72,19 @@ class GroupVersionNotFound(CacheError):
         super().__init__(f"{cut(server)} has no {cut(group_version)}")
         self.group_version = group_version
         self.server = server
+
+
+class KindNotFound(CacheError):
+    """The document of ``group_version`` has no ``kind``; both as they were asked for."""
+
+    def __init__(self, kind: str, *, group_version: str) -> None:
+        super().__init__(f"{cut(group_version)} has no {cut(kind)}; kinds are written as in manifests")
+        self.kind = kind
+        self.group_version = group_version
+
+
+class KubeconfigError(CacheError):
+    """The message names the file and what is missing, and never a value."""
 
 
 class NotCached(CacheError):

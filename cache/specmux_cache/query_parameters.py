@@ -31,6 +31,30 @@ def takes_parameter(document: Mapping[str, Any], group_version: str, kind: str, 
     return False
 
 
+def has_kind(document: Mapping[str, Any], group_version: str, kind: str) -> bool:
+    """Whether an operation or a component of the document is of this kind."""
+    group, version = group_and_version(group_version)
+    wanted = {"group": group, "version": version, "kind": kind}
+    if (group, version, kind) == LIST_KIND:
+        return True
+    return any(
+        wanted == named or (isinstance(named, list) and wanted in named) for named in _named_kinds(document)
+    )
+
+
+def _named_kinds(document: Mapping[str, Any]) -> Iterator[Any]:
+    components = document.get("components")
+    schemas = components.get("schemas") if isinstance(components, dict) else None
+    for schema in schemas.values() if isinstance(schemas, dict) else ():
+        if isinstance(schema, dict):
+            yield schema.get(GROUP_VERSION_KIND)
+    paths = document.get("paths")
+    for item in paths.values() if isinstance(paths, dict) else ():
+        for operation in item.values() if isinstance(item, dict) else ():
+            if isinstance(operation, dict):
+                yield operation.get(GROUP_VERSION_KIND)
+
+
 def group_and_version(group_version: str) -> tuple[str, str]:
     """("apps", "v1") of ``apis/apps/v1`` or ``apps/v1``; ("", "v1") of ``api/v1`` or ``v1``."""
     *rest, version = group_version.split("/")

@@ -24,6 +24,10 @@ class Paths:
     age: float
     """Seconds since the server last confirmed it."""
 
+    def __repr__(self) -> str:
+        stale = ", stale" if self.stale else ""
+        return f"<Paths: {len(self.documents)} group-versions, age {self.age:.0f} s{stale}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -45,6 +49,11 @@ class Schema:
     """Seconds since the server gave or confirmed it."""
     lossy: bool
     """The server says that its conversion from Swagger 2.0 lost something."""
+
+    def __repr__(self) -> str:
+        stale = ", stale" if self.stale else ""
+        shown = f"{self.group_version} {self.hash[:12]} {self.media_type}, {len(self.body)} bytes"
+        return f"<Schema: {shown}, age {self.age:.0f} s{stale}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from specmux_cache.client import AsyncSchemaCache
+from specmux_cache.client import NOT_OPEN, AsyncSchemaCache
 from specmux_cache.events import CacheStats, Event
 from specmux_cache.following import Publication
 from specmux_cache.http.server import Server
+from specmux_cache.kubeconfig import client_arguments
 from specmux_cache.options import CacheOptions
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
 from specmux_cache.store.compaction import CompactionReport
@@ -59,6 +60,35 @@ class SchemaCache:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
+    @classmethod
+    def from_kubeconfig(
+        cls,
+        path: Path | None = None,
+        *,
+        context: str | None = None,
+        options: CacheOptions | None = None,
+        **more: Any,
+    ) -> Self:
+        """Of the server of a kubeconfig's context, as kubectl finds it: $KUBECONFIG, else ~/.kube/config, and
+        the current context. ``more``: as for the class. Raises KubeconfigError."""
+        url, made, named = client_arguments(path, context=context, options=options)
+        return cls(url, made, **named, **more)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.server}, {'closed' if self._loop is None else 'open'}>"
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in super().__dir__() if not name.startswith("_"))
+
+    def open(self) -> Self:
+        """For use without ``with``; ``close`` ends it."""
+        return self.__enter__()
+
+    def close(self) -> None:
+        """Finishes what runs, and lets go of connections and the store. Again does nothing."""
+        if self._loop is not None:
+            self.__exit__(None, None, None)
+
     def __enter__(self) -> Self:
         loop = asyncio.new_event_loop()
         self._loop = loop
@@ -81,18 +111,23 @@ class SchemaCache:
 
     @property
     def server(self) -> Server:
+        """Where it is; ``str`` gives its URL."""
         return self._cache.server
 
     def paths(self, *, refresh: bool = False) -> Paths:
+        """The discovery root: group-versions, where their documents lie, their hashes."""
         return self._run(self._cache.paths(refresh=refresh))
 
     def schema(self, group_version: str, *, media: str | None = None) -> Schema:
+        """The document as bytes, and what is known of it."""
         return self._run(self._cache.schema(group_version, media=media))
 
     def spec(self, group_version: str) -> Mapping[str, Any]:
+        """The document decoded; read-only, for all callers share it."""
         return self._run(self._cache.spec(group_version))
 
     def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
+        """The document as soon as the server publishes it, such as after a CRD was created."""
         return self._run(self._cache.wait_for(group_version, within=within))
 
     def follow(self, *, interval: float = 2.0) -> Iterator[Publication]:
@@ -107,38 +142,47 @@ class SchemaCache:
     def supports(
         self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
     ) -> bool:
+        """Whether PATCH of this kind takes this query parameter, by kubectl's rule. Raises KindNotFound."""
         return self._run(self._cache.supports(group_version, kind, parameter, is_custom=is_custom))
 
     def prefetch(self, group_versions: Iterable[str] | None = None, *, concurrency: int = 4) -> Prefetched:
+        """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
         return self._run(self._cache.prefetch(group_versions, concurrency=concurrency))
 
     def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
+        """These group-versions, or all of the root, as one OpenAPI document."""
         return self._run(self._cache.merge(group_versions))
 
     def resource(self, path: str, *, headers: Mapping[str, str] | None = None) -> Resource:
+        """Any GET below /api, /apis or /openapi, by RFC 9111."""
         return self._run(self._cache.resource(path, headers=headers or {}))
 
     def invalidate(self, group_version: str | None = None) -> int:
+        """Forget a group-version, or all of this server's in this partition; how many entries went."""
         return self._run(self._cache.invalidate(group_version))
 
     def compact(
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
     ) -> CompactionReport:
+        """Shrink the directory now, of all clients that share it."""
         return self._run(self._cache.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
 
     def stats(self) -> CacheStats:
+        """What this client did since it was made, and how its directory is."""
         return self._run(self._cache.stats())
 
     def export(self, path: Path) -> int:
+        """Write what is current of this server into a bundle; how many entries."""
         return self._run(self._cache.export(path))
 
     def import_(self, path: Path) -> int:
+        """Store a bundle as this server's, wherever it is from; how many entries."""
         return self._run(self._cache.import_(path))
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
             call.close()
-            raise RuntimeError("the cache is not open: use it as a context manager")
+            raise RuntimeError(NOT_OPEN)
         future = asyncio.run_coroutine_threadsafe(call, self._loop)
         try:
             return future.result()

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.openapi_server import Reference, document
 from fakes.openapi_thread import serving_in_thread
-from specmux_cache import AsyncSchemaCache, CacheOptions, GroupVersionNotFound, SchemaCache
+from specmux_cache import AsyncSchemaCache, CacheOptions, GroupVersionNotFound, KindNotFound, SchemaCache
 
 CORE = document("core", paths={})
 
@@ -43,7 +43,8 @@ def test_every_call_when_made_without_an_event_loop(tmp_path):
         assert cache.schema("v1").body == CORE
         assert cache.spec("v1")["info"]["title"] == "core"
         assert cache.wait_for("v1").from_cache
-        assert not cache.supports("v1", "Pod")
+        with pytest.raises(KindNotFound):
+            cache.supports("v1", "Pod")
         assert cache.prefetch().fetched == ("apis/apps/v1",)
         assert cache.merge(["v1"]).document["paths"] == {}
         assert cache.resource("/openapi/v3/api/v1").status == 200

@@ -1,0 +1,183 @@
+"""The library as a program meets it: from a kubeconfig, in a REPL, with what can go wrong named."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+
+from fakes.bare_authority import BareAuthority
+from fakes.openapi_server import Reference, document
+from fakes.openapi_thread import ThreadedServer, serving_in_thread
+from specmux_cache import AsyncSchemaCache, CacheOptions, KindNotFound, KubeconfigError, SchemaCache
+
+KIND = {"group": "apps", "version": "v1", "kind": "Deployment"}
+PATHS = {
+    "/apis/apps/v1/deployments/{name}": {
+        "patch": {
+            "x-kubernetes-group-version-kind": KIND,
+            "parameters": [{"in": "query", "name": "fieldValidation"}],
+        }
+    }
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadedServer]:
+    documents = {"api/v1": document("core"), "apis/apps/v1": document("apps", paths=PATHS)}
+    with serving_in_thread(Reference(documents)) as running:
+        yield running
+
+
+def config(folder: Path, url: str, *, cluster: dict[str, Any] | None = None, **user: Any) -> Path:
+    path = folder / "config"
+    content = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": url, **(cluster or {})}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def options(folder: Path, **more: Any) -> CacheOptions:
+    return CacheOptions(directory=folder / "cache", **more)
+
+
+def test_a_kubeconfig_is_enough(
+    server: ThreadedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(config(tmp_path, server.url, token="t")))
+    with SchemaCache.from_kubeconfig(options=options(tmp_path)) as cache:
+        assert list(cache.paths().documents) == ["api/v1", "apis/apps/v1"]
+    assert server.server.requests[0].headers["authorization"] == "Bearer t"
+
+
+def test_entries_of_a_context_outlive_its_token(server: ThreadedServer, tmp_path: Path) -> None:
+    for token in ("one", "two"):
+        path = config(tmp_path, server.url, token=token)
+        with SchemaCache.from_kubeconfig(path, options=options(tmp_path)) as cache:
+            cache.schema("apps/v1")
+    assert len(server.server.seen("/openapi/v3/apis/apps/v1")) == 1
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [
+        ({"token": "t"}, "Bearer t"),
+        ({"tokenFile": "token"}, "Bearer from-file"),
+        ({"username": "me", "password": "pw"}, "Basic bWU6cHc="),
+        ({}, None),
+    ],
+)
+def test_credentials_are_sent(
+    server: ThreadedServer, tmp_path: Path, user: dict[str, str], sent: str | None
+) -> None:
+    (tmp_path / "token").write_text("from-file\n")
+    with SchemaCache.from_kubeconfig(
+        config(tmp_path, server.url, **user), options=options(tmp_path)
+    ) as cache:
+        cache.paths()
+    assert server.server.requests[0].headers.get("authorization") == sent
+
+
+def test_a_program_prints_the_token(server: ThreadedServer, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    issued = {"kind": "ExecCredential", "status": {"token": "issued"}}
+    program.write_text(f"#!/bin/sh\ntest -n \"$KUBERNETES_EXEC_INFO\" && echo '{json.dumps(issued)}'\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    plugin = {"command": "./program", "apiVersion": "client.authentication.k8s.io/v1"}
+    path = config(tmp_path, server.url, exec=plugin)
+    with SchemaCache.from_kubeconfig(path, options=options(tmp_path)) as cache:
+        cache.paths()
+    assert server.server.requests[0].headers["authorization"] == "Bearer issued"
+
+
+def test_the_cluster_certificate_is_trusted_alone(tmp_path: Path) -> None:
+    authority = BareAuthority(tmp_path)
+    with serving_in_thread(Reference({"api/v1": document("core")}), tls=authority.context) as server:
+        cluster = {"certificate-authority": str(authority.ca_file)}
+        path = config(tmp_path, server.url, cluster=cluster)
+        with SchemaCache.from_kubeconfig(path, options=options(tmp_path)) as cache:
+            assert list(cache.paths().documents) == ["api/v1"]
+        trustme.CA().cert_pem.write_to_path(tmp_path / "other.crt")
+        path = config(tmp_path, server.url, cluster={"certificate-authority": "other.crt"})
+        with (
+            SchemaCache.from_kubeconfig(path, options=CacheOptions(directory=None)) as cache,
+            pytest.raises(Exception, match="certificate was refused"),
+        ):
+            cache.paths()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file"),
+        ("current-context: [", "not YAML"),
+        ("- a", "not a kubeconfig"),
+        ("current-context: gone", "there is no context gone; known: none"),
+        ("contexts: []", "there is no current-context"),
+    ],
+)
+def test_what_is_wrong_with_a_kubeconfig_is_told(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "config"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(KubeconfigError, match=said):
+        SchemaCache.from_kubeconfig(path)
+
+
+def test_a_missing_program_is_told_with_its_hint(tmp_path: Path) -> None:
+    plugin = {"command": "no-such-program", "installHint": "brew install it"}
+    with pytest.raises(KubeconfigError, match="no-such-program is not there; brew install it"):
+        SchemaCache.from_kubeconfig(config(tmp_path, "http://a", exec=plugin))
+
+
+def test_open_and_close_do_without_a_block(server: ThreadedServer, tmp_path: Path) -> None:
+    cache = SchemaCache(server.url, options(tmp_path)).open()
+    assert cache.spec("v1")["info"]["title"] == "core"
+    cache.close()
+    cache.close()
+    with pytest.raises(RuntimeError, match=r"not open: .*open\(\)"):
+        cache.paths()
+
+    async def main() -> None:
+        other = await AsyncSchemaCache(server.url, options(tmp_path)).open()
+        assert (await other.spec("v1"))["info"]["title"] == "core"
+        await other.close()
+
+    asyncio.run(main())
+
+
+def test_values_are_short_in_a_repl(server: ThreadedServer, tmp_path: Path) -> None:
+    with SchemaCache(server.url, options(tmp_path)) as cache:
+        assert repr(cache) == f"<SchemaCache {cache.server}, open>"
+        assert repr(cache.paths()) == "<Paths: 2 group-versions, age 0 s>"
+        assert len(repr(cache.schema("apps/v1"))) < 160
+    assert repr(cache) == f"<SchemaCache {cache.server}, closed>"
+
+
+@pytest.mark.parametrize("kind", [SchemaCache, AsyncSchemaCache])
+def test_only_public_names_are_listed_and_each_says_what_it_does(kind: type[Any]) -> None:
+    names = dir(kind("http://127.0.0.1:1", CacheOptions(directory=None)))
+    assert [name for name in names if name.startswith("_")] == []
+    assert {"paths", "schema", "spec", "supports", "from_kubeconfig"} <= set(names)
+    calls = [name for name in names if callable(getattr(kind, name, None))]
+    assert [name for name in calls if not (getattr(kind, name).__doc__ or "").strip()] == []
+
+
+def test_a_kind_that_is_not_there_is_no_false(server: ThreadedServer, tmp_path: Path) -> None:
+    with SchemaCache(server.url, options(tmp_path)) as cache:
+        assert cache.supports("apps/v1", "Deployment")
+        assert not cache.supports("apps/v1", "Deployment", "dryRun")
+        with pytest.raises(KindNotFound, match="apps/v1 has no Deploymentt") as caught:
+            cache.supports("apps/v1", "Deploymentt")
+    assert (caught.value.kind, caught.value.group_version) == ("Deploymentt", "apps/v1")
