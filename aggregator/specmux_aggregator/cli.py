@@ -53,6 +53,7 @@ SECTIONS: Final = {
     },
     "Other": {
         "completion": Listed(f"{_COMMANDS}.completion:completion", "Print the completion of a shell."),
+        "man": Listed(f"{_COMMANDS}.man:write_man", "Write the man pages of all commands into a folder."),
         "help": Listed(f"{_COMMANDS}.help:show_help", "Print the help of a command."),
         "version": Listed(f"{_COMMANDS}.help:print_version", "Print the version."),
     },

@@ -42,6 +42,12 @@ def dashboard_expressions() -> list[str]:
     return queries + [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
 
 
+def documented_questions() -> list[str]:
+    page = (FILES.parents[2] / "docs" / "metrics.md").read_text()
+    section = page[page.index("## Questions") : page.index("## What operators watch")]
+    return re.findall(r"\| `([^`]+)` \|", section)
+
+
 def metrics(expression: str) -> set[str]:
     plain = re.sub(r'"[^"]*"', "", expression)
     plain = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|on)\s*\([^)]*\)", " ", plain)
@@ -78,7 +84,7 @@ def samples() -> dict[str, set[str]]:
     return exposed()
 
 
-@pytest.mark.parametrize("source", [alert_expressions, dashboard_expressions])
+@pytest.mark.parametrize("source", [alert_expressions, dashboard_expressions, documented_questions])
 def test_every_metric_exists_with_its_labels(source: Any, samples: dict[str, set[str]]) -> None:
     named = 0
     for expression in source():
@@ -133,3 +139,11 @@ def test_panels_have_a_place_and_a_meaning() -> None:
     taken = list(cells())
     assert len(taken) == len(set(taken))
     assert max(x for x, _ in taken) < 24
+
+
+def test_every_alert_has_a_page_to_go_to() -> None:
+    groups = yaml.safe_load((FILES / "rules.yaml").read_text())["groups"]
+    page = (FILES.parents[2] / "docs" / "alerts.md").read_text()
+    for rule in (rule for group in groups for rule in group["rules"]):
+        assert rule["annotations"]["runbook_url"].endswith(f"/docs/alerts.md#{rule['alert'].lower()}")
+        assert f"\n## {rule['alert']}\n" in page
