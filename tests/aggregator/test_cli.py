@@ -18,10 +18,12 @@ import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
-from fakes.openapi_server import Reference, document
+from fakes.openapi_server import Reference, Reply, Request, document
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.cli import SECTIONS, main
+from specmux_aggregator.sources import SourceOptions, opened
 from specmux_aggregator.version import VERSION
+from specmux_converters.group_versions import GroupVersion
 
 QUICK = 0.15
 """Seconds of processor time that an answer without work may take."""
@@ -191,6 +193,31 @@ def test_group_versions_are_completed_from_the_cache(tmp_path: Path, monkeypatch
         assert run("cache", "warm", "--server", server.url).exit_code == 0
     assert completed("cache", "get") == ["apps/v1", "v1"]
     assert completed("cache", "get", incomplete="apis/") == ["apis/apps/v1"]
+
+
+def test_kinds_are_completed_from_cached_discovery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECMUX_CACHE_DIRECTORY", str(tmp_path / "cache"))
+    assert completed("explain", incomplete="d") == []
+    resource = {
+        "resource": "deployments", "responseKind": {"kind": "Deployment"}, "scope": "Namespaced",
+        "shortNames": ["deploy"], "verbs": ["get"],
+    }  # fmt: skip
+    group = {"metadata": {"name": "apps"}, "versions": [{"version": "v1", "resources": [resource]}]}
+    body = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": [group]}
+    documents = Reference({"apis/apps/v1": document("apis/apps/v1")})
+
+    def answer(request: Request) -> Reply:
+        if request.path in ("/api", "/apis"):
+            media = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            return Reply(200, orjson.dumps(body), [("Content-Type", media), ("Etag", '"1"')])
+        return documents(request)
+
+    with serving_in_thread(answer) as server:
+        options = SourceOptions(server=server.url, cache_directory=tmp_path / "cache")
+        with opened(options) as source:
+            assert [each.name for each in source.resources()[GroupVersion("apis/apps/v1")]] == ["deployments"]
+    assert completed("explain", incomplete="d") == ["Deployment", "deploy", "deployments"]
+    assert completed("explain", incomplete="deploy.") == []
 
 
 def test_quiet_leaves_warnings_out(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import group_output, show
 from specmux_aggregator.console import warn, write_line
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+from specmux_aggregator.sources.completion import complete_kinds
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_aggregator.sources.source import Source
@@ -47,7 +48,7 @@ def _form(context: click.Context, _: click.Parameter, value: str | None) -> str:
         ("without a server", "specmux explain hpa.spec --directory documents/"),
     )
 )
-@click.argument("subject", metavar="TYPE[.FIELD...]")
+@click.argument("subject", metavar="TYPE[.FIELD...]", shell_complete=complete_kinds)
 @click.option("--api-version", metavar="GROUP/VERSION", default="", help="The kind of this group-version.")
 @click.option("--all-versions", is_flag=True, help="Explain the kind in each of its versions.")
 @click.option("-R", "--recursive", is_flag=True, help="All fields below, in one line each.")

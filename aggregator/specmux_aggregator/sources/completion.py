@@ -1,8 +1,9 @@
-"""What a shell completes: the group-versions of all servers in the disk cache. Asks no server."""
+"""What a shell completes: group-versions and kinds of all servers in the disk cache. Asks no server."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,6 +18,45 @@ def complete_group_versions(context: click.Context, _: click.Parameter, incomple
         for name in short | (keys if incomplete.startswith("api") else set())
         if name.startswith(incomplete)
     )
+
+
+def complete_kinds(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Plurals, short names and kinds of cached discovery; nothing behind a dot, where fields begin."""
+    if "." in incomplete:
+        return []
+    names = _discovered(_directory(context))
+    return sorted(name for name in names if name.lower().startswith(incomplete.lower()))
+
+
+def _discovered(directory: Path) -> set[str]:
+    from specmux_cache.errors import StoreError
+    from specmux_cache.store.disk_store import DiskStore
+
+    if not directory.is_dir():
+        return set()
+    try:
+        with DiskStore.open(directory, warn=lambda _: None) as store:
+            rows = [row for row in store.rows() if row.key.group_version in ("/api", "/apis")]
+            bodies = [stored.body for row in rows if (stored := store.get(row.key)) is not None]
+    except (StoreError, OSError):
+        return set()
+    return {name for body in bodies for name in _names_in(body)}
+
+
+def _names_in(body: bytes) -> Iterator[str]:
+    """Of an aggregated discovery document (KEP-3352); nothing of any other."""
+    import orjson
+
+    try:
+        document = orjson.loads(body)
+        for group in document["items"]:
+            for version in group["versions"]:
+                for resource in version["resources"]:
+                    yield resource["resource"]
+                    yield resource["responseKind"]["kind"]
+                    yield from resource.get("shortNames") or ()
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return
 
 
 def _directory(context: click.Context) -> Path:

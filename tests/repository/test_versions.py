@@ -1,0 +1,24 @@
+"""One version: the package's, which the chart and the release workflow have too."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+
+from specmux_aggregator.version import VERSION
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_package_and_chart_have_the_version_that_is_written_once() -> None:
+    chart = yaml.safe_load((ROOT / "helm/specmux/Chart.yaml").read_text())
+    assert (version("specmux"), chart["version"], str(chart["appVersion"])) == (VERSION, VERSION, VERSION)
+
+
+def test_release_publishes_by_trust_and_not_by_a_password() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text())
+    assert workflow["jobs"]["pypi"]["permissions"]["id-token"] == "write"
+    assert "password" not in str(workflow["jobs"]["pypi"])
+    assert {"build", "pypi", "oci"} == workflow["jobs"].keys()
