@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.codecs import cbor
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError
 from specmux_schemas.validation.errors import Undecodable
@@ -24,6 +23,8 @@ _GROUP_VERSION_KIND: Final = "unable to determine group/version/kind: "
 
 def read_cbor(data: bytes) -> Any:
     """Raises Undecodable; equal keys in the words of an apiserver, the rest in ours."""
+    from specmux_converters.codecs import cbor  # brings all codecs with it, for what few send
+
     try:
         return cbor.decode_value(data, limits=_LIMITS)
     except ConverterError as error:

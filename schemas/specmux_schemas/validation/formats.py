@@ -51,7 +51,7 @@ _MAC: Final = re.compile(
     r"|(?:[0-9a-fA-F]{4}\.){9}[0-9a-fA-F]{4})"
 )
 _EMAIL_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\U0010ffff-]+"
-_EMAIL: Final = re.compile(
+_EMAIL: Final = (
     rf'(?:(?:{_EMAIL_ATOM}|"[^"]*"|[ \t.])*<)?'
     rf'(?:{_EMAIL_ATOM}(?:\.{_EMAIL_ATOM})*|"(?:[^"\\\r\n]|\\.)*")@'
     rf"(?:{_EMAIL_ATOM}(?:\.{_EMAIL_ATOM})*|\[[0-9A-Fa-f.:]+\])>?"
@@ -141,14 +141,14 @@ _SYMBOL: Final = (
 )
 _HOST_CHARACTER: Final = rf"(?:[a-zA-Z0-9{_SYMBOL}]|{_LETTER})"
 _HOST_OR_DASH: Final = rf"(?:[-a-zA-Z0-9{_SYMBOL}]|{_LETTER})"
-_HOSTNAME: Final = re.compile(
+_HOSTNAME: Final = (
     rf"{_HOST_CHARACTER}(?:-?{_HOST_CHARACTER}{{0,62}})?"
     rf"|(?:{_HOST_CHARACTER}(?:{_HOST_OR_DASH}{{0,61}}{_HOST_CHARACTER})?\.)+{_LETTER}{{2,63}}"
 )
 
 
 def _is_hostname(text: str) -> bool:
-    if not _HOSTNAME.fullmatch(text):
+    if not re.fullmatch(_HOSTNAME, text):
         return False
     return len(text.encode()) <= 255 and all(len(part.encode()) <= 63 for part in text.split("."))
 
@@ -200,7 +200,7 @@ _VARIANT: Final = f"[89abAB]{_HEX}{{3}}"
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "bsonobjectid": _matching(f"{_HEX}{{24}}"),
     "uri": _is_uri,
-    "email": lambda text: _EMAIL.fullmatch(text.strip(" \t")) is not None,
+    "email": lambda text: re.fullmatch(_EMAIL, text.strip(" \t")) is not None,
     "hostname": _is_hostname,
     "ipv4": lambda text: _is_ip(text, "."),
     "ipv6": lambda text: _is_ip(text, ":"),

@@ -118,10 +118,10 @@ def go_syntax(value: Any) -> str:
     """A decoded YAML value as ``%#v`` prints it."""
     match value:
         case dict():
-            inside = ", ".join(f"{go_syntax(key)}:{go_syntax(item)}" for key, item in value.items())
+            inside = ", ".join(f"{_inside(key)}:{_inside(item)}" for key, item in value.items())
             return f"map[interface {{}}]interface {{}}{{{inside}}}"
         case list():
-            return f"[]interface {{}}{{{', '.join(map(go_syntax, value))}}}"
+            return f"[]interface {{}}{{{', '.join(map(_inside, value))}}}"
         case str():
             return quoted(value)
         case bool():
@@ -132,6 +132,11 @@ def go_syntax(value: Any) -> str:
             return general_text(value)
         case _:
             return str(value)
+
+
+def _inside(value: Any) -> str:
+    """Of a map or a list, where nil has a type."""
+    return "interface {}(nil)" if value is None else go_syntax(value)
 
 
 def _escaped(character: str) -> str:

@@ -17,13 +17,22 @@ from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.go_text import INT64_MAX, Number, float_text, general_text, go_syntax
 from specmux_schemas.validation.json_reader import MOST_DEPTH
 from specmux_schemas.validation.report import Path
-from specmux_schemas.validation.yaml_scalars import resolve
+from specmux_schemas.validation.yaml_scalars import plain_value, resolve
 
 MOST_DECODED: Final = 1_000_000
 """Values, aliases written out: an apiserver's bound is softer (go-yaml's allowedAliasRatio)."""
 
 ERRORS_PREFIX: Final = "yaml: unmarshal errors:\n"
 
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_CONTENT: Final = frozenset(
+    (
+        *(yaml.ScalarEvent, yaml.AliasEvent, yaml.MappingStartEvent, yaml.MappingEndEvent),
+        *(yaml.SequenceStartEvent, yaml.SequenceEndEvent),
+    )
+)
+
+_ENDS: Final = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _FLOAT32_DIGITS: Final = 10
 
@@ -57,25 +66,33 @@ def strict_yaml_error(duplicates: Iterable[DuplicateKey]) -> str:
 
 def read_yaml(data: bytes) -> YAMLDocument:
     """Raises Undecodable for what go-yaml, or JSON behind it, refuses."""
-    events = list(_first_document(data))
+    events = _first_document(data)
     reader = _Reader(events)
     value = reader.value() if events else None
     return YAMLDocument(_json(value), tuple(reader.duplicates), events)
 
 
-def _first_document(data: bytes) -> Iterator[Any]:
+def _first_document(data: bytes) -> list[Any]:
     """The events between the beginning and the end of the first document."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    events: list[Any] = []
+    loader = None
     try:
-        for event in yaml.parse(data, Loader=loader):
-            if isinstance(event, yaml.DocumentEndEvent):
-                return
-            if not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentStartEvent):
-                yield event
+        loader = _LOADER(data)
+        following = loader.get_event
+        while (event := following()) is not None:
+            kind = type(event)
+            if kind in _CONTENT:
+                events.append(event)
+            elif kind is yaml.DocumentEndEvent:
+                break
     except yaml.YAMLError as error:
         raise _syntax_error(error) from error
     except UnicodeError as error:
         raise Undecodable("yaml: invalid Unicode character") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+    return events
 
 
 def _syntax_error(error: yaml.YAMLError) -> Undecodable:
@@ -112,7 +129,9 @@ class _Reader:
             raise Undecodable("yaml: document contains excessive aliasing")
         kind = type(event)
         if kind is yaml.ScalarEvent:
-            return resolve(event.value, event.tag, is_plain=event.implicit[0])
+            if event.tag is None:
+                return plain_value(event.value) if event.implicit[0] else event.value
+            return resolve(event.value, event.tag)
         if kind is yaml.AliasEvent:
             with self._at_target(self._at - 1):
                 return self.value()
@@ -144,30 +163,33 @@ class _Reader:
     def _mapping(self, into: dict[Any, Any]) -> dict[Any, Any]:
         events = self._events
         while type(events[self._at]) is not yaml.MappingEndEvent:
-            event = events[self._at]
-            if (
-                type(event) is yaml.ScalarEvent
-                and event.value == "<<"
-                and (event.implicit[0] or event.tag == _MERGE_TAG)
-            ):
+            if _is_merge(events[self._at]):
                 self._at += 1
                 self._merge(into)
                 continue
             key = self.value()
-            if isinstance(key, dict | list):
-                raise Undecodable(f"yaml: invalid map key: {go_syntax(key)}", path=tuple(self._path))
-            line = events[self._at].start_mark.line + 1
-            self._path.append(_key_text(key) if key is not None else "")
+            start = self._at
+            if type(key) is str:
+                self._path.append(key)
+            else:
+                self._path.append(self._key_path(key))
             item = self.value()
-            self._set(into, key, item, line)
+            self._set(into, key, item, start)
             self._path.pop()
         self._at += 1
         return into
 
-    def _set(self, into: dict[Any, Any], key: Any, item: Any, line: int) -> None:
+    def _key_path(self, key: Any) -> str:
+        if isinstance(key, dict | list):
+            raise Undecodable(f"yaml: invalid map key: {go_syntax(key)}", path=tuple(self._path))
+        return _key_text(key) if key is not None else ""
+
+    def _set(self, into: dict[Any, Any], key: Any, item: Any, start: int) -> None:
+        """``start`` is the value's event."""
         # Python's 1, 1.0 and True are one key, Go's are three.
         mark = key if type(key) is str else (type(key), key)
         if mark in into:
+            line = self._events[start].start_mark.line + 1
             self.duplicates.append(DuplicateKey(line, tuple(self._path), go_syntax(key)))
         into[mark] = item
 
@@ -217,14 +239,20 @@ class _Reader:
                 return
 
 
+def _is_merge(event: Any) -> bool:
+    if type(event) is not yaml.ScalarEvent or event.value != "<<":
+        return False
+    return bool(event.implicit[0]) or event.tag == _MERGE_TAG
+
+
 def _targets(events: list[Any]) -> dict[int, int]:
     """Where each alias leads: the last value before it that has the anchor."""
     anchors: dict[str, int] = {}
     targets: dict[int, int] = {}
     for index, event in enumerate(events):
-        name = getattr(event, "anchor", None)
-        if name is None:
+        if type(event) in _ENDS or event.anchor is None:
             continue
+        name = event.anchor
         if type(event) is not yaml.AliasEvent:
             anchors[name] = index
         elif name in anchors:
@@ -240,14 +268,17 @@ def _want_map() -> NoReturn:
 
 def _json(value: Any) -> Any:
     """convertToJSONableObject, then json.Marshal: keys become text and are sorted, whole floats integers."""
-    if type(value) is dict:
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict:
         texts = {key if type(key) is str else _other_key(key, item): item for key, item in value.items()}
         return {key: _json(texts[key]) for key in sorted(texts)}
-    if type(value) is list:
+    if kind is list:
         return [_json(item) for item in value]
-    if type(value) is float:
+    if kind is float:
         return _finite(value)
-    if type(value) is int and not -INT64_MAX - 1 <= value <= INT64_MAX:
+    if kind is int and not -INT64_MAX - 1 <= value <= INT64_MAX:
         return Number(str(value))
     return value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
+from functools import lru_cache
 from typing import Any, Final
 
 from specmux_schemas.validation.errors import Undecodable
@@ -17,6 +18,10 @@ _FLOAT: Final = _TAG + "float"
 _INT: Final = _TAG + "int"
 _TIMESTAMP: Final = _TAG + "timestamp"
 _RESOLVABLE: Final = frozenset((_STR, _TAG + "bool", _INT, _FLOAT, _TAG + "null", _TIMESTAMP))
+
+MOST_KEPT: Final = 8192
+"""Short texts whose values are remembered: manifests say the same again and again."""
+_SHORT_TEXT: Final = 64
 
 _INF: Final = float("inf")
 _WORDS: Final[dict[str, tuple[str, Any]]] = {
@@ -49,12 +54,18 @@ _DIGITS_OF_64_BITS: Final = 70
 _DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
-def resolve(text: str, tag: str | None, *, is_plain: bool) -> Any:
-    """The value. ``tag`` is None where there is none. Raises Undecodable where they contradict each other."""
-    if tag is None and not is_plain:
-        return text
-    if tag is None:
-        return _plain(text)[1]
+def plain_value(text: str) -> Any:
+    """Of a scalar without a tag that is not quoted."""
+    return _short_value(text) if len(text) <= _SHORT_TEXT else _plain(text)[1]
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _short_value(text: str) -> Any:
+    return _plain(text)[1]
+
+
+def resolve(text: str, tag: str) -> Any:
+    """Of a scalar with a tag. Raises Undecodable where they contradict each other."""
     if tag == _BINARY:
         return _binary(text)
     if tag == _STR or tag not in _RESOLVABLE:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specmux_schemas.validation.rules.declared import RuleNode
-from specmux_schemas.validation.rules.functions import FUNCTIONS
 
 _KEPT: Final = 10_000
 """Compiled expressions."""
@@ -30,14 +29,17 @@ def evaluation() -> Evaluation | None:
         import cel
     except ImportError:
         return None
-    return Evaluation(cel)
+    from specmux_schemas.validation.rules.functions import FUNCTIONS
+
+    return Evaluation(cel, FUNCTIONS)
 
 
 class Evaluation:
     """Keeps what it compiled."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: Any, functions: Mapping[str, Any]) -> None:
         self._library = library
+        self._functions = dict(functions)
         self._programs: dict[str, Any] = {}
 
     def variables(self, value: Any, old: Any, node: RuleNode, takes_missing_old: bool) -> Mapping[str, Any]:
@@ -70,7 +72,7 @@ class Evaluation:
                 if len(self._programs) >= _KEPT:
                     self._programs.clear()
                 program = self._programs[text] = self._library.compile(text)
-            return program.execute(self._library.Context(dict(variables), FUNCTIONS))
+            return program.execute(self._library.Context(dict(variables), self._functions))
         except KeyError as error:
             raise RuleError(f"no such key: {error.args[0] if error.args else error}") from error
         except ZeroDivisionError as error:
