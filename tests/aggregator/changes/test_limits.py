@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ from specmux_schemas.differences.reports import report_of
 
 KEY = GroupVersion("apis/example.com/v1")
 LAG_MAX = 0.010
-"""Seconds."""
+"""Seconds of processor time that the loop's thread may take between two looks: what others use of the machine
+is not in it."""
 
 
 def fields(count: int) -> dict[str, Any]:
@@ -102,18 +104,16 @@ def test_the_loop_is_free_while_core_v1_is_compared(tmp_path: Path) -> None:
             (target / "v1.json").write_bytes(new)
             await client.until(lambda: not history.is_settled, "seen")
             lags: list[float] = []
-            loop = asyncio.get_running_loop()
             while not len(history.log):
-                before = loop.time()
+                before = time.thread_time()
                 await asyncio.sleep(0.001)
-                lags.append(loop.time() - before - 0.001)
+                lags.append(time.thread_time() - before)
             (entry,) = history.log
             return lags, entry.outcome.value
 
     lags, outcome = asyncio.run(scenario())
     assert outcome == "compared"
-    # Of many looks a few wait for other processes of the machine.
-    assert sorted(lags)[int(len(lags) * 0.95)] < LAG_MAX
+    assert max(lags) < LAG_MAX
 
 
 CONFIG = """\
