@@ -31,6 +31,7 @@ from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import Changes
 from specmux_aggregator.documents.repository import Coded, recoded
 from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
@@ -204,6 +205,7 @@ class History:
         if old == new:
             return
         if new is None:
+            self._bodies.pop(name, None)
             del self._settled[name]
         else:
             self._settled[name] = new
@@ -274,7 +276,11 @@ class History:
             json = await self._fetched(name)
         if json is None:
             return
-        body = await asyncio.to_thread(recoded, json, Coding.ZSTD, self._limits.max_bytes)
+        try:
+            body = await asyncio.to_thread(recoded, json, Coding.ZSTD, self._limits.max_bytes)
+        except (BadCoding, TooLarge) as error:
+            logger.warning("%s is not kept for comparisons: %s", name, error)
+            return
         self.kept.put(name, version.hash, body)
         if self._shelf is not None:
             self._shelf.keep_document(name, version.hash, body)
