@@ -99,7 +99,7 @@ class Connection(RequestHandler):
         """Its last answer is written."""
         self._is_refused = False
         """Its last answer is on its way, and what else it sends is dropped."""
-        self._queued = (0.0, 0)
+        self._queued = (0.0, -1)
         """Since when requests wait behind the same one, and how many came before them."""
         self._partial_since = 0.0
         """Monotonic seconds since when the head of a request is awaited; 0: none has begun."""
@@ -256,7 +256,7 @@ class Connection(RequestHandler):
             self.connections.stats.malformed += 1
             prepared = answer_to(exc)
             # The parser's own message may quote a header field, and with it a credential.
-            logger.info("malformed request from %s: %s", self.peername, type(exc).__name__)
+            self.connections.complaints.malformed(self.peername, type(exc).__name__)
         return WireResponse(prepared, connection=self, started=time.monotonic(), is_last=True)
 
     async def linger(self) -> None:

@@ -196,7 +196,7 @@ class HTTPServer:
         prepared = refused(message)
         if prepared is not None:
             self.stats.malformed += 1
-            logger.info("malformed request from %s: %d", connection.peername, prepared.status)
+            connection.connections.complaints.malformed(connection.peername, prepared.status)
             return prepared
         if self._guard is None or self._guard.permits(message, connection):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from running.serving import TIERS, Running, eventually, read_all, read_answer, request, running
+from running.tiers_in_memory import Transport
 from specmux_aggregator.server import connections, held
 from specmux_aggregator.server.held import HEAD_MAX, PAUSE_AT
 
@@ -179,3 +181,22 @@ def test_nothing_is_held_once_everybody_has_left(tier: str) -> None:
         started.service.released.set()
         eventually(lambda: started.counts.connections == 0)
         assert cost(started) == 0
+
+
+@on_every_tier
+def test_requests_that_nobody_has_taken_up_yet_are_no_stall(tier: str) -> None:
+    """A look at a connection may come between its first bytes and the task that takes them up."""
+    with running(tier, write_timeout=0.1) as started:
+
+        async def look_before_anything_is_taken() -> int:
+            shared: Any = started.server._connections
+            connection = shared()
+            transport = Transport(connection)
+            connection.connection_made(transport)
+            connection.data_received(request() * 2)
+            shared.sweep(time.monotonic())
+            await asyncio.sleep(0.05)
+            return transport.written.count(b" 200 OK")
+
+        assert started.call(look_before_anything_is_taken()) == 2
+        assert started.counts.write_stalls == 0
