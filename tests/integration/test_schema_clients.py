@@ -172,3 +172,38 @@ def test_ajv_compiles_every_schema(tally: Callable[[str, int], None]) -> None:
     assert run.stderr == b""
     assert int(run.stdout) == len(catalogue.kinds())
     tally("ajv: schemas that compile", len(catalogue.kinds()))
+
+
+def judged() -> list[Any]:
+    """The recorded objects that say rightly what they are."""
+    found = []
+    for name in ("verdicts-typed", "verdicts-cr"):
+        for line in gzip.decompress((GOLDEN / "json-schema" / f"{name}.jsonl.gz").read_bytes()).splitlines():
+            case = orjson.loads(line)
+            key, kind = case["id"].split("|")[:2]
+            version = key.removeprefix("apis/").removeprefix("api/")
+            if (case["object"].get("apiVersion"), case["object"].get("kind")) == (version, kind):
+                found.append(case["object"])
+    return found
+
+
+@pytest.mark.timeout(300)
+def test_kubeconform_says_what_the_schemas_say(
+    address: str, tmp_path: Path, tally: Callable[[str, int], None]
+) -> None:
+    """Of every recorded object, and of one of each kind: so Go compiles every schema."""
+    begun = [{"apiVersion": version, "kind": kind} for version, kind in catalogue.kinds()]
+    objects = [*judged(), *begun]
+    for number, each in enumerate(objects):
+        (tmp_path / f"{number}.json").write_bytes(orjson.dumps(each))
+    _, told = checked("-strict", "-verbose", "-schema-location", address, str(tmp_path))
+    assert not [each["msg"] for each in told["resources"] if "could not find schema" in each["msg"]]
+    # An object whose metadata is no object is an error to it, before it looks at a schema.
+    taken = {int(Path(each["filename"]).stem): each["status"] == "statusValid" for each in told["resources"]}
+    wrong = [
+        each
+        for number, each in enumerate(objects)
+        if taken[number] != catalogue.validator(each["apiVersion"], each["kind"]).is_valid(each)
+    ]
+    assert not wrong[:5]
+    tally("kubeconform: objects judged as by jsonschema-rs", len(objects))

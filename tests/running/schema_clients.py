@@ -20,7 +20,7 @@ from typing import Any, Final
 KUBECONFORM: Final = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
 PACKAGES: Final = ("yaml-language-server@2.0.0", "ajv@8.17.1", "ajv-formats@3.0.1")
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "specmux-tests"
-LIMIT: Final = 30.0
+LIMIT: Final = 120.0
 """Seconds for one run of a program, or one answer."""
 _INSTALL_LIMIT: Final = 240.0
 
