@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from specmux_schemas.resources import GroupVersionKind
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the root of the object."""
-
-MOST_VALUE: Final = 200
-"""Characters of a value that a violation keeps."""
 
 
 class Directive(StrEnum):
@@ -42,7 +39,6 @@ class Check(StrEnum):
     LIST = "list-type"
     RULE = "rule"
     """``x-kubernetes-validations``."""
-    UNION = "union"
     NOT_CHECKED = "not-checked"
     """A rule or a pattern that could not be evaluated here."""
 
@@ -57,8 +53,6 @@ class Violation:
     line: int | None = None
     """From 1, in the text that was given; None where there is no text, or no place."""
     column: int | None = None
-    value: str | None = None
-    """The value as JSON, cut; None where the message says it or there is none."""
     hint: str | None = None
     """A name that may have been meant."""
 
@@ -71,7 +65,6 @@ class Violation:
             "message": self.message,
             "line": self.line,
             "column": self.column,
-            "value": self.value,
             "hint": self.hint,
         }
         return {name: value for name, value in fields.items() if value is not None}
@@ -125,7 +118,3 @@ def path_text(path: Path) -> str:
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     text = "".join(parts)
     return text.removeprefix(".")
-
-
-def cut_value(text: str) -> str:
-    return text if len(text) <= MOST_VALUE else f"{text[:MOST_VALUE]}…"
