@@ -1,1 +1,4 @@
-"""Discovery of APIs (``/api``, ``/apis``, ``/version``): asked of every backend, merged, and answered."""
+"""Discovery of APIs (``/api``, ``/apis``, ``/version``): asked of every backend, merged, and answered.
+
+It knows the Snapshot, documents and upstream; nothing of requests.
+"""

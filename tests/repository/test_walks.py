@@ -1,0 +1,97 @@
+"""The ways through the rooms that docs/architecture.md names, against the functions that are called."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from fakes.apiserver import FakeAPIServer, document, serving
+from running.service import QUICK, backend, service
+from specmux_aggregator.config.settings import Changes, Discovery
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
+MOST_DECIDED, MOST_REMEMBERED = 19, 11
+"""Modules of ours that a GET enters whose answer is in memory: decided anew, and remembered."""
+
+
+def walk(title: str) -> set[str]:
+    """The rooms of one walk, as the page lists them."""
+    line = re.search(rf"^\* \*\*{re.escape(title)}\*\*: (.*?)\.(?: |$)", PAGE.read_text(), re.MULTILINE)
+    assert line is not None, title
+    return set(re.findall(r"`(\w+)`", line[1]))
+
+
+@contextmanager
+def modules_entered() -> Iterator[set[str]]:
+    """The modules of the aggregator of which a function is called meanwhile, in this thread."""
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("specmux_aggregator."):
+            entered.add(name)
+
+    sys.setprofile(note)
+    try:
+        yield entered
+    finally:
+        sys.setprofile(None)
+
+
+def rooms(modules: set[str]) -> set[str]:
+    return {name.split(".")[1] for name in modules}
+
+
+APPS = "apis/apps/v1"
+SELDOM = replace(QUICK, interval=60.0)
+"""No check of a backend falls into what is looked at, unless it is asked for."""
+QUIET: Any = {"polling": SELDOM, "changes": Changes(enabled=False), "discovery": Discovery(interval=60.0)}
+
+
+def test_get_that_is_answered_from_memory() -> None:
+    async def scenario() -> tuple[set[str], set[str]]:
+        async with (
+            serving(FakeAPIServer({APPS: document(APPS)})) as origin,
+            service(backend("a", origin.url), **QUIET) as client,
+        ):
+            await client.says_ready()
+            url = (await client.paths())[APPS]
+            assert (await client.get(url))[0] == 200
+            with modules_entered() as decided:
+                status, _, _ = await client.get(url, **{"If-None-Match": '"another"'})
+            assert status == 200
+            for _ in range(2):
+                await client.get(url)
+            with modules_entered() as remembered:
+                assert (await client.get(url))[0] == 200
+            return decided, remembered
+
+    decided, remembered = asyncio.run(scenario())
+    assert len(decided) <= MOST_DECIDED, sorted(decided)
+    assert len(remembered) <= MOST_REMEMBERED, sorted(remembered)
+    assert rooms(decided) | {"auth", "changes"} == walk("A GET that is answered from memory")
+    assert rooms(remembered) <= {"server", "endpoints", "http"}
+
+
+def test_change_of_a_backend() -> None:
+    async def scenario() -> set[str]:
+        origin = FakeAPIServer({APPS: document(APPS)})
+        async with serving(origin), service(backend("a", origin.url), polling=SELDOM) as client:
+            await client.says_ready()
+            before = client.app.publisher.current.generation
+            origin.documents = {APPS: document(APPS, "changed")}
+            with modules_entered() as entered:
+                client.app.backends.poke(backend("a", origin.url).name)
+                await client.until(
+                    lambda: client.app.publisher.current.generation > before, "the change is published"
+                )
+            return entered
+
+    assert walk("A change of a backend") <= rooms(asyncio.run(scenario()))
