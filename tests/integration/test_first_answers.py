@@ -9,6 +9,9 @@ import orjson
 from fakes.apiserver import FakeAPIServer, document
 from running.service import backend, service
 
+WITH_ARGUMENTS = {"/openapi/explain", "/openapi/search", "/openapi/ui"}
+"""They are asked with what to explain or to search; the page leads on to its folder."""
+
 
 def test_an_empty_list_is_not_told_before_a_backend_has_answered() -> None:
     async def main() -> None:
@@ -40,7 +43,9 @@ def test_the_root_says_what_this_is() -> None:
                 assert (status, headers["Content-Type"]) == (200, "application/json")
                 index = orjson.loads(body)
                 assert index["name"] == "specmux"
-                assert [(await client.get(path))[0] for path in index["paths"]] == [200] * len(index["paths"])
+                asked = [path for path in index["paths"] if path not in WITH_ARGUMENTS]
+                assert len(asked) < len(index["paths"])
+                assert [(await client.get(path))[0] for path in asked] == [200] * len(asked)
         finally:
             await server.stop()
 

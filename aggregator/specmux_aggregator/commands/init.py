@@ -64,14 +64,22 @@ def init(file: Path, force: bool, schema: bool) -> None:
     click.echo(f"{file} and {beside} are written; next: specmux check-config {file}")
 
 
+def _written(value: object) -> str:
+    """As YAML 1.1 reads it, too: there ``off`` is false."""
+    from specmux_aggregator.config.setting_fields import plain
+
+    text = plain(value)
+    return f'"{text}"' if isinstance(value, str) and text in ("on", "off", "yes", "no") else text
+
+
 def _settings() -> Iterator[str]:
-    from specmux_aggregator.config.setting_fields import plain, setting_fields
+    from specmux_aggregator.config.setting_fields import setting_fields
 
     group = ""
     for setting in setting_fields():
         if setting.group != group:
             group = setting.group
             yield f"# {group}:"
-        value = "" if setting.default is None else f" {plain(setting.default)}"
+        value = "" if setting.default is None else f" {_written(setting.default)}"
         yield f"#   {setting.name}:{value}  # {setting.doc}"
     yield ""
