@@ -57,10 +57,10 @@ from specmux_aggregator.metrics.schemas import SchemaCollector
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.choice import origin_of
-from specmux_aggregator.proxy.handler import Relaying
+from specmux_aggregator.proxy.handler import ProxyHandler
 from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.server.listener import HTTPServer
-from specmux_aggregator.server.protocols import Relay
+from specmux_aggregator.server.protocols import StreamingHandler
 from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.version import VERSION
@@ -119,13 +119,13 @@ class App:
             Reader(counted=self.metrics.reader_job), self._documents, lambda: self.publisher.current
         )
         self.discovery = self._discovery_watch()
-        self._relaying = self._relay()
+        self._proxy_handler = self._proxying()
         self._gate = gate_of(
             settings,
             self.metrics,
             cluster=cluster,
             identities=self._identities,
-            is_authorised_elsewhere=self._relaying.asks_as_the_client,
+            is_authorised_elsewhere=self._proxy_handler.asks_as_the_client,
         )
         self._checker = Worker(timeout=settings.documents.check_timeout)
         self.document_checks = self._checks_of_documents()
@@ -171,7 +171,7 @@ class App:
         if self.history is not None:
             self.history.followers.close()
         await self.server.stop()
-        await self._relaying.close()
+        await self._proxy_handler.close()
         if self._gate is not None:
             await self._gate.close()
         await self._memory.close()
@@ -317,7 +317,7 @@ class App:
         """Of the cluster, as far as known."""
         if self.settings.schemas.release is not None or self.discovery is None:
             return self.settings.schemas.release
-        return release_in(self.discovery.board.directory.version)
+        return release_in(self.discovery.index.directory.version)
 
     def _change_history(self) -> History | None:
         if not self.settings.changes.enabled:
@@ -347,12 +347,12 @@ class App:
             found[f"{CHANGES_PATH}/"] = ChangesEndpoint(self.history, is_private=is_private)
         return found
 
-    def _streams(self) -> Relay:
+    def _streams(self) -> StreamingHandler:
         """What answers as it goes on: backends, and the stream of changes."""
         if self.history is None:
-            return self._relaying
+            return self._proxy_handler
         private = self.settings.auth.is_private
-        return ChangeStreams(self.history.followers, self._relaying, is_private=private)
+        return ChangeStreams(self.history.followers, self._proxy_handler, is_private=private)
 
     def _service(self) -> Service:
         pages = self._pages()
@@ -371,8 +371,8 @@ class App:
             is_looking=self._first_look.runs,
         )
 
-    def _relay(self) -> Relaying:
-        return Relaying(
+    def _proxying(self) -> ProxyHandler:
+        return ProxyHandler(
             lambda: self.publisher.current,
             self.metrics,
             proxy=self.settings.proxy,
@@ -390,7 +390,7 @@ class App:
             self.settings.listen,
             slow_request=self.settings.log.slow_request,
             guard=LoopbackHosts(self._gate) if self._is_for_one_user else self._gate,
-            relay=self._streams(),
+            streaming=self._streams(),
             client_ca_file=self.settings.auth.ca_file,
         )
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from specmux_cache.bundle import read_bundle, write_bundle
 from specmux_cache.decoding import DecodedDocuments, check_document, read_document
 from specmux_cache.discovery import Document
-from specmux_cache.entries import Shelf, open_store
+from specmux_cache.entries import EntryStore, open_store
 from specmux_cache.errors import (
     CacheError,
     GroupVersionNotFound,
@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 class Opened:
     """What a client has while it is open."""
 
-    shelf: Shelf
+    entry_store: EntryStore
     exchange: Exchange
     catalog: Catalog
 
@@ -156,11 +156,11 @@ class AsyncSchemaCache:
             open_store, options.directory, limits=options.limits, clock=self._clock, warn=self._warn
         )
         partition = options.partition or partition_of(self._headers, identity=self._identity, secret=secret)
-        shelf = Shelf(store, server=str(self.server), partition=partition, warn=self._warn)
+        entry_store = EntryStore(store, server=str(self.server), partition=partition, warn=self._warn)
         await self._transport.__aenter__()
         exchange = Exchange(
             self.server,
-            shelf,
+            entry_store,
             transport=self._transport,
             locks=FlightLocks(locks, timeout=options.flight_timeout),
             options=options,
@@ -168,7 +168,7 @@ class AsyncSchemaCache:
             clock=self._clock,
         )
         catalog = Catalog(self.server, exchange, options=options, clock=self._clock)
-        self._opened = Opened(shelf, exchange, catalog)
+        self._opened = Opened(entry_store, exchange, catalog)
         return self
 
     async def __aexit__(
@@ -179,7 +179,7 @@ class AsyncSchemaCache:
         opened, self._opened = self._opened, None
         await opened.exchange.close()
         await self._transport.__aexit__(kind, error, trace)
-        await opened.shelf.close()
+        await opened.entry_store.close()
 
     async def paths(self, *, refresh: bool = False) -> Paths:
         """The discovery root. ``refresh`` asks the server even within ``root_ttl``."""
@@ -318,47 +318,47 @@ class AsyncSchemaCache:
 
     async def invalidate(self, group_version: str | None = None) -> int:
         """Forget a group-version, or all of this server's in this partition; how many entries went."""
-        shelf = self._open.shelf
+        entry_store = self._open.entry_store
         self._open.catalog.forget()
         self._decoded.clear()
-        rows = await shelf.rows()
+        rows = await entry_store.rows()
         doomed = [
             row.key
             for row in rows
             if group_version is None
             or group_and_version(row.key.group_version) == group_and_version(group_version)
         ]
-        return await shelf.delete(doomed)
+        return await entry_store.delete(doomed)
 
     async def compact(
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
     ) -> CompactionReport:
         """Shrink the directory, of all clients that share it, as ``DiskStore.compact``. Raises StoreError."""
-        shelf = self._open.shelf
-        return await shelf.on_disk(
+        entry_store = self._open.entry_store
+        return await entry_store.on_disk(
             lambda store: store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run),
             CompactionReport(dry_run=dry_run),
         )
 
     async def stats(self) -> CacheStats:
         """What this client did since it was made, and how its directory is."""
-        shelf = self._open.shelf
+        entry_store = self._open.entry_store
         try:
-            store = await shelf.on_disk(lambda disk: disk.stats(), None)
+            store = await entry_store.on_disk(lambda disk: disk.stats(), None)
         except StoreError:
             store = None
         return CacheStats(self._events.counts(), self._events.bytes_fetched, len(self._decoded), store)
 
     async def export(self, path: Path) -> int:
         """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
-        shelf = self._open.shelf
-        current = [row.key for row in await shelf.rows() if not row.superseded]
-        entries = [entry for key in current if (entry := await shelf.get(key)) is not None]
+        entry_store = self._open.entry_store
+        current = [row.key for row in await entry_store.rows() if not row.superseded]
+        entries = [entry for key in current if (entry := await entry_store.get(key)) is not None]
         return await asyncio.to_thread(write_bundle, path, str(self.server), entries)
 
     async def import_(self, path: Path) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
-        shelf = self._open.shelf
+        entry_store = self._open.entry_store
         limits = self.options.limits
         packed = await asyncio.to_thread(
             read_bundle,
@@ -369,8 +369,8 @@ class AsyncSchemaCache:
         self._open.catalog.forget()
         stored = 0
         for entry in packed.entries:
-            key = shelf.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
-            stored += await shelf.put(key, entry.body, entry.held)
+            key = entry_store.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
+            stored += await entry_store.put(key, entry.body, entry.held)
         return stored
 
     @property

@@ -42,7 +42,7 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-class Shelf:
+class EntryStore:
     """The entries of one client: one server, one partition. Blocking calls run in threads."""
 
     def __init__(self, store: Store, *, server: str, partition: str, warn: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""From what is wanted to an entry: the shelf, the server, and the decisions of ``freshness`` between them.
+"""From what is wanted to an entry: the store, the server, and the decisions of ``freshness`` between them.
 
 Invariant: what is stored is a whole answer of 200 that is of the type it says; errors are never stored.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from specmux_cache.entries import Shelf
+from specmux_cache.entries import EntryStore
 from specmux_cache.errors import (
     BadAnswer,
     MediaTypeRefused,
@@ -85,7 +85,7 @@ class Exchange:
     def __init__(
         self,
         server: Server,
-        shelf: Shelf,
+        entry_store: EntryStore,
         *,
         transport: Transport,
         locks: FlightLocks,
@@ -94,7 +94,7 @@ class Exchange:
         clock: Callable[[], float],
     ) -> None:
         self._server = server
-        self._shelf = shelf
+        self._entry_store = entry_store
         self._transport = transport
         self._locks = locks
         self._options = options
@@ -191,7 +191,7 @@ class Exchange:
     ) -> Obtained:
         if meaning is Outcome.FRESHEN and entry is not None:
             entry = replace(entry, held=freshened(entry.held, answer))
-            await self._shelf.touch(entry.key, entry.held)
+            await self._entry_store.touch(entry.key, entry.held)
             self._events.record("revalidated", wanted.name, seconds=_seconds(answer))
             return Obtained(entry, from_cache=True, is_confirmed=True)
         if meaning in (Outcome.STORE, Outcome.NOT_KEPT):
@@ -227,8 +227,8 @@ class Exchange:
             raise BadAnswer(str(error), url=url) from error
         fresh = self._entry(wanted, media_type, answer)
         if before is not None and (not is_kept or before.key != fresh.key):
-            await self._shelf.delete([before.key])
-        is_stored = is_kept and await self._shelf.put(fresh.key, fresh.body, fresh.held)
+            await self._entry_store.delete([before.key])
+        is_stored = is_kept and await self._entry_store.put(fresh.key, fresh.body, fresh.held)
         self._events.record("fetched", wanted.name, size=len(fresh.body), seconds=_seconds(answer))
         if not is_stored:
             self._events.record("not_stored", wanted.name, size=len(fresh.body))
@@ -245,15 +245,15 @@ class Exchange:
     async def _find(self, wanted: Wanted) -> Entry | None:
         """What is stored of it, in the best media type that there is."""
         if wanted.accepted:
-            return await self._shelf.first(
-                self._shelf.key(wanted.name, wanted.hash, media) for media in wanted.accepted
+            return await self._entry_store.first(
+                self._entry_store.key(wanted.name, wanted.hash, media) for media in wanted.accepted
             )
-        held = [(row.key, held_from(row.metadata)) for row in await self._shelf.rows(wanted.name)]
+        held = [(row.key, held_from(row.metadata)) for row in await self._entry_store.rows(wanted.name)]
         matching = [
             (key, found) for key, found in held if found is not None and selects(found, wanted.fields)
         ]
         matching.sort(key=lambda pair: pair[1].received_at, reverse=True)
-        return await self._shelf.first(key for key, _ in matching)
+        return await self._entry_store.first(key for key, _ in matching)
 
     async def _offline(self, wanted: Wanted, entry: Entry | None) -> Obtained:
         if entry is not None:
@@ -271,7 +271,7 @@ class Exchange:
         return found
 
     async def _older(self, wanted: Wanted) -> Entry | None:
-        return await self._shelf.latest(wanted.name, wanted.accepted) if wanted.accepted else None
+        return await self._entry_store.latest(wanted.name, wanted.accepted) if wanted.accepted else None
 
     def _usage(self, wanted: Wanted, entry: Entry) -> Use:
         return usage(entry.held, wanted.rule, self._options.tolerance, now=self._clock())
@@ -282,7 +282,7 @@ class Exchange:
 
     def _entry(self, wanted: Wanted, media_type: str, answer: Answer) -> Entry:
         selecting: Selecting = {} if wanted.accepted else selecting_of(answer, wanted.fields)
-        key = self._shelf.key(wanted.name, wanted.hash, media_type + _variant(selecting))
+        key = self._entry_store.key(wanted.name, wanted.hash, media_type + _variant(selecting))
         return Entry(key, held_of(answer, selecting), answer.body, digest_of(answer.body))
 
     async def _checked(self, wanted: Wanted, body: bytes, media_type: str) -> None:

@@ -53,7 +53,7 @@ async def compare(release: str, rounds: int, kubectl: str) -> None:
     async with service(directory("release", folder)) as client:
         watch = client.app.discovery
         assert watch is not None
-        await client.until(lambda: bool(watch.board.directory.versions()), "published")
+        await client.until(lambda: bool(watch.index.directory.versions()), "published")
         own = v3_application({key: load(path) for key, path in documents(release).items()})
         lists = {path: await client.get(path, Accept=V2) for path in ("/api", "/apis")}
         for path, (_, headers, body) in lists.items():

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from specmux_cache.entries import Shelf, open_store
+from specmux_cache.entries import EntryStore, open_store
 from specmux_cache.http.responses import Held
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.limits import StoreLimits
@@ -57,14 +57,14 @@ def test_shelf_when_the_store_is_closed_under_it_goes_on_in_memory_with_one_warn
     store, _, _ = opened(tmp_path / "c")
 
     async def main() -> None:
-        shelf = Shelf(store, server="s", partition="p", warn=warnings.append)
-        key = shelf.key("api/v1", "A", "application/json")
-        assert await shelf.put(key, b"{}", held())
+        entry_store = EntryStore(store, server="s", partition="p", warn=warnings.append)
+        key = entry_store.key("api/v1", "A", "application/json")
+        assert await entry_store.put(key, b"{}", held())
         store.close()
-        assert await shelf.get(key) is None
-        assert await shelf.put(key, b"{}", held())
-        assert (await shelf.get(key)).body == b"{}"
-        assert shelf.disk is None
+        assert await entry_store.get(key) is None
+        assert await entry_store.put(key, b"{}", held())
+        assert (await entry_store.get(key)).body == b"{}"
+        assert entry_store.disk is None
 
     asyncio.run(main())
     assert len(warnings) == 1
@@ -75,10 +75,10 @@ def test_shelf_when_a_row_is_not_a_clients_is_a_miss(tmp_path):
     store, _, _ = opened(tmp_path / "c")
 
     async def main() -> None:
-        shelf = Shelf(store, server="s", partition="p", warn=pytest.fail)
-        key = shelf.key("api/v1", "A", "application/json")
+        entry_store = EntryStore(store, server="s", partition="p", warn=pytest.fail)
+        key = entry_store.key("api/v1", "A", "application/json")
         store.put(key, b"{}", metadata={"something": "else"})
-        assert await shelf.get(key) is None
+        assert await entry_store.get(key) is None
 
     asyncio.run(main())
     store.close()
@@ -95,13 +95,13 @@ def test_latest_when_there_are_revisions_is_the_one_confirmed_last(tmp_path, kin
     store = DiskStore.open(tmp_path / "c", clock=clock) if kind == "disk" else MemoryStore(999, clock=clock)
 
     async def main() -> None:
-        shelf = Shelf(store, server="s", partition="p", warn=pytest.fail)
+        entry_store = EntryStore(store, server="s", partition="p", warn=pytest.fail)
         for hash_ in ("A", "B"):
-            await shelf.put(shelf.key("api/v1", hash_, "m"), hash_.encode(), held())
-        assert (await shelf.latest("api/v1", ["other", "m"])).body == b"B"
-        await shelf.touch(shelf.key("api/v1", "A", "m"), held())
-        assert (await shelf.latest("api/v1", ["m"])).body == b"A"
-        assert await shelf.latest("apis/apps/v1", ["m"]) is None
+            await entry_store.put(entry_store.key("api/v1", hash_, "m"), hash_.encode(), held())
+        assert (await entry_store.latest("api/v1", ["other", "m"])).body == b"B"
+        await entry_store.touch(entry_store.key("api/v1", "A", "m"), held())
+        assert (await entry_store.latest("api/v1", ["m"])).body == b"A"
+        assert await entry_store.latest("apis/apps/v1", ["m"]) is None
 
     asyncio.run(main())
     store.close()

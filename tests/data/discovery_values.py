@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmux_aggregator.discovery.state import Form, Knowledge, Told, Unconfirmed, after
+from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Told, Unconfirmed, after
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
@@ -18,12 +18,12 @@ def resource(name: str = "things", kind: str = "Thing", **fields: Any) -> Resour
     return Resource(name=name, kind=GroupVersionKind("g", "v1", kind), **made)
 
 
-def told(*group_versions: str, form: Form = Form.AGGREGATED, **fields: Any) -> Told:
+def told(*group_versions: str, form: DiscoverySource = DiscoverySource.AGGREGATED, **fields: Any) -> Told:
     return Told(form, {GroupVersion(key): (resource(),) for key in group_versions}, **fields)
 
 
 def told_but(group_version: str, failure: Failure = DOWN, resources: Resources = ()) -> Told:
-    return Told(Form.AGGREGATED, {GroupVersion(group_version): Unconfirmed(failure, resources)})
+    return Told(DiscoverySource.AGGREGATED, {GroupVersion(group_version): Unconfirmed(failure, resources)})
 
 
 def knowledge(name: str, *group_versions: str, version: bytes | None = None, **fields: Any) -> Knowledge:

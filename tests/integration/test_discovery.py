@@ -45,13 +45,13 @@ async def items(client: Client, path: str = "/apis") -> dict[str, Any]:
 
 async def complete(client: Client) -> None:
     await client.ready()
-    await client.until(lambda: bool(client.app.discovery and client.app.discovery.board.is_complete), "asked")
+    await client.until(lambda: bool(client.app.discovery and client.app.discovery.index.is_complete), "asked")
 
 
 def shown(client: Client) -> dict[str, str]:
     """Group-version → owner and freshness, as the service holds them."""
     assert client.app.discovery is not None
-    versions = client.app.discovery.board.directory.versions()
+    versions = client.app.discovery.index.directory.versions()
     return {item.group_version: f"{item.owner} {item.freshness}" for item in versions}
 
 
@@ -193,7 +193,7 @@ def test_backend_that_is_down_is_current_for_the_grace_and_then_stale_with_its_r
 
             def is_unconfirmed() -> bool:
                 assert client.app.discovery is not None
-                return any(item.lapse for item in client.app.discovery.board.directory.versions())
+                return any(item.lapse for item in client.app.discovery.index.directory.versions())
 
             await client.until(is_unconfirmed)
             assert (await items(client))["apps/v1"] == before
@@ -357,7 +357,7 @@ def test_manifests_are_discovered_with_their_names_and_followed(tmp_path: Path) 
 
             def is_renamed() -> bool:
                 assert client.app.discovery is not None
-                versions = client.app.discovery.board.directory.versions()
+                versions = client.app.discovery.index.directory.versions()
                 return all(item.resources[0].short_names == ("gadget",) for item in versions)
 
             await client.until(is_renamed)
@@ -467,7 +467,7 @@ def test_restart_of_discovery_is_followed_when_documents_are_a_directory(tmp_pat
 
             def kinds() -> list[str]:
                 assert client.app.discovery is not None
-                versions = client.app.discovery.board.directory.versions()
+                versions = client.app.discovery.index.directory.versions()
                 return [item.kind.kind for version in versions for item in version.resources]
 
             await client.until(lambda: kinds() == ["One"])

@@ -43,7 +43,7 @@ async def kubectl_before(
         assert watch is not None
         await client.ready()
         await client.until(
-            lambda: watch.board.is_complete and bool(watch.board.directory.versions()), "asked"
+            lambda: watch.index.is_complete and bool(watch.index.directory.versions()), "asked"
         )
         home.mkdir(exist_ok=True)
         yield Kubectl(f"--server={proxy.url}", home=home, program=program or KUBECTLS[-1]), proxy, client
@@ -315,7 +315,7 @@ def test_documents_of_a_whole_release(tmp_path: Path, prefix: str) -> None:
         async with kubectl_before(tmp_path / "home", files, prefix=prefix) as (kubectl, proxy, client):
             watch = client.app.discovery
             assert watch is not None
-            await client.until(lambda: len(watch.board.directory.versions()) == 36)
+            await client.until(lambda: len(watch.index.directory.versions()) == 36)
             assert re.search(
                 r"KIND: +Deployment\nVERSION: +v1\n", await kubectl.good("explain", "deployments")
             )

@@ -147,7 +147,7 @@ def test_restart_with_the_backend_down_serves_the_last_good_documents(tmp_path: 
             assert await client.paths() == paths
             discovery = client.app.discovery
             assert discovery is not None
-            await client.until(lambda: discovery.board.is_complete)
+            await client.until(lambda: discovery.index.is_complete)
             assert (await client.get("/readyz"))[0] == 200
             for key, url in paths.items():
                 status, headers, body = await client.get(url)

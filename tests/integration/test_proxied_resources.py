@@ -23,7 +23,7 @@ from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from fakes.streaming_backend import OK, Seen, StreamingBackend, answer_ok, saying, streaming
 from running.cluster_service import METRICS, WIDGETS, builtin, definition, extension, until_ready
 from running.cluster_service import owner as owner_in
-from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
+from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, proxying, reason_of
 from running.service import QUICK, Client, backend, directory, service
 from running.wire_client import WireClient, connected
 from specmux_aggregator.aggregation.publisher import Publisher
@@ -135,7 +135,7 @@ def test_swagger_that_nobody_has_is_404_and_503_where_somebody_could_not_be_aske
 def test_swagger_that_cannot_be_passed_on_is_our_error(answer: bytes, cause: str) -> None:
     async def scenario() -> None:
         limits = Limits(max_document_bytes=1000)
-        async with relaying(saying(answer), limits=limits) as (_, client):
+        async with proxying(saying(answer), limits=limits) as (_, client):
             status, headers, body = await client.get("/openapi/v2")
             assert status in (502, 503)
             assert cause in orjson.loads(body)["message"]
@@ -149,7 +149,7 @@ def test_swagger_longer_than_allowed_is_cut() -> None:
     async def scenario() -> None:
         large = CHUNKED + b"200\r\n%b\r\n" % (b"x" * 512) * 4 + b"0\r\n\r\n"
         async with (
-            relaying(saying(large), limits=Limits(max_document_bytes=1000)) as (_, client),
+            proxying(saying(large), limits=Limits(max_document_bytes=1000)) as (_, client),
             connected(client.base) as wire,
         ):
             await wire.ask("/openapi/v2")
@@ -161,7 +161,7 @@ def test_swagger_longer_than_allowed_is_cut() -> None:
 
 def test_swagger_goes_to_a_client_that_closed_its_side() -> None:
     async def scenario() -> None:
-        async with relaying() as (_, client), connected(client.base) as wire:
+        async with proxying() as (_, client), connected(client.base) as wire:
             await wire.ask("/openapi/v2")
             wire.writer.write_eof()
             assert (await wire.answer())[0].status == 200
@@ -179,7 +179,7 @@ def test_swagger_of_a_silent_backend_is_504_and_one_that_stalls_is_cut() -> None
             await seen.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
             await seen.wait_until_left()
 
-        async with relaying(silent) as (origin, client):
+        async with proxying(silent) as (origin, client):
             status, _, body = await client.get("/openapi/v2")
             assert (status, reason_of(body)) == (504, "Timeout")
             origin.script = stalls
@@ -197,7 +197,7 @@ def test_swagger_of_a_silent_backend_is_504_and_one_that_stalls_is_cut() -> None
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_resources_are_answered_as_anything_unknown_while_the_switch_is_off(method: str) -> None:
     async def scenario() -> None:
-        async with relaying(proxy=Proxy()) as (origin, client):
+        async with proxying(proxy=Proxy()) as (origin, client):
             unknown = await client.get("/nothing/at/all/here", method=method)
             answer = await client.get(THINGS, method=method)
             assert (answer[0], answer[2]) == (unknown[0], unknown[2])
@@ -213,7 +213,7 @@ def test_resource_request_arrives_as_it_was_sent(method: str) -> None:
     body = b'{"a": 1}' * 20
 
     async def scenario() -> None:
-        async with relaying() as (origin, client), connected(client.base) as wire:
+        async with proxying() as (origin, client), connected(client.base) as wire:
             await wire.ask(
                 target,
                 "Authorization: Bearer theirs",
@@ -315,7 +315,7 @@ def test_backend_whose_certificate_is_not_trusted_any_more_gets_no_token(tmp_pat
 )
 def test_path_that_could_be_read_otherwise_reaches_nobody(target: str) -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client):
+        async with proxying() as (origin, client):
             ((answer, body),) = await exchange(client, f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
             assert (answer.status, reason_of(body)) == (400, "BadRequest")
             assert origin.requests == []
@@ -325,7 +325,7 @@ def test_path_that_could_be_read_otherwise_reaches_nobody(target: str) -> None:
 
 def test_absolute_target_loses_its_origin() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client), connected(client.base) as wire:
+        async with proxying() as (origin, client), connected(client.base) as wire:
             await wire.ask(f"http://elsewhere.example{THINGS}?a=b")
             assert (await wire.answer())[0].status == 200
             assert origin.requests[0].target == f"{THINGS}?a=b"
@@ -348,7 +348,7 @@ def test_absolute_target_loses_its_origin() -> None:
 )
 def test_two_readings_of_one_request_are_refused(framing: bytes) -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client):
+        async with proxying() as (origin, client):
             answers = await exchange(client, f"POST {THINGS} HTTP/1.1\r\nHost: a\r\n".encode(), framing)
             assert [answer.status for answer, _ in answers] == [400]
             assert origin.requests == []
@@ -358,7 +358,7 @@ def test_two_readings_of_one_request_are_refused(framing: bytes) -> None:
 
 def test_chunked_body_stays_chunked_and_loses_its_trailers() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client), connected(client.base) as wire:
+        async with proxying() as (origin, client), connected(client.base) as wire:
             await wire.send(
                 f"POST {THINGS} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
                 "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Remote-User: root\r\n\r\n".encode()
@@ -378,7 +378,7 @@ def test_chunked_body_stays_chunked_and_loses_its_trailers() -> None:
 
 def test_body_that_is_expected_to_be_asked_for_is_asked_for() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client), connected(client.base) as wire:
+        async with proxying() as (origin, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Expect: 100-continue", "Content-Length: 3", method="PUT")
             assert (await wire.head()).status == 100
             await wire.send(b"abc")
@@ -393,7 +393,7 @@ def test_body_that_is_expected_to_be_asked_for_is_asked_for() -> None:
 
 def test_body_that_breaks_its_framing_is_400_and_cut_for_the_backend() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client), connected(client.base) as wire:
+        async with proxying() as (origin, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Transfer-Encoding: chunked", method="POST")
             await wire.send(b"3\r\nabc\r\n")
             await client.until(lambda: len(origin.requests) == 1)
@@ -409,7 +409,7 @@ def test_body_that_breaks_its_framing_is_400_and_cut_for_the_backend() -> None:
 def test_body_that_stops_coming_is_408_and_a_slow_one_is_taken() -> None:
     async def scenario() -> None:
         patient = replace(ON, answer_timeout=0.4)
-        async with relaying(proxy=patient) as (origin, client):
+        async with proxying(proxy=patient) as (origin, client):
             async with connected(client.base) as wire:
                 await wire.ask(THINGS, "Content-Length: 8", method="POST")
                 for _ in range(8):
@@ -436,7 +436,7 @@ def test_backend_has_its_time_from_the_end_of_a_body_on() -> None:
             await seen.write(OK)
 
         patient = replace(ON, answer_timeout=0.5)
-        async with relaying(slow, proxy=patient) as (_, client), connected(client.base) as wire:
+        async with proxying(slow, proxy=patient) as (_, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Transfer-Encoding: chunked", method="POST")
             await wire.send(b"3\r\nabc\r\n")
             await asyncio.sleep(0.4)
@@ -455,7 +455,7 @@ def test_answer_may_begin_while_the_body_comes() -> None:
                 await seen.write(b"%x\r\n%b" % (size, piece))
             await seen.write(b"0\r\n\r\n")
 
-        async with relaying(echoes) as (_, client), connected(client.base) as wire:
+        async with proxying(echoes) as (_, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Transfer-Encoding: chunked", method="POST")
             assert (await wire.head()).status == 200
             for _ in range(3):
@@ -474,7 +474,7 @@ def test_backend_that_dies_while_a_body_comes_is_502_whoever_was_waited_for() ->
             await seen.reader.readexactly(1)
             seen.writer.transport.abort()  # type: ignore[attr-defined]
 
-        async with relaying(dies) as (_, client), connected(client.base) as wire:
+        async with proxying(dies) as (_, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Content-Length: 8", method="POST")
             await wire.send(b"x")
             answer, body = await wire.answer()
@@ -498,7 +498,7 @@ def test_upload_waits_for_the_backend_and_costs_no_memory() -> None:
             seen.body = b"%d" % taken
             await seen.write(OK)
 
-        async with relaying(slow) as (origin, client), connected(client.base) as wire:
+        async with proxying(slow) as (origin, client), connected(client.base) as wire:
             await wire.ask(THINGS, f"Content-Length: {size}", method="POST")
             piece, sent, before = b"x" * 2**18, 0, resident()
             stalled_at = None
@@ -537,7 +537,7 @@ def test_answer_waits_for_the_client_and_costs_no_memory() -> None:
                 await seen.write(b"x" * 2**18)
                 written += 2**18
 
-        async with relaying(large) as (_, client), connected(client.base) as wire:
+        async with proxying(large) as (_, client), connected(client.base) as wire:
             await wire.ask(THINGS)
             answer = await wire.head()
             last = -1
@@ -580,7 +580,7 @@ def test_answer_keeps_status_and_framing_and_the_connection_is_used_again(
     answer: bytes, expected: tuple[int, str | None, bytes]
 ) -> None:
     async def scenario() -> None:
-        async with relaying(saying(answer)) as (origin, client), connected(client.base) as wire:
+        async with proxying(saying(answer)) as (origin, client), connected(client.base) as wire:
             for _ in range(3):
                 await wire.ask(THINGS)
                 head, body = await wire.answer()
@@ -600,7 +600,7 @@ def test_head_has_the_length_and_no_body() -> None:
         async def script(seen: Seen) -> None:
             await seen.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n")
 
-        async with relaying(script) as (_, client), connected(client.base) as wire:
+        async with proxying(script) as (_, client), connected(client.base) as wire:
             for _ in range(2):
                 await wire.ask(THINGS, method="HEAD")
                 answer = await wire.head()
@@ -617,7 +617,7 @@ def test_hop_by_hop_fields_of_an_answer_end_here() -> None:
     )
 
     async def scenario() -> None:
-        async with relaying(saying(said)) as (_, client), connected(client.base) as wire:
+        async with proxying(saying(said)) as (_, client), connected(client.base) as wire:
             await wire.ask(THINGS)
             answer, _ = await wire.answer()
             assert answer.values("Warning") == ["299 - x", "299 - y"]
@@ -633,7 +633,7 @@ def test_hop_by_hop_fields_of_an_answer_end_here() -> None:
 def test_answer_that_ends_with_the_connection_does_so_for_the_client() -> None:
     async def scenario() -> None:
         said = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc"
-        async with relaying(saying(said)) as (_, client), connected(client.base) as wire:
+        async with proxying(saying(said)) as (_, client), connected(client.base) as wire:
             await wire.ask(THINGS)
             answer = await wire.head()
             assert answer.value("Connection") == "close"
@@ -644,7 +644,7 @@ def test_answer_that_ends_with_the_connection_does_so_for_the_client() -> None:
 
 def test_old_client_gets_no_chunks() -> None:
     async def scenario() -> None:
-        async with relaying(saying(CHUNKED + b"3\r\nabc\r\n0\r\n\r\n")) as (origin, client):
+        async with proxying(saying(CHUNKED + b"3\r\nabc\r\n0\r\n\r\n")) as (origin, client):
             async with connected(client.base) as wire:
                 await wire.send(f"GET {THINGS} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".encode())
                 answer = await wire.head()
@@ -676,7 +676,7 @@ def test_answer_that_breaks_off_breaks_off_for_the_client(said: bytes, version: 
             await asyncio.sleep(0.05)
             seen.writer.close()
 
-        async with relaying(dies) as (_, client), connected(client.base) as wire:
+        async with proxying(dies) as (_, client), connected(client.base) as wire:
             await wire.send(f"GET {THINGS} HTTP/{version}\r\nHost: a\r\n\r\n".encode())
             answer = await wire.head()
             assert answer.status == 200
@@ -698,7 +698,7 @@ def test_pipelined_requests_are_answered_in_their_order() -> None:
         one = f"POST {THINGS} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc".encode()
         two = b"GET /openapi/v3 HTTP/1.1\r\nHost: a\r\n\r\n"
         three = f"GET {THINGS} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
-        async with relaying(slow) as (origin, client):
+        async with proxying(slow) as (origin, client):
             answers = await exchange(client, one, two, three)
             assert [body for _, body in answers][::2] == [b"{}", b"{}"]
             assert orjson.loads(answers[1][1])["paths"].keys() == {APPS}
@@ -715,7 +715,7 @@ def test_connection_has_time_for_its_next_request_after_a_slow_answer_to_a_body(
             await seen.write(OK)
 
         listen = Listen(port=0, header_timeout=0.3, shutdown_timeout=1.0)
-        async with relaying(slow, listen=listen) as (_, client), connected(client.base) as wire:
+        async with proxying(slow, listen=listen) as (_, client), connected(client.base) as wire:
             for _ in range(2):
                 await wire.ask(THINGS, method="POST", body=b"abc")
                 assert (await wire.answer())[0].status == 200
@@ -736,7 +736,7 @@ async def watch(seen: Seen) -> None:
 @pytest.mark.parametrize("is_half", [False, True])
 def test_client_that_leaves_a_watch_ends_it_at_the_backend(is_half: bool) -> None:
     async def scenario() -> None:
-        async with relaying(watch) as (origin, client), connected(client.base) as wire:
+        async with proxying(watch) as (origin, client), connected(client.base) as wire:
             await wire.ask(f"{THINGS}?watch=true")
             await wire.head()
             assert await wire.chunk() == b"one"
@@ -747,7 +747,7 @@ def test_client_that_leaves_a_watch_ends_it_at_the_backend(is_half: bool) -> Non
                 wire.writer.close()
             await asyncio.wait_for(origin.requests[0].left.wait(), 5)
             assert time.monotonic() - left < 1.0
-            await client.until(lambda: gauge(client, "specmux_relayed_requests_in_flight") == 0)
+            await client.until(lambda: gauge(client, "specmux_proxied_requests_in_flight") == 0)
 
     asyncio.run(scenario())
 
@@ -766,7 +766,7 @@ def test_watch_outlives_every_timeout_but_the_clients() -> None:
             port=0, header_timeout=0.3, keepalive_timeout=0.5, write_timeout=0.5, shutdown_timeout=1.0
         )
         settings = {"polling": impatient, "listen": listen, "proxy": replace(ON, answer_timeout=0.5)}
-        async with relaying(late, **settings) as (_, client), connected(client.base) as wire:
+        async with proxying(late, **settings) as (_, client), connected(client.base) as wire:
             await wire.ask(f"{THINGS}?watch=true")
             answer = await wire.head()
             assert await wire.body(answer) == b"one" * 3
@@ -787,7 +787,7 @@ def test_client_that_reads_nothing_of_a_watch_is_cut_off() -> None:
                 seen.left.set()
 
         listen = Listen(port=0, write_timeout=0.5, shutdown_timeout=1.0)
-        async with relaying(flood, listen=listen) as (origin, client), connected(client.base) as wire:
+        async with proxying(flood, listen=listen) as (origin, client), connected(client.base) as wire:
             wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
             await wire.ask(f"{THINGS}?watch=true")
             await client.until(lambda: len(origin.requests) == 1)
@@ -802,7 +802,7 @@ def test_many_watches_do_not_keep_others_waiting() -> None:
         async def script(seen: Seen) -> None:
             await (watch(seen) if "watch" in seen.target else answer_ok(seen))
 
-        async with relaying(script) as (origin, client), contextlib.AsyncExitStack() as stack:
+        async with proxying(script) as (origin, client), contextlib.AsyncExitStack() as stack:
             wires: list[WireClient] = [
                 await stack.enter_async_context(connected(client.base)) for _ in range(200)
             ]
@@ -811,7 +811,7 @@ def test_many_watches_do_not_keep_others_waiting() -> None:
             for wire in wires:
                 await wire.head()
                 assert await wire.chunk() == b"one"
-            assert gauge(client, "specmux_relayed_requests_in_flight") == 200
+            assert gauge(client, "specmux_proxied_requests_in_flight") == 200
             started = time.monotonic()
             assert (await client.get(THINGS))[0] == 200
             assert (await client.get("/openapi/v3"))[0] == 200
@@ -821,7 +821,7 @@ def test_many_watches_do_not_keep_others_waiting() -> None:
             for wire in wires:
                 assert await wire.chunk() == b"two"
                 assert await wire.chunk() == b""
-            await client.until(lambda: gauge(client, "specmux_relayed_requests_in_flight") == 0)
+            await client.until(lambda: gauge(client, "specmux_proxied_requests_in_flight") == 0)
 
     asyncio.run(scenario())
 
@@ -829,7 +829,7 @@ def test_many_watches_do_not_keep_others_waiting() -> None:
 def test_watch_goes_on_when_its_backend_changes() -> None:
     async def scenario() -> None:
         async with (
-            relaying(watch) as (origin, client),
+            proxying(watch) as (origin, client),
             streaming(StreamingBackend()) as other,
             connected(client.base) as wire,
         ):
@@ -863,7 +863,7 @@ def gauge(client: Client, name: str) -> float:
 )
 def test_upgrade_is_refused_with_advice(protocol: str, method: str) -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client):
+        async with proxying() as (origin, client):
             sent = (
                 f"{method} {THINGS}/x/exec?command=sh HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n"
                 f"Upgrade: {protocol}\r\n\r\n"
@@ -878,7 +878,7 @@ def test_upgrade_is_refused_with_advice(protocol: str, method: str) -> None:
 
 def test_trace_is_refused() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client):
+        async with proxying() as (origin, client):
             status, _, _ = await client.get(THINGS, method="TRACE")
             assert status == 405
             assert origin.requests == []
@@ -888,8 +888,8 @@ def test_trace_is_refused() -> None:
 
 def test_clients_known_by_certificate_are_told_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client):
-            monkeypatch.setattr(client.app._relaying, "_clients_have_certificates", True)
+        async with proxying() as (origin, client):
+            monkeypatch.setattr(client.app._proxy_handler, "_clients_have_certificates", True)
             status, _, body = await client.get(THINGS)
             assert (status, reason_of(body)) == (501, "NotImplemented")
             assert origin.requests == []
@@ -904,7 +904,7 @@ def owner(publisher: Publisher) -> str:
 
 def test_circle_is_broken() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client), relaying() as (_, other):
+        async with proxying() as (origin, client), proxying() as (_, other):
             for one, two in ((client, other), (other, client)):
                 moved = (backend("b", two.base, priority=1),)
                 await one.app.reconfigure(
@@ -946,7 +946,7 @@ def test_resources_of_nobody_and_of_a_directory_are_404(tmp_path: Path) -> None:
 )
 def test_answer_that_must_not_be_passed_on_is_502(said: bytes, status: int, cause: str) -> None:
     async def scenario() -> None:
-        async with relaying(saying(said)) as (origin, client):
+        async with proxying(saying(said)) as (origin, client):
             answer = await client.get(THINGS)
             assert (answer[0], reason_of(answer[2])) == (status, "BadGateway")
             assert cause in orjson.loads(answer[2])["message"]
@@ -965,7 +965,7 @@ def test_silent_backend_is_504_and_one_that_hangs_up_is_502() -> None:
         async def hangs_up(seen: Seen) -> None:
             seen.writer.close()
 
-        async with relaying(silent, proxy=replace(ON, answer_timeout=0.3)) as (origin, client):
+        async with proxying(silent, proxy=replace(ON, answer_timeout=0.3)) as (origin, client):
             status, headers, body = await client.get(THINGS)
             assert (status, reason_of(body)) == (504, "Timeout")
             await asyncio.wait_for(origin.requests[0].left.wait(), 5)
@@ -1001,7 +1001,7 @@ def test_lost_backend_is_503_logged_once_and_once_when_it_is_back(caplog: pytest
 
 def test_body_is_not_sent_twice_over_a_connection_that_had_ended() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client), connected(client.base) as wire:
+        async with proxying() as (origin, client), connected(client.base) as wire:
             await wire.ask(THINGS)
             assert (await wire.answer())[0].status == 200
 
@@ -1023,7 +1023,7 @@ def test_answer_before_the_end_of_a_body_ends_the_connection() -> None:
         async def refuses(seen: Seen) -> None:
             await seen.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}")
 
-        async with relaying(refuses) as (_, client), connected(client.base) as wire:
+        async with proxying(refuses) as (_, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Content-Length: 1000000", method="POST")
             await wire.send(b"x" * 1000)
             answer, body = await wire.answer()
@@ -1035,7 +1035,7 @@ def test_answer_before_the_end_of_a_body_ends_the_connection() -> None:
 
 def test_stopping_the_service_ends_watches_within_its_time() -> None:
     async def scenario() -> None:
-        async with relaying(watch) as (origin, client), connected(client.base) as wire:
+        async with proxying(watch) as (origin, client), connected(client.base) as wire:
             await wire.ask(f"{THINGS}?watch=true")
             await wire.head()
             started = time.monotonic()
@@ -1160,11 +1160,11 @@ def test_kubectl_watches_through_us_and_leaves_nothing_behind(tmp_path: Path) ->
                     assert b"one.example.com" in await kubectl.stdout.readline()
                     cluster.put(CRDS, {"metadata": {"name": "two.example.com"}})
                     assert b"two.example.com" in await kubectl.stdout.readline()
-                assert gauge(client, "specmux_relayed_requests_in_flight") == 1
+                assert gauge(client, "specmux_proxied_requests_in_flight") == 1
             finally:
                 kubectl.kill()
                 await kubectl.wait()
-            await client.until(lambda: gauge(client, "specmux_relayed_requests_in_flight") == 0)
+            await client.until(lambda: gauge(client, "specmux_proxied_requests_in_flight") == 0)
             cluster.cut_watches()  # it would not notice by itself before it writes
 
     asyncio.run(scenario())

@@ -15,7 +15,7 @@ import pytest
 import trustme
 
 from fakes.streaming_backend import OK, Seen, StreamingBackend, saying, streaming
-from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, reason_of, relaying
+from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, proxying, reason_of
 from running.service import backend, service
 from running.wire_client import WireClient, connected
 from specmux_aggregator.config.settings import Listen, Proxy
@@ -39,7 +39,7 @@ async def silent(seen: Seen) -> None:
 @pytest.mark.parametrize("coding", ["gzip, chunked", "deflate, chunked"])
 def test_transfer_coding_that_would_be_lost_is_refused(coding: str) -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client):
+        async with proxying() as (origin, client):
             head = f"POST {THINGS} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: {coding}\r\n\r\n"
             answers = await exchange(client, head.encode(), b"2\r\nab\r\n0\r\n\r\n", head.encode())
             assert [answer.status for answer, _ in answers] == [501]
@@ -50,7 +50,7 @@ def test_transfer_coding_that_would_be_lost_is_refused(coding: str) -> None:
 
 def test_nothing_follows_the_chunks_of_an_old_client() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client):
+        async with proxying() as (origin, client):
             head = f"POST {THINGS} HTTP/1.0\r\nConnection: keep-alive\r\n".encode()
             chunked = head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
             answers = await exchange(client, chunked, head + b"\r\n")
@@ -62,7 +62,7 @@ def test_nothing_follows_the_chunks_of_an_old_client() -> None:
 
 def test_two_credentials_are_refused() -> None:
     async def scenario() -> None:
-        async with relaying() as (origin, client), connected(client.base) as wire:
+        async with proxying() as (origin, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Authorization: Bearer a", "authorization: Bearer b")
             answer, body = await wire.answer()
             assert (answer.status, reason_of(body)) == (400, "BadRequest")
@@ -76,7 +76,7 @@ def test_two_credentials_are_refused() -> None:
 def test_answer_with_another_transfer_coding_is_502(coding: bytes) -> None:
     async def scenario() -> None:
         said = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: %b\r\n\r\n2\r\nab\r\n0\r\n\r\n" % coding
-        async with relaying(saying(said)) as (_, client):
+        async with proxying(saying(said)) as (_, client):
             status, _, body = await client.get(THINGS)
             assert (status, reason_of(body)) == (502, "BadGateway")
 
@@ -91,7 +91,7 @@ def test_answer_without_length_that_is_cut_is_cut_for_the_client(version: str) -
             await asyncio.sleep(0.1)
             reset(seen.writer)
 
-        async with relaying(dies) as (_, client), connected(client.base) as wire:
+        async with proxying(dies) as (_, client), connected(client.base) as wire:
             await wire.send(f"GET {THINGS} HTTP/{version}\r\nHost: a\r\n\r\n".encode())
             answer = await wire.head()
             with pytest.raises(ConnectionResetError):
@@ -110,7 +110,7 @@ def test_interim_answers_put_nothing_off(target: str) -> None:
                 await seen.write(b"HTTP/1.1 102 Processing\r\n\r\n")
                 await asyncio.sleep(0.05)
 
-        async with relaying(chatters, proxy=Proxy(resources=True, answer_timeout=0.5)) as (_, client):
+        async with proxying(chatters, proxy=Proxy(resources=True, answer_timeout=0.5)) as (_, client):
             status, _, body = await client.get(target)
             assert (status, reason_of(body)) == (504, "Timeout")
 
@@ -125,7 +125,7 @@ def test_backend_that_did_not_take_a_whole_body_reads_nobody_elses_request_as_it
                 await seen.reader.read()
                 seen.left.set()
 
-        async with relaying(answers_early) as (origin, client):
+        async with proxying(answers_early) as (origin, client):
             async with connected(client.base) as wire:
                 await wire.ask(THINGS, "Content-Length: 1000", method="POST")
                 assert (await wire.answer())[0].status == 200
@@ -169,7 +169,7 @@ def test_watches_do_not_count_as_waiting() -> None:
             await seen.wait_until_left()
 
         listen = Listen(port=0, max_in_flight=1, shutdown_timeout=1.0)
-        async with relaying(watch, listen=listen) as (origin, client), AsyncExitStack() as stack:
+        async with proxying(watch, listen=listen) as (origin, client), AsyncExitStack() as stack:
             for _ in range(5):
                 wire = await stack.enter_async_context(connected(client.base))
                 await wire.ask(f"{THINGS}?watch=true")
@@ -185,7 +185,7 @@ def test_body_that_trickles_is_given_up_and_keeps_no_other_waiting() -> None:
     async def scenario() -> None:
         listen = Listen(port=0, max_in_flight=2, shutdown_timeout=1.0)
         proxy = Proxy(resources=True, answer_timeout=0.3)
-        async with relaying(listen=listen, proxy=proxy) as (_, client), AsyncExitStack() as stack:
+        async with proxying(listen=listen, proxy=proxy) as (_, client), AsyncExitStack() as stack:
             trickling = [await stack.enter_async_context(connected(client.base)) for _ in range(2)]
             for wire in trickling:
                 await wire.ask(THINGS, "Content-Length: 1000", method="POST")
@@ -212,7 +212,7 @@ def test_body_that_trickles_is_given_up_and_keeps_no_other_waiting() -> None:
 def test_body_under_way_is_taken_to_its_end_when_the_service_stops() -> None:
     async def scenario() -> None:
         listen = Listen(port=0, shutdown_timeout=5.0)
-        async with relaying(listen=listen) as (origin, client), connected(client.base) as wire:
+        async with proxying(listen=listen) as (origin, client), connected(client.base) as wire:
             await wire.ask(THINGS, "Content-Length: 10", method="POST")
             await wire.send(b"01234")
             await client.until(lambda: len(origin.requests) == 1, "the backend has its head")
@@ -233,7 +233,7 @@ def test_client_that_fills_the_queue_and_leaves_holds_no_backend() -> None:
             await seen.write(CHUNKED)
             await seen.wait_until_left()
 
-        async with relaying(watch) as (origin, client):
+        async with proxying(watch) as (origin, client):
             async with connected(client.base) as wire:
                 await wire.ask(f"{THINGS}?watch=true")
                 await wire.head()
@@ -250,15 +250,15 @@ def test_client_that_sends_more_than_is_taken_and_leaves_holds_no_backend() -> N
             await seen.write(CHUNKED)
             await asyncio.sleep(60)
 
-        async with relaying(watch) as (origin, client):
+        async with proxying(watch) as (origin, client):
             async with connected(client.base) as wire:
                 await wire.ask(THINGS, "Content-Length: 100000000", method="POST")
                 await wire.head()
                 wire.writer.write(b"x" * 20_000_000)
                 await asyncio.sleep(0.2)
                 reset(wire.writer)
-            relaying_now = client.app.metrics.relay.in_flight
-            await client.until(lambda: relaying_now._value.get() == 0, "the backend is let go")
+            proxied_now = client.app.metrics.proxy.in_flight
+            await client.until(lambda: proxied_now._value.get() == 0, "the backend is let go")
             assert len(origin.requests) == 1
 
     asyncio.run(scenario())
@@ -283,7 +283,7 @@ def test_large_answers_and_watches_stream_over_tls(tmp_path: Path) -> None:
         trusting = ssl.create_default_context()
         authority.configure_trust(trusting)
         listen = Listen(port=0, shutdown_timeout=1.0, tls_cert_file=file)
-        async with relaying(answers, listen=listen) as (origin, client):
+        async with proxying(answers, listen=listen) as (origin, client):
             port = urlsplit(client.base).port
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, limit=1 << 21)
             wire = WireClient(reader, writer)

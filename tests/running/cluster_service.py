@@ -121,7 +121,7 @@ def listed(client: Client) -> set[str]:
     """The group-versions that discovery lists."""
     watch = client.app.discovery
     assert watch is not None
-    return {str(item.group_version) for item in watch.board.directory.versions()}
+    return {str(item.group_version) for item in watch.index.directory.versions()}
 
 
 async def within(client: Client, is_so: Callable[[], bool], what: str, seconds: float = WITHIN) -> None:

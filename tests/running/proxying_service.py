@@ -22,7 +22,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @asynccontextmanager
-async def relaying(
+async def proxying(
     script: Script = answer_ok, **settings: Any
 ) -> AsyncIterator[tuple[StreamingBackend, Client]]:
     """One backend, and the service in front of it with resources switched on."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from specmux_aggregator.auth.guard import Gate
+from specmux_aggregator.auth.guard import RequestGuard
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
@@ -129,7 +129,7 @@ def running(
     tier: str = "memoised",
     service: Any = None,
     *,
-    gate: Gate | None = None,
+    gate: RequestGuard | None = None,
     client_ca_file: Path | None = None,
     **listen: Any,
 ) -> Iterator[Running]:

@@ -13,7 +13,7 @@ from typing import Final
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Observation
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_converters.group_versions import GroupVersion
 
 OVER_HTTP: Final = frozenset({Dialect.V3, Dialect.V2})
@@ -33,19 +33,19 @@ class Check:
 
 
 def after(
-    last: Observation, sighting: Sighting, *, now: float, monotonic: float = 0.0, grace: float = 0.0
+    last: Observation, outcome: Outcome, *, now: float, monotonic: float = 0.0, grace: float = 0.0
 ) -> Observation:
     """What is known after a check; ``last`` itself when clients and operators would see no difference.
 
     ``now``: wall clock; ``monotonic``: of the same moment. ``grace``: seconds for which a group-version has
     to be missing until it is gone.
     """
-    match sighting:
+    match outcome:
         case Failure():
-            if last.attempted and last.failure is not None and last.failure.cause is sighting.cause:
+            if last.attempted and last.failure is not None and last.failure.cause is outcome.cause:
                 return last
             # Whoever fails may be starting: what is missing after that has to be missing anew.
-            return replace(last, failure=sighting, attempted=True, missing={}, changed_at=now)
+            return replace(last, failure=outcome, attempted=True, missing={}, changed_at=now)
         case Unchanged():
             missing = _still_missing(last, last.missing, monotonic, grace)
             if last.attempted and last.failure is None and missing == last.missing:
@@ -82,16 +82,16 @@ def _still_missing(
     }
 
 
-def delay(polling: Polling, sighting: Sighting, *, failures: int, random_unit: float) -> float:
+def delay(polling: Polling, outcome: Outcome, *, failures: int, random_unit: float) -> float:
     """Seconds until the next check: the interval, or a growing pause after failures; moved at random by the
     jitter.
 
     ``random_unit``: a number from 0 to 1. A backend's own Retry-After counts, up to the longest pause.
     """
-    if isinstance(sighting, Failure):
+    if isinstance(outcome, Failure):
         pause = min(polling.backoff_max, polling.backoff_min * 2.0 ** min(failures - 1, 30))
-        if sighting.retry_after is not None:
-            pause = min(polling.backoff_max, max(pause, sighting.retry_after))
+        if outcome.retry_after is not None:
+            pause = min(polling.backoff_max, max(pause, outcome.retry_after))
     else:
         pause = polling.interval
     return pause * (1 + polling.jitter * (2 * random_unit - 1))

@@ -27,7 +27,7 @@ GATHER = 0.02
 """Seconds in which changes of several backends are gathered: the root is rebuilt once for a burst."""
 
 
-class Archive(Protocol):
+class PublicationArchive(Protocol):
     """What outlives the process."""
 
     def remember(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
@@ -42,7 +42,7 @@ class Publisher:
         representations: Representations,
         *,
         timed: Callable[[str, str, float], None],
-        archive: Archive | None = None,
+        archive: PublicationArchive | None = None,
     ) -> None:
         """``archive`` is told of everything that is published."""
         self._representations = representations

@@ -19,7 +19,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.origins.sighting import Seen, Sighting
+from specmux_aggregator.origins.outcome import Outcome, Seen
 from specmux_aggregator.upstream.credential_files import credential_files, until_changed
 from specmux_converters.group_versions import GroupVersion
 
@@ -45,7 +45,7 @@ class Refresher:
         *,
         polling: Polling,
         publish: Publish,
-        observed: Callable[[Observation, Sighting, float], None],
+        observed: Callable[[Observation, Outcome, float], None],
         random_unit: Callable[[], float] = random.random,
     ) -> None:
         self.origin = origin
@@ -117,28 +117,28 @@ class Refresher:
         self._poke.clear()
         waiting, self._waiting = self._waiting, set()
         try:
-            sighting = await self.origin.observe(self.observation)
+            outcome = await self.origin.observe(self.observation)
         except Exception as error:
             logger.exception("backend %s: check failed with a bug", self.observation.backend.name)
-            sighting = Failure(Cause.INTERNAL, type(error).__name__)
+            outcome = Failure(Cause.INTERNAL, type(error).__name__)
         try:
             observation = after(
                 self.observation,
-                sighting,
+                outcome,
                 now=time.time(),
                 monotonic=time.monotonic(),
                 grace=self._polling.removal_grace,
             )
-            failures = self.check.failures + 1 if isinstance(sighting, Failure) else 0
+            failures = self.check.failures + 1 if isinstance(outcome, Failure) else 0
             self.check = Check(
                 started=started,
                 ended=time.monotonic(),
                 succeeded_at=self.check.succeeded_at if failures else time.time(),
                 failures=failures,
-                next_delay=delay(self._polling, sighting, failures=failures, random_unit=self._random_unit()),
+                next_delay=delay(self._polling, outcome, failures=failures, random_unit=self._random_unit()),
             )
-            self._observed(observation, sighting, self.check.ended - started)
-            bodies = sighting.bodies if isinstance(sighting, Seen) else {}
+            self._observed(observation, outcome, self.check.ended - started)
+            bodies = outcome.bodies if isinstance(outcome, Seen) else {}
             if observation is not self.observation or bodies:
                 _log_change(self.observation, observation)
                 self.observation = observation

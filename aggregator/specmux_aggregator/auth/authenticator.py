@@ -23,7 +23,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """``message`` is for the caller: without anybody's credentials."""
 
     reason: Reason
@@ -40,13 +40,13 @@ class Asked:
     """As on the wire, without query and origin: the service looks up the same text."""
 
 
-class Authority(Protocol):
+class Authenticator(Protocol):
     """One mode."""
 
     def permits(self, asked: Asked) -> bool:
         """Whether leave is at hand. Asked about every request: cheap, and without waiting."""
 
-    async def refuse(self, asked: Asked) -> Refused | None:
+    async def refuse(self, asked: Asked) -> Refusal | None:
         """The decision, whatever it takes."""
 
     def complaint(self) -> str | None:

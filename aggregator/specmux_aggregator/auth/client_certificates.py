@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
+from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
 from specmux_aggregator.auth.peer import peer_certificate
 
-_MISSING: Final = Refused(Reason.NO_CREDENTIALS, "a client certificate is wanted")
-_OTHER: Final = Refused(Reason.FORBIDDEN, "the client certificate's name is not one that may ask")
+_MISSING: Final = Refusal(Reason.NO_CREDENTIALS, "a client certificate is wanted")
+_OTHER: Final = Refusal(Reason.FORBIDDEN, "the client certificate's name is not one that may ask")
 
 
 class ClientCertificates:
@@ -22,7 +22,7 @@ class ClientCertificates:
     def permits(self, asked: Asked) -> bool:
         return self._refused(asked) is None
 
-    async def refuse(self, asked: Asked) -> Refused | None:
+    async def refuse(self, asked: Asked) -> Refusal | None:
         return self._refused(asked)
 
     def complaint(self) -> str | None:
@@ -35,7 +35,7 @@ class ClientCertificates:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _refused(self, asked: Asked) -> Refused | None:
+    def _refused(self, asked: Asked) -> Refusal | None:
         certificate = peer_certificate(asked.connection)
         if certificate is None:
             return _MISSING

@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.auth.authenticator import Asked, Authority, Reason, Refused
+from specmux_aggregator.auth.authenticator import Asked, Authenticator, Reason, Refusal
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server.listener import HEALTH
@@ -23,12 +23,12 @@ CHALLENGE: Final = 'Bearer realm="specmux"'
 RETRY_AFTER: Final = "1"  # seconds
 
 
-class Gate:
+class RequestGuard:
     """Implements the server's ``Guard`` protocol. Started once and closed once, on one event loop."""
 
     def __init__(
         self,
-        authority: Authority,
+        authority: Authenticator,
         metrics: Metrics,
         *,
         takes_tokens: bool,
@@ -73,7 +73,7 @@ class Gate:
     def _is_open(self, asked: Asked) -> bool:
         return asked.path in HEALTH or asked.path.startswith(self._open_prefixes)
 
-    def _answer(self, refused: Refused, *, is_head: bool) -> Prepared:
+    def _answer(self, refused: Refusal, *, is_head: bool) -> Prepared:
         match refused.reason:
             case Reason.MALFORMED:
                 return refusal(400, "BadRequest", refused.message, is_head=is_head)

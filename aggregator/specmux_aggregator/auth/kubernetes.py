@@ -17,7 +17,7 @@ from typing import Final
 from aiohttp.hdrs import AUTHORIZATION
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
+from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
 from specmux_aggregator.auth.bearer import bearer_token, digest
 from specmux_aggregator.auth.front_proxies import FrontProxies
 from specmux_aggregator.auth.review_cache import Remembered
@@ -39,11 +39,11 @@ ACCESSES: Final = 16_384
 PATH_MAX: Final = 512
 """Characters of a path that is remembered; none of ours is as long."""
 
-_BAD_TOKEN: Final = Refused(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
-_NO_REVIEW: Final = Refused(Reason.UNAVAILABLE, "the cluster cannot be asked who may read this")
+_BAD_TOKEN: Final = Refusal(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
+_NO_REVIEW: Final = Refusal(Reason.UNAVAILABLE, "the cluster cannot be asked who may read this")
 
 
-class Cluster:
+class KubernetesAuthenticator:
     """Leave by the cluster's reviews. Owns ``reviews``."""
 
     def __init__(
@@ -65,10 +65,10 @@ class Cluster:
         self._is_authorised_elsewhere = is_authorised_elsewhere
         self._key = secrets.token_bytes(32)
         self._users: Remembered[bytes, User] = Remembered(TOKENS, grace=review_grace)
-        self._strangers: Remembered[bytes, Refused] = Remembered(STRANGERS)
+        self._strangers: Remembered[bytes, Refusal] = Remembered(STRANGERS)
         self._accesses: Remembered[tuple[bytes, str], bool] = Remembered(ACCESSES, grace=review_grace)
-        self._token_flights: SingleFlight[bytes, User | Refused] = SingleFlight()
-        self._access_flights: SingleFlight[tuple[bytes, str], bool | Refused] = SingleFlight()
+        self._token_flights: SingleFlight[bytes, User | Refusal] = SingleFlight()
+        self._access_flights: SingleFlight[tuple[bytes, str], bool | Refusal] = SingleFlight()
 
     def permits(self, asked: Asked) -> bool:
         now = time.monotonic()
@@ -80,11 +80,11 @@ class Cluster:
             asked.message
         )
 
-    async def refuse(self, asked: Asked) -> Refused | None:
+    async def refuse(self, asked: Asked) -> Refusal | None:
         user = self._shown(asked)
         if isinstance(user, str):
             user = await self._owner(user)
-        if isinstance(user, Refused):
+        if isinstance(user, Refusal):
             return user
         if self._is_authorised_elsewhere(asked.message):
             return None
@@ -104,12 +104,12 @@ class Cluster:
         await self._access_flights.close()
         await self._reviews.close()
 
-    def _shown(self, asked: Asked) -> User | str | Refused:
+    def _shown(self, asked: Asked) -> User | str | Refusal:
         """Whom a front proxy names, else the token."""
         user = self._front_proxies.user(asked) if self._front_proxies is not None else None
         return bearer_token(asked.message.headers.getall(AUTHORIZATION, [])) if user is None else user
 
-    async def _owner(self, token: str) -> User | Refused:
+    async def _owner(self, token: str) -> User | Refusal:
         key = digest(self._key, token)
         now = time.monotonic()
         known = self._users.get(key, now) or self._strangers.get(key, now)
@@ -121,7 +121,7 @@ class Cluster:
         reviewed = await self._token_flights.run(key, lambda: self._review_token(key, token))
         return before if before is not None and reviewed is _NO_REVIEW else reviewed
 
-    async def _review_token(self, key: bytes, token: str) -> User | Refused:
+    async def _review_token(self, key: bytes, token: str) -> User | Refusal:
         until = self._until()
         verdict = await self._reviews.token(token)
         if isinstance(verdict, Failure):
@@ -134,7 +134,7 @@ class Cluster:
             self._strangers.put(key, _BAD_TOKEN, until=until)
         return _BAD_TOKEN
 
-    async def _refused_access(self, user: User, path: str) -> Refused | None:
+    async def _refused_access(self, user: User, path: str) -> Refusal | None:
         key, now = (user.key, path), time.monotonic()
         is_allowed = self._accesses.get(key, now)
         if is_allowed is None:
@@ -142,14 +142,14 @@ class Cluster:
             if was_allowed and self._is_known_to_fail():
                 return None
             reviewed = await self._access_flights.run(key, lambda: self._review_access(user, path))
-            if isinstance(reviewed, Refused):
+            if isinstance(reviewed, Refusal):
                 return None if was_allowed else reviewed
             is_allowed = reviewed
         if is_allowed:
             return None
-        return Refused(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot get path "{cut(path)}"')
+        return Refusal(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot get path "{cut(path)}"')
 
-    async def _review_access(self, user: User, path: str) -> bool | Refused:
+    async def _review_access(self, user: User, path: str) -> bool | Refusal:
         until = self._until()
         verdict = await self._reviews.access(user, path)
         if isinstance(verdict, Failure):

@@ -9,13 +9,13 @@ from typing import Final
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.auth.authenticator import Authority
+from specmux_aggregator.auth.authenticator import Authenticator
 from specmux_aggregator.auth.client_certificates import ClientCertificates
 from specmux_aggregator.auth.front_proxies import FrontProxies
-from specmux_aggregator.auth.guard import Gate
-from specmux_aggregator.auth.kubernetes import Cluster
+from specmux_aggregator.auth.guard import RequestGuard
+from specmux_aggregator.auth.kubernetes import KubernetesAuthenticator
 from specmux_aggregator.auth.reviews import Reviews
-from specmux_aggregator.auth.token_file import TokenFile
+from specmux_aggregator.auth.token_file import TokenFileAuthenticator
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.metrics.instruments import Metrics
@@ -43,21 +43,21 @@ def gate_of(
     cluster: Backend | None,
     identities: Identities | None = None,
     is_authorised_elsewhere: Callable[[RawRequestMessage], bool] = lambda message: False,
-) -> Gate | None:
+) -> RequestGuard | None:
     """The guard that the settings want; None where everybody may ask.
 
     ``cluster``: the apiserver that reviews are asked of, as one of ``identities``. Raises InvalidConfig;
     blocks on files.
     """
     auth = settings.auth
-    authority: Authority
+    authority: Authenticator
     match auth.mode:
         case "kubernetes":
             assert cluster is not None, "config.py refuses the mode without"
             front_proxies = None
             if auth.requestheader_ca_file is not None:
                 front_proxies = FrontProxies(auth.requestheader_names)
-            authority = Cluster(
+            authority = KubernetesAuthenticator(
                 Reviews(_review_client(cluster, settings, identities), metrics, audiences=auth.audiences),
                 cache_seconds=auth.cache_seconds,
                 review_grace=auth.review_grace,
@@ -66,12 +66,12 @@ def gate_of(
             )
         case "token-file":
             assert auth.token_file is not None, "config.py refuses the mode without"
-            authority = TokenFile(auth.token_file, metrics)
+            authority = TokenFileAuthenticator(auth.token_file, metrics)
         case "mtls":
             authority = ClientCertificates(auth.client_names)
         case _:
             return None
-    return Gate(
+    return RequestGuard(
         authority,
         metrics,
         takes_tokens=auth.mode != "mtls",

@@ -17,7 +17,7 @@ from typing import Final
 
 from aiohttp.hdrs import AUTHORIZATION
 
-from specmux_aggregator.auth.authenticator import Asked, Reason, Refused
+from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
 from specmux_aggregator.auth.bearer import bearer_token, digest, is_token
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
@@ -29,14 +29,14 @@ INTERVAL: Final = 1.0
 """Seconds between looks. New content counts when two looks in a row agree on it."""
 
 
-_BAD_TOKEN: Final = Refused(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
+_BAD_TOKEN: Final = Refusal(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
 
 
 class BadTokens(ValueError):
     """The content is no token file; the message names the line, and never repeats it."""
 
 
-class TokenFile:
+class TokenFileAuthenticator:
     """Leave by the tokens of one file."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
@@ -55,7 +55,7 @@ class TokenFile:
     def permits(self, asked: Asked) -> bool:
         return self._refused(asked) is None
 
-    async def refuse(self, asked: Asked) -> Refused | None:
+    async def refuse(self, asked: Asked) -> Refusal | None:
         return self._refused(asked)
 
     def complaint(self) -> str | None:
@@ -82,9 +82,9 @@ class TokenFile:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _refused(self, asked: Asked) -> Refused | None:
+    def _refused(self, asked: Asked) -> Refusal | None:
         token = bearer_token(asked.message.headers.getall(AUTHORIZATION, []))
-        if isinstance(token, Refused):
+        if isinstance(token, Refusal):
             return token
         return None if digest(self._key, token) in self._digests else _BAD_TOKEN
 

@@ -57,7 +57,7 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Unencodable:
     """Why a document has no form in a media type."""
 
     reason: str
@@ -182,13 +182,13 @@ def convert_document(
 
 def encode(
     memo: BuildMemo, json: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
-) -> Encoded | Refused | Failure:
+) -> Encoded | Unencodable | Failure:
     """A JSON document in another media type."""
     try:
         document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
         return Encoded(codecs.encode(document, media_type, fragments=memo.fragments))
     except Unrepresentable as error:
-        return Refused(str(error))
+        return Unencodable(str(error))
     except (ConverterError, BadCoding, TooLarge) as error:
         return Failure(Cause.BAD_BODY, str(error))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from specmux_aggregator.build.jobs import REFUSALS, Refused
+from specmux_aggregator.build.jobs import REFUSALS, Unencodable
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash
@@ -70,14 +70,14 @@ _MEMO: Final = SchemaMemo()
 
 def json_schema(
     file: Wanted, sources: Sequence[Source], told: Told, *, coding: Coding, limits: Limits
-) -> bytes | Refused | None:
+) -> bytes | Unencodable | None:
     """The file in its coding; None where the documents have nothing of that name."""
     try:
         found = {source.group_version: _MEMO.schemas(source, limits) for source in sources}
         text = next(_texts(file, found, told), None)
         return None if text is None else encoded(text, coding)
     except REFUSALS as error:
-        return Refused(str(error))
+        return Unencodable(str(error))
     finally:
         _MEMO.trim()
 

@@ -19,7 +19,7 @@ from specmux_aggregator.changes.endpoint import PATH, ROUTE
 from specmux_aggregator.changes.events import MOST_FOLLOWERS, SILENCE, Event, Follower, Followers, Kind
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_aggregator.server.protocols import Relay, Response, WireRequest
+from specmux_aggregator.server.protocols import Response, StreamingHandler, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.server.responses import WireResponse
 from specmux_converters.media_types import MediaType
@@ -37,10 +37,10 @@ ID_DIGITS_MAX: Final = 18
 
 
 class ChangeStreams:
-    """Implements the server's ``Relay`` protocol for the stream, and passes all else on to another."""
+    """Implements the server's ``StreamingHandler`` for the stream, and passes all else on to another."""
 
     def __init__(
-        self, followers: Followers, inner: Relay, *, is_private: bool, heartbeat: float = HEARTBEAT
+        self, followers: Followers, inner: StreamingHandler, *, is_private: bool, heartbeat: float = HEARTBEAT
     ) -> None:
         self._followers = followers
         self._inner = inner
@@ -50,9 +50,9 @@ class ChangeStreams:
     def claims(self, message: RawRequestMessage) -> bool:
         return _is_stream(message) or self._inner.claims(message)
 
-    async def relay(self, request: WireRequest) -> Response:
+    async def stream(self, request: WireRequest) -> Response:
         if not _is_stream(request.message):
-            return await self._inner.relay(request)
+            return await self._inner.stream(request)
         try:
             kind, since = asked(request.message)
         except ValueError as error:
@@ -100,7 +100,7 @@ class Streamed:
 
     async def prepare(self, request: WireRequest) -> None:
         """Write until the client leaves or is cut. Raises ConnectionError, as aiohttp expects."""
-        self._connection.relayed = request
+        self._connection.streamed = request
         try:
             self._connection.send(self._head + self._framed(_beat(self._form)))
             await request.writer.drain()
@@ -110,8 +110,8 @@ class Streamed:
             raise
         finally:
             self._ended(self._follower)
-            if self._connection.relayed is not None:
-                self._connection.end_relaying()
+            if self._connection.streamed is not None:
+                self._connection.end_streaming()
 
     async def write_eof(self) -> None:
         """Nothing is left to write."""

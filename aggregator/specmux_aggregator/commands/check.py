@@ -10,7 +10,7 @@ import click
 
 from specmux_aggregator.commands.document_files import (
     STDIN,
-    Refused,
+    FileRefused,
     document_files,
     read_file,
     reported_refusals,
@@ -109,7 +109,7 @@ def check(
 
 
 def _of_files(source: SourceOptions) -> list[Subject]:
-    """Raises Refused."""
+    """Raises FileRefused."""
     from specmux_aggregator.build.file_names import group_version_of_file
     from specmux_aggregator.checking.findings import Subject
 
@@ -119,7 +119,7 @@ def _of_files(source: SourceOptions) -> list[Subject]:
             key = group_version_of_file(path.relative_to(folder).as_posix())
             subjects.append(Subject(str(path), read_file(path), key))
     if not subjects:
-        raise Refused(", ".join(map(str, source.directories)), "no document in it")
+        raise FileRefused(", ".join(map(str, source.directories)), "no document in it")
     return [
         subject if subject.name != str(STDIN) else Subject("standard input", subject.data)
         for subject in subjects

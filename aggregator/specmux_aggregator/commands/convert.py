@@ -13,7 +13,7 @@ import orjson
 from specmux_aggregator.build.file_names import group_version_of_file
 from specmux_aggregator.commands.document_files import (
     STDIN,
-    Refused,
+    FileRefused,
     document_files,
     file_of,
     read_file,
@@ -181,7 +181,7 @@ class _Result:
 
 
 def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
-    """Raises Refused."""
+    """Raises FileRefused."""
     if source == STDIN or not source.is_dir():
         return _converted_file(source, source, profile, is_split=is_split)
     paths = document_files(source)
@@ -194,17 +194,19 @@ def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
     for path in paths:
         try:
             results.append((path, _converted_file(path, source, profile, is_split=True)))
-        except Refused as refused:
+        except FileRefused as refused:
             losses.append(Loss("", "file", str(refused)))
     if not results:
         reasons = "".join(f"\n  {cut(loss.reason)}" for loss in losses[:REASONS_NAMED])
-        raise Refused(source, f"no document in it can be read{reasons}")
+        raise FileRefused(source, f"no document in it can be read{reasons}")
     if is_split:
         return _joined(results, losses)
     if len(results) == 1:
         alone = _converted_file(results[0][0], source, profile, is_split=False)
         return replace(alone, losses=(*alone.losses, *losses))
-    raise Refused(source, f"{len(results)} documents; write them with --split DIR, or join them with merge")
+    raise FileRefused(
+        source, f"{len(results)} documents; write them with --split DIR, or join them with merge"
+    )
 
 
 def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: bool) -> _Result:
@@ -225,14 +227,14 @@ def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: boo
 
 
 def _joined(results: Sequence[tuple[Path, _Result]], losses: Sequence[Loss]) -> _Result:
-    """What the files of a folder gave. Raises Refused where two of them gave one group-version."""
+    """What the files of a folder gave. Raises FileRefused where two of them gave one group-version."""
     documents: dict[GroupVersion | None, Document] = {}
     as_is: set[GroupVersion | None] = set()
     found = list(losses)
     for path, result in results:
         twice = sorted(str(key) for key in documents.keys() & result.documents.keys())
         if twice:
-            raise Refused(path, f"{cut(twice[0])} is in another file too")
+            raise FileRefused(path, f"{cut(twice[0])} is in another file too")
         documents |= result.documents
         as_is |= result.as_is
         found += [loss._replace(pointer=f"{path.name}#{loss.pointer}") for loss in result.losses]
@@ -260,7 +262,7 @@ def _manifests(paths: Sequence[Path]) -> tuple[list[Document], list[Loss]]:
 def _published(
     manifests: Sequence[Document], source: Path, *, is_split: bool, losses: Sequence[Loss] = ()
 ) -> _Result:
-    """What an apiserver publishes for CustomResourceDefinitions. Raises Refused."""
+    """What an apiserver publishes for CustomResourceDefinitions. Raises FileRefused."""
     built = build(manifests)
     losses = (
         *losses,
@@ -269,7 +271,7 @@ def _published(
     if is_split:
         return _Result(dict(built.documents.items()), losses)
     if len(built.documents) != 1:
-        raise Refused(source, f"{len(built.documents)} group-versions; write them with --split")
+        raise FileRefused(source, f"{len(built.documents)} group-versions; write them with --split")
     return _Result({None: next(iter(built.documents.values()))}, losses)
 
 
@@ -282,7 +284,9 @@ def _key_of(path: Path, source: Path, document: Document) -> GroupVersion:
     keys = {group_version_of(each) for each in document.get("paths") or ()}
     key = keys.pop() if len(keys) == 1 else None
     if key is None:
-        raise Refused(path, "OpenAPI v3 is not split: a document must have the paths of one group-version")
+        raise FileRefused(
+            path, "OpenAPI v3 is not split: a document must have the paths of one group-version"
+        )
     return key
 
 

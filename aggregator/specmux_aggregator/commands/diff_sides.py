@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
-from specmux_aggregator.commands.document_files import STDIN, Refused, document_files, read_file, unpacked
+from specmux_aggregator.commands.document_files import STDIN, FileRefused, document_files, read_file, unpacked
 from specmux_aggregator.commands.git_files import PREFIX as GIT
 from specmux_aggregator.commands.git_files import git_files
 from specmux_aggregator.console import warn
@@ -44,7 +44,7 @@ class _Read:
 def served_by(
     word: str, source: SourceOptions, *, group_versions: tuple[str, ...], state: Path | None = None
 ) -> Served:
-    """What a word stands for. ``state``: where hashes are looked up. Raises Refused, SpecmuxError,
+    """What a word stands for. ``state``: where hashes are looked up. Raises FileRefused, SpecmuxError,
     click.BadParameter."""
     if state is not None and len(group_versions) == 1 and is_hash(word):
         from specmux_aggregator.commands.kept_documents import kept_document
@@ -89,7 +89,7 @@ def _of_server(word: str, source: SourceOptions) -> Served:
         loaded = server.load()
     if loaded.unread:
         # A document that is missing would be told as a group-version that is gone.
-        raise Refused(loaded.unread[0].where, loaded.unread[0].reason)
+        raise FileRefused(loaded.unread[0].where, loaded.unread[0].reason)
     for document in loaded.documents.documents.values():
         add_document(served, document)
     return served
@@ -111,7 +111,7 @@ def _of_files(files: Mapping[str, bytes], *, where: str) -> Served:
             refusals.append(f"{cut(name)}: {error}")
     served = _served(read, refusals)
     if not served.group_versions and not served.stored_versions:
-        raise Refused(where, "; ".join(refusals[:3]) or "nothing in it is served")
+        raise FileRefused(where, "; ".join(refusals[:3]) or "nothing in it is served")
     for refusal in refusals:
         warn(refusal)
     return served

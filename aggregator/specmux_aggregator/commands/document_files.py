@@ -27,7 +27,7 @@ _GZIP: Final = b"\x1f\x8b"
 _IN_NAMES: Final = "!$&'()+,;=@{}"
 
 
-class Refused(SpecmuxError):
+class FileRefused(SpecmuxError):
     """A file or an answer that cannot be read, converted or written. ``where`` names it."""
 
     def __init__(self, where: object, reason: object) -> None:
@@ -36,27 +36,27 @@ class Refused(SpecmuxError):
 
 @contextmanager
 def refusals(where: object) -> Iterator[None]:
-    """Turns what can go wrong with one file into Refused."""
+    """Turns what can go wrong with one file into FileRefused."""
     try:
         yield
     except (ConverterError, BadCoding, TooLarge) as error:
-        raise Refused(where, error) from error
+        raise FileRefused(where, error) from error
     except OSError as error:
-        raise Refused(where, error.strerror or "cannot be used") from error
+        raise FileRefused(where, error.strerror or "cannot be used") from error
 
 
 @contextmanager
 def reported_refusals() -> Iterator[None]:
-    """Inside a click command: Refused ends the process with its message and code 1."""
+    """Inside a click command: FileRefused ends the process with its message and code 1."""
     try:
         yield
-    except Refused as error:
+    except FileRefused as error:
         click.echo(f"Error: {error}", err=True)
         raise click.exceptions.Exit(RUNTIME) from error
 
 
 def read_file(path: Path) -> bytes:
-    """The file's bytes, or those of standard input for ``-``, unpacked when gzipped. Raises Refused."""
+    """The file's bytes, or those of standard input for ``-``, unpacked when gzipped. Raises FileRefused."""
     with refusals(path):
         most = DEFAULT_LIMITS.max_bytes
         if path == STDIN:
@@ -79,7 +79,7 @@ def unpacked(data: bytes) -> bytes:
 def document_files(folder: Path) -> tuple[Path, ...]:
     """The documents below a folder, told by their names, sorted.
 
-    Raises Refused when there is none, and for a folder that may not be read: it could hold some.
+    Raises FileRefused when there is none, and for a folder that may not be read: it could hold some.
     """
     found = [
         Path(parent, name)
@@ -88,12 +88,12 @@ def document_files(folder: Path) -> tuple[Path, ...]:
         if is_document_name(name) and Path(parent, name).is_file()
     ]
     if not found:
-        raise Refused(folder, "no documents in it")
+        raise FileRefused(folder, "no documents in it")
     return tuple(sorted(found))
 
 
 def _refuse(error: OSError) -> None:
-    raise Refused(error.filename, error.strerror or "cannot be read") from error
+    raise FileRefused(error.filename, error.strerror or "cannot be read") from error
 
 
 def file_of(folder: Path, group_version: GroupVersion, suffix: str) -> Path:
@@ -105,7 +105,7 @@ def file_of(folder: Path, group_version: GroupVersion, suffix: str) -> Path:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Makes the folders above it too. Raises Refused."""
+    """Makes the folders above it too. Raises FileRefused."""
     with refusals(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -114,10 +114,11 @@ def write_file(path: Path, data: bytes) -> None:
 def write_out(data: bytes, *, is_text: bool) -> None:
     """To standard output, exactly these bytes; on a terminal a text ends its line.
 
-    Raises Refused; a reader who has gone (``| head``) is left to click, which ends with 1 and says nothing.
+    Raises FileRefused; a reader who has gone (``| head``) is left to click, which ends with 1 and says
+    nothing.
     """
     if sys.stdout is None:  # Python's own value where the descriptor is closed
-        raise Refused("standard output", "closed")
+        raise FileRefused("standard output", "closed")
     out = sys.stdout.buffer
     try:
         out.write(data)
@@ -128,7 +129,7 @@ def write_out(data: bytes, *, is_text: bool) -> None:
         raise
     except OSError as error:
         _forget_standard_output()
-        raise Refused("standard output", error.strerror or "cannot be written") from error
+        raise FileRefused("standard output", error.strerror or "cannot be written") from error
 
 
 def _forget_standard_output() -> None:

@@ -9,7 +9,7 @@ import subprocess
 from typing import Final
 
 from specmux_aggregator.build.file_names import is_document_name
-from specmux_aggregator.commands.document_files import Refused
+from specmux_aggregator.commands.document_files import FileRefused
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import cut
 
@@ -20,11 +20,11 @@ _SECONDS: Final = 60.0
 def git_files(word: str) -> dict[str, bytes]:
     """The file that ``git:REV:PATH`` names, or all documents below the folder that it names, by their paths.
 
-    Raises Refused.
+    Raises FileRefused.
     """
     revision, colon, path = word.removeprefix(PREFIX).partition(":")
     if not colon or not revision or revision.startswith("-"):
-        raise Refused(word, 'must be written as git:REV:PATH, such as "git:main:crds/"')
+        raise FileRefused(word, 'must be written as git:REV:PATH, such as "git:main:crds/"')
     commit = _run(word, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     name = commit.decode().strip()
     found = f"{name}:./{path}" if path else f"{name}:./"
@@ -34,7 +34,7 @@ def git_files(word: str) -> dict[str, bytes]:
     listed = _run(word, "ls-tree", "-r", "-z", "--name-only", found).decode("utf-8", "surrogateescape")
     names = [each for each in listed.split("\0") if each and is_document_name(each)]
     if not names:
-        raise Refused(word, "no documents in it")
+        raise FileRefused(word, "no documents in it")
     return {each: _run(word, "cat-file", "blob", f"{found.rstrip('/')}/{each}") for each in sorted(names)}
 
 
@@ -48,12 +48,12 @@ def _run(word: str, *arguments: str) -> bytes:
             stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError as error:
-        raise Refused(word, "git is not installed") from error
+        raise FileRefused(word, "git is not installed") from error
     except (subprocess.TimeoutExpired, OSError, ValueError) as error:
-        raise Refused(word, f"git could not be asked: {error}") from error
+        raise FileRefused(word, f"git could not be asked: {error}") from error
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip() or "no such revision here"
-        raise Refused(word, cut(said.splitlines()[0]))
+        raise FileRefused(word, cut(said.splitlines()[0]))
     if len(done.stdout) > DEFAULT_LIMITS.max_bytes:
-        raise Refused(word, f"more than {DEFAULT_LIMITS.max_bytes} bytes")
+        raise FileRefused(word, f"more than {DEFAULT_LIMITS.max_bytes} bytes")
     return done.stdout

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from specmux_aggregator.changes.endpoint import PATH
-from specmux_aggregator.commands.document_files import Refused, refusals
+from specmux_aggregator.commands.document_files import FileRefused, refusals
 from specmux_aggregator.commands.downloads import download
 from specmux_aggregator.console import warn
 from specmux_aggregator.documents.archive import document_key
@@ -25,17 +25,17 @@ from specmux_schemas.differences.reports.json_report import read_change
 
 
 def kept_document(hash: str, group_version: str, directory: Path) -> Served:
-    """What a document of a state directory serves. Raises Refused."""
+    """What a document of a state directory serves. Raises FileRefused."""
     with refusals(directory):
         if not directory.is_dir():
-            raise Refused(directory, "not a folder, or it may not be read")
+            raise FileRefused(directory, "not a folder, or it may not be read")
         try:
             with DiskStore.open(directory, warn=warn) as store:
                 stored = store.get(document_key(group_version, hash))
         except StoreError as error:
-            raise Refused(directory, error) from error
+            raise FileRefused(directory, error) from error
         if stored is None:
-            raise Refused(directory, f"no document {hash[:12]}… of {group_version} is kept there")
+            raise FileRefused(directory, f"no document {hash[:12]}… of {group_version} is kept there")
         body = decoded(stored.body, Coding.ZSTD, max_bytes=DEFAULT_LIMITS.max_bytes)
         served = Served()
         add_document(served, parse(body))
@@ -43,7 +43,7 @@ def kept_document(hash: str, group_version: str, directory: Path) -> Served:
 
 
 def kept_comparison(old: str, new: str, group_version: str, source: SourceOptions) -> Comparison:
-    """As the service of ``--server`` compares two documents that it kept. Raises Refused, SpecmuxError."""
+    """As the service of ``--server`` compares two documents it kept. Raises FileRefused, SpecmuxError."""
     server = (source.server or "").rstrip("/")
     body = download(replace(source, server=f"{server}{PATH}/{group_version}?from={old}&to={new}"))
     try:
@@ -53,7 +53,7 @@ def kept_comparison(old: str, new: str, group_version: str, source: SourceOption
             warn(f"{server}: too many changes to be told; the worst are")
         return Comparison(places, int(answer["summary"]["documentation"]))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise Refused(server, "its answer is no comparison: is it specmux?") from error
+        raise FileRefused(server, "its answer is no comparison: is it specmux?") from error
 
 
 def _places(value: dict[str, Any]) -> list[Place]:

@@ -10,7 +10,7 @@ import click
 
 from specmux_aggregator.build.file_names import group_version_of_file
 from specmux_aggregator.commands.document_files import (
-    Refused,
+    FileRefused,
     document_files,
     read_file,
     refusals,
@@ -83,21 +83,21 @@ def _server(name: str | None, source: SourceOptions) -> SourceOptions:
 
 
 def _fetched(source: SourceOptions) -> dict[GroupVersion, Document]:
-    """All documents of a server, converted where it has v2 only. Raises Refused, click.UsageError."""
+    """All documents of a server, converted where it has v2 only. Raises FileRefused, click.UsageError."""
     try:
         with opened(source) as server:
             loaded = server.load()
     except SourceError as error:
         raise click.UsageError(str(error)) from error
     except SourceUnreachable as error:
-        raise Refused(error, "") from error
+        raise FileRefused(error, "") from error
     for unread in loaded.unread:
-        raise Refused(unread.where, unread.reason)
+        raise FileRefused(unread.where, unread.reason)
     return dict(loaded.documents.documents)
 
 
 def _read(folder: Path) -> dict[GroupVersion, Document]:
-    """The v3 documents of a folder, and what its Swagger 2.0 documents convert to. Raises Refused."""
+    """The v3 documents of a folder, and what its Swagger 2.0 documents convert to. Raises FileRefused."""
     documents: dict[GroupVersion, Document] = {}
     for path in document_files(folder):
         relative = path.relative_to(folder).as_posix()
@@ -110,7 +110,7 @@ def _read(folder: Path) -> dict[GroupVersion, Document]:
                 case Kind.SWAGGER_2:
                     new = _split(found.documents[0], path)
                 case Kind.CRDS:
-                    raise Refused(path, "CustomResourceDefinitions, not OpenAPI")
+                    raise FileRefused(path, "CustomResourceDefinitions, not OpenAPI")
         for key, document in new.items():
             # Each apiserver's Swagger 2.0 has a /version/ of its own: what differs is told as a conflict.
             documents[GroupVersion(f"{key} of {relative}") if key in documents else key] = document

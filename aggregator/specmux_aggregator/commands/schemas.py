@@ -11,7 +11,7 @@ from typing import Final
 import click
 import orjson
 
-from specmux_aggregator.commands.document_files import Refused, refusals, reported_refusals
+from specmux_aggregator.commands.document_files import FileRefused, refusals, reported_refusals
 from specmux_aggregator.commands.editor_config import EDITORS
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
@@ -92,7 +92,7 @@ def _write(
     base_url: str,
     source: SourceOptions,
 ) -> None:
-    """Raises Refused, SpecmuxError, and click's Exit where a kind was left out."""
+    """Raises FileRefused, SpecmuxError, and click's Exit where a kind was left out."""
     with opened(source) as documents:
         loaded = documents.load()
     report_unread(loaded)
@@ -117,7 +117,7 @@ def _write(
 
 
 def _replaced(path: Path, data: bytes) -> bool:
-    """Whether the file had other bytes; a reader sees the old ones or the new. Raises Refused."""
+    """Whether the file had other bytes; a reader sees the old ones or the new. Raises FileRefused."""
     with refusals(path):
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return False
@@ -142,7 +142,7 @@ def _index_in(folder: Path) -> dict[str, object]:
     """The folder's ``index.json``; empty where there is none of ours."""
     path = folder / _INDEX
     if folder.exists() and not folder.is_dir():
-        raise Refused(folder, "not a folder")
+        raise FileRefused(folder, "not a folder")
     with refusals(path):
         if not path.is_file() or path.stat().st_size > _INDEX_MAX:
             return {}

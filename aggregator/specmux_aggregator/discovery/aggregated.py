@@ -8,7 +8,7 @@ from typing import Final
 
 from specmux_aggregator.discovery.parsing import (
     BadList,
-    Notes,
+    Complaints,
     group_version_in,
     is_name,
     kind_in,
@@ -41,7 +41,7 @@ def parse_aggregated(body: bytes, *, limits: Limits, max_group_versions: int) ->
     document = read_document(body, kind=KIND, limits=limits)
     if document.get("apiVersion") not in API_VERSIONS:
         raise BadList(f"the apiVersion is none of {', '.join(API_VERSIONS)}")
-    notes = Notes()
+    notes = Complaints()
     found: dict[GroupVersion, Resources] = {}
     stale: set[GroupVersion] = set()
     for item in objects(document, "items", "the list", notes):
@@ -62,7 +62,7 @@ def parse_aggregated(body: bytes, *, limits: Limits, max_group_versions: int) ->
     return Lists(found, frozenset(stale), notes.all())
 
 
-def _resources(version: Document, key: GroupVersion, notes: Notes) -> list[Resource]:
+def _resources(version: Document, key: GroupVersion, notes: Complaints) -> list[Resource]:
     found: dict[str, Resource] = {}
     for item in objects(version, "resources", key, notes):
         name = item.get("resource")
@@ -83,7 +83,7 @@ def _resources(version: Document, key: GroupVersion, notes: Notes) -> list[Resou
     return list(found.values())
 
 
-def _subresources(resource: Document, where: str, notes: Notes) -> tuple[Subresource, ...]:
+def _subresources(resource: Document, where: str, notes: Complaints) -> tuple[Subresource, ...]:
     found: dict[str, Subresource] = {}
     for item in objects(resource, "subresources", where, notes):
         name = item.get("subresource")

@@ -19,7 +19,7 @@ from specmux_aggregator.discovery.accept import AGGREGATED
 from specmux_aggregator.discovery.aggregated import KIND, Lists, parse_aggregated
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.parsing import BadList
-from specmux_aggregator.discovery.state import Form, Outcome, Told, Unconfirmed
+from specmux_aggregator.discovery.state import DiscoverySource, Outcome, Told, Unconfirmed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend
@@ -55,7 +55,7 @@ UNLISTED: Final = frozenset({Cause.NOT_FOUND, Cause.CREDENTIALS, Cause.NOT_ACCEP
 class _Read:
     """What was read at one of the two paths."""
 
-    form: Form
+    form: DiscoverySource
     listings: Mapping[GroupVersion, Resources | Unconfirmed] = field(
         default_factory=lambda: MappingProxyType({})
     )
@@ -113,7 +113,7 @@ class BackendDiscovery:
             else:
                 notes.append(f"{path}: {half.cause}: {half.detail}")
                 listings.update(self._unconfirmed(path, half))
-        form = Form.LEGACY if Form.LEGACY in forms else Form.AGGREGATED
+        form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else DiscoverySource.AGGREGATED
         return Told(form, listings, self.version, tuple(notes))
 
     async def close(self) -> None:
@@ -131,7 +131,7 @@ class BackendDiscovery:
     async def _half(self, path: str) -> _Half:
         last = self._last.get(path)
         # A legacy list that did not change says nothing about the lists of resources below it.
-        etag = last.etag if last is not None and last.form is Form.AGGREGATED else None
+        etag = last.etag if last is not None and last.form is DiscoverySource.AGGREGATED else None
         answer = await self._client.discovery(path, ACCEPT, etag=etag)
         match answer:
             case NotModified():
@@ -150,7 +150,7 @@ class BackendDiscovery:
                     for key, found in resources.items()
                     if self._is_wanted(key, path)
                 }
-                return _Read(Form.AGGREGATED, told, notes, answer.etag)
+                return _Read(DiscoverySource.AGGREGATED, told, notes, answer.etag)
             case _Groups(group_versions, notes):
                 return await self._legacy(
                     [key for key in group_versions if self._is_wanted(key, path)], notes
@@ -179,7 +179,7 @@ class BackendDiscovery:
         for key, (told, notes_of_one) in zip(keys, answers, strict=True):
             listings[key] = told
             more += notes_of_one
-        return _Read(Form.LEGACY, listings, tuple(more))
+        return _Read(DiscoverySource.LEGACY, listings, tuple(more))
 
     async def _resources(self, key: GroupVersion) -> tuple[Resources | Unconfirmed, tuple[str, ...]]:
         answer = await self._client.discovery(f"/{key}", JSON)

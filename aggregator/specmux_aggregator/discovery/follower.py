@@ -18,11 +18,11 @@ from specmux_aggregator.aggregation.checks import delay
 from specmux_aggregator.aggregation.refresher import MIN_GAP
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.discovery.client import BackendDiscovery
-from specmux_aggregator.discovery.state import Form, Knowledge, Outcome, Told, Unconfirmed, after
+from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Outcome, Told, Unconfirmed, after
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.origins.sighting import Unchanged
+from specmux_aggregator.origins.outcome import Unchanged
 from specmux_schemas.resources import split
 
 logger = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Follower:
 
     async def _without_discovery(self, asked: BackendDiscovery) -> Outcome | None:
         self._missed += 1
-        if self.knowledge.form in (Form.AGGREGATED, Form.LEGACY) and self._missed < 2:
+        if self.knowledge.form in (DiscoverySource.AGGREGATED, DiscoverySource.LEGACY) and self._missed < 2:
             # As with documents: what was there a moment ago is taken for a restart at first.
             return Failure(Cause.NOT_FOUND, "neither /api nor /apis is there any more")
         outcome = await self._synthesis.tell(self.observation)
@@ -123,7 +123,7 @@ class Follower:
 
     def _take(self, outcome: Outcome) -> None:
         last = self.knowledge
-        if isinstance(outcome, Told) and outcome.form is not Form.SYNTHESISED:
+        if isinstance(outcome, Told) and outcome.form is not DiscoverySource.SYNTHESISED:
             self._missed = 0
         grace = 0.0 if self._asked is None else self._polling.removal_grace
         self.knowledge = after(last, outcome, now=time.monotonic(), grace=grace)
@@ -190,7 +190,7 @@ def _log_change(last: Knowledge, now: Knowledge) -> None:
             len(now.listings),
         )
     elif last.failure is not None or last.form is not now.form:
-        form = "read off its documents" if now.form is Form.SYNTHESISED else now.form
+        form = "read off its documents" if now.form is DiscoverySource.SYNTHESISED else now.form
         logger.info("backend %s: discovery: %s, %d group-versions", name, form, len(now.listings))
     elif last.listings.keys() != now.listings.keys():
         logger.info("backend %s: discovery: %d group-versions now", name, len(now.listings))

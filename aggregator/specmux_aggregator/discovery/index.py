@@ -1,6 +1,6 @@
 """A Directory with the bytes of everything that can be asked of it, each made when it is first wanted. Pure.
 
-What was asked of the Board before is made beforehand (``prepare``), outside the event loop.
+What was asked of the DiscoveryIndex before is made beforehand (``prepare``), outside the event loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Subject = Group | Version | str
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class Rendering:
     """One representation: its bytes before any content coding, and what validates it."""
 
     json_digest: str
@@ -45,7 +45,7 @@ class Sheet:
         return ETag(f'"{self.json_digest}{suffix}{coded}"')
 
 
-class Board:
+class DiscoveryIndex:
     """All answers at one moment. Bytes are added, never changed, so threads may share it."""
 
     def __init__(self, directory: Directory, *, is_complete: bool = True, is_blind: bool = False) -> None:
@@ -56,7 +56,7 @@ class Board:
         self.is_blind = is_blind
         self._groups = {group.name: group for group in directory.groups}
         self._versions = {f"/{item.group_version}": item for item in directory.versions()}
-        self._sheets: dict[tuple[str, Form], Sheet] = {}
+        self._renderings: dict[tuple[str, Form], Rendering] = {}
         self._coded: dict[Asked, bytes] = {}
 
     def asked(self) -> tuple[Asked, ...]:
@@ -64,7 +64,7 @@ class Board:
         return tuple(key for key in self._coded if key[0] in (CORE_PATH, GROUPS_PATH))
 
     def prepare(self, asked: Iterable[Asked]) -> None:
-        """Make what every kubectl asks for, and what was asked of the Board before. Costs milliseconds per
+        """Make what every kubectl asks for, and what was asked of the index before. Costs milliseconds per
         hundred kilobytes, in CBOR five times that."""
         if self.is_complete:
             common = [(path, Form(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
@@ -79,26 +79,26 @@ class Board:
             return None if self.directory.version is None else path
         return self._versions.get(path) or self._groups.get(path.removeprefix(GROUPS_PATH + "/"))
 
-    def sheet(self, path: str, subject: Subject, form: Form) -> Sheet:
+    def rendering(self, path: str, subject: Subject, form: Form) -> Rendering:
         key = (path, form)
-        sheet = self._sheets.get(key)
-        if sheet is None:
-            sheet = self._sheets[key] = self._made(path, subject, form)
-        return sheet
+        rendering = self._renderings.get(key)
+        if rendering is None:
+            rendering = self._renderings[key] = self._made(path, subject, form)
+        return rendering
 
     def coded(self, path: str, subject: Subject, form: Form, coding: Coding) -> bytes:
-        """The sheet's bytes in a content coding."""
+        """The rendering's bytes in a content coding."""
         key = (path, form, coding)
         if key not in self._coded:
-            self._coded[key] = encoded(self.sheet(path, subject, form).body, coding)
+            self._coded[key] = encoded(self.rendering(path, subject, form).body, coding)
         return self._coded[key]
 
-    def _made(self, path: str, subject: Subject, form: Form) -> Sheet:
+    def _made(self, path: str, subject: Subject, form: Form) -> Rendering:
         if form.media_type == JSON:
             body = self._json(subject, form)
-            return Sheet(hashlib.sha256(body).hexdigest().upper(), body)
-        plain = self.sheet(path, subject, Form(JSON, form.version))
-        return Sheet(plain.json_digest, codecs.encode(orjson.loads(plain.body), form.media_type))
+            return Rendering(hashlib.sha256(body).hexdigest().upper(), body)
+        plain = self.rendering(path, subject, Form(JSON, form.version))
+        return Rendering(plain.json_digest, codecs.encode(orjson.loads(plain.body), form.media_type))
 
     def _json(self, subject: Subject, form: Form) -> bytes:
         directory = self.directory

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from specmux_aggregator.discovery.parsing import (
     BadList,
-    Notes,
+    Complaints,
     group_version_in,
     is_name,
     objects,
@@ -32,7 +32,7 @@ def parse_core_versions(
 ) -> tuple[tuple[GroupVersion, ...], tuple[str, ...]]:
     """The group-versions of an APIVersions, and notes. Raises BadList."""
     document = read_document(body, kind="APIVersions", limits=limits)
-    notes = Notes()
+    notes = Complaints()
     versions = texts(document, "versions", "/api", notes)
     if len(versions) > max_group_versions:
         raise BadList(f"more than the {max_group_versions} group-versions allowed")
@@ -45,7 +45,7 @@ def parse_groups(
 ) -> tuple[tuple[GroupVersion, ...], tuple[str, ...]]:
     """The group-versions of an APIGroupList, and notes. Raises BadList."""
     document = read_document(body, kind="APIGroupList", limits=limits)
-    notes = Notes()
+    notes = Complaints()
     found: dict[GroupVersion, None] = {}
     for item in objects(document, "groups", "/apis", notes):
         group = text(item, "name")
@@ -69,7 +69,7 @@ def parse_resources(
     parts = split(group_version)
     if parts is None or text(document, "groupVersion") != api_version(*parts):
         raise BadList(f"lists another group-version than {group_version}")
-    notes = Notes()
+    notes = Complaints()
     drafts: dict[str, _Draft] = {}
     for item in objects(document, "resources", group_version, notes):
         name, slash, subresource = text(item, "name").partition("/")

@@ -18,7 +18,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import NO_KIND, GroupVersionKind, joined
 
 NOTES_NAMED: Final = 20
-"""Notes of one document that are named; more are counted."""
+"""Complaints of one document that are named; more are counted."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~:-]{0,251}[A-Za-z0-9])?")
 """What can stand as one segment of a URL; the names of groups, versions and resources are narrower still."""
@@ -29,7 +29,7 @@ class BadList(ValueError):
 
 
 @dataclass(slots=True)
-class Notes:
+class Complaints:
     """Complaints about entries, the first of them in words."""
 
     named: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ def read_document(body: bytes, *, kind: str, limits: Limits) -> Document:
     return document
 
 
-def group_version_in(group: str, version: str, notes: Notes) -> GroupVersion | None:
+def group_version_in(group: str, version: str, notes: Complaints) -> GroupVersion | None:
     """The discovery key; None, with a note, for names that cannot stand in one."""
     for part in (group, version):
         if part and not is_name(part):
@@ -74,7 +74,7 @@ def is_name(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
-def objects(parent: Document, name: str, where: str, notes: Notes) -> Iterator[Document]:
+def objects(parent: Document, name: str, where: str, notes: Complaints) -> Iterator[Document]:
     """The objects of an array; Go writes an empty one as null or not at all."""
     items = parent.get(name)
     if items is None:
@@ -94,7 +94,7 @@ def text(parent: Document, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def texts(parent: Document, name: str, where: str, notes: Notes) -> tuple[str, ...]:
+def texts(parent: Document, name: str, where: str, notes: Complaints) -> tuple[str, ...]:
     """The strings of an array, each once, in its order."""
     items = parent.get(name)
     if items is None:

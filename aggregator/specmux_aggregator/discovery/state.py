@@ -19,7 +19,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
 
-class Form(StrEnum):
+class DiscoverySource(StrEnum):
     """How a backend's discovery came."""
 
     AGGREGATED = "aggregated"
@@ -74,7 +74,7 @@ class Unconfirmed:
 class Told:
     """What a backend told: every group-version it has."""
 
-    form: Form
+    form: DiscoverySource
     listings: Mapping[GroupVersion, Resources | Unconfirmed]
     version: bytes | None = None
     """The JSON object at ``/version``."""
@@ -89,7 +89,7 @@ class Knowledge:
     """One backend's discovery as it was last known, and how the last attempt went."""
 
     backend: Backend
-    form: Form | None = None
+    form: DiscoverySource | None = None
     listings: Mapping[GroupVersion, Listing] = field(default_factory=lambda: MappingProxyType({}))
     version: bytes | None = None
     failure: Failure | None = None

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from specmux_aggregator.build.jobs import Refused
+from specmux_aggregator.build.jobs import Unencodable
 from specmux_aggregator.build.resources import resources_in
 from specmux_aggregator.build.worker import Worker
-from specmux_aggregator.discovery.state import Form, Outcome, Told, Unconfirmed
+from specmux_aggregator.discovery.state import DiscoverySource, Outcome, Told, Unconfirmed
 from specmux_aggregator.documents.repository import Obtained
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
@@ -29,10 +29,10 @@ AT_HAND: Final = 0.2
 """Seconds in which a document is had that nobody has to be asked for."""
 
 CONCURRENT: Final = 8
-"""Documents of a dead backend that are looked for at a time."""
+"""DocumentSource of a dead backend that are looked for at a time."""
 
 
-class Documents(Protocol):
+class DocumentSource(Protocol):
     """Where the bytes of documents come from (documents.py)."""
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
@@ -41,7 +41,7 @@ class Documents(Protocol):
 class Synthesis:
     """Reads one backend's documents."""
 
-    def __init__(self, documents: Documents, worker: Worker, *, limits: DocumentLimits) -> None:
+    def __init__(self, documents: DocumentSource, worker: Worker, *, limits: DocumentLimits) -> None:
         self._documents = documents
         self._worker = worker
         self._limits = limits
@@ -73,7 +73,7 @@ class Synthesis:
         for key in owned:
             told = read.get(key, observation.resources.get(key, ()))
             listings[key] = Unconfirmed(told) if isinstance(told, Failure) else told
-        return Told(Form.SYNTHESISED, listings)
+        return Told(DiscoverySource.SYNTHESISED, listings)
 
     async def _resources(
         self, key: DocumentKey, slots: asyncio.Semaphore, unreachable: Failure | None
@@ -89,7 +89,7 @@ class Synthesis:
         match obtained:
             case Failure():
                 return obtained
-            case Moved() | Refused():
+            case Moved() | Unencodable():
                 return Failure(Cause.REDIRECTED, "its document changed meanwhile")
             case bytes():
                 pass

@@ -1,4 +1,4 @@
-"""Discovery of all backends of the Snapshot: a follower for each, and the Board that clients are answered
+"""Discovery of all backends of the Snapshot: a follower for each, and the DiscoveryIndex that answers come
 from."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from specmux_aggregator.aggregation.first_look import BOUND
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.follower import Follower
-from specmux_aggregator.discovery.index import Board
+from specmux_aggregator.discovery.index import DiscoveryIndex
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
@@ -62,9 +62,9 @@ class DiscoveryWatch:
         self._has_followed = False
         self._started = 0.0
         """Monotonic seconds of the first Snapshot that was followed."""
-        self.board = Board(Directory(), is_complete=False)
+        self.index = DiscoveryIndex(Directory(), is_complete=False)
         self.generation = 0
-        """Rises whenever another Board is in force."""
+        """Rises whenever another DiscoveryIndex is in force."""
 
     def follow(self, snapshot: Snapshot) -> None:
         """A Snapshot was published: start, stop and exchange followers, and tell them what changed."""
@@ -94,7 +94,7 @@ class DiscoveryWatch:
         self.changed()
 
     def changed(self) -> None:
-        """Something is known that was not: put a new Board in force soon."""
+        """Something is known that was not: put a new DiscoveryIndex in force soon."""
         self._has_changed = True
         if self._flush is None and not self._is_closed:
             self._flush = asyncio.create_task(self._flush_soon())
@@ -131,18 +131,18 @@ class DiscoveryWatch:
         has_all = self._has_followed and all(item.attempted for item in known)
         now = time.monotonic()
         is_late = self._has_followed and now >= self._started + BOUND
-        is_complete = self.board.is_complete or is_late or (has_all and self._is_settled())
+        is_complete = self.index.is_complete or is_late or (has_all and self._is_settled())
         directory = await asyncio.to_thread(merge, known, now=now, grace=self._grace)
         # Nobody tells when a cluster turns out to have no backends.
         settling = now + SETTLING if has_all else self._started + BOUND
         self._wake_at(directory.changes_at if is_complete else settling, now)
         is_blind = not directory.versions() and any(item.failure is not None for item in known)
-        last = self.board
+        last = self.index
         if (directory, is_complete, is_blind) == (last.directory, last.is_complete, last.is_blind):
             return
-        board = Board(directory, is_complete=is_complete, is_blind=is_blind)
-        await asyncio.to_thread(board.prepare, self.board.asked())
-        self.board = board
+        index = DiscoveryIndex(directory, is_complete=is_complete, is_blind=is_blind)
+        await asyncio.to_thread(index.prepare, self.index.asked())
+        self.index = index
         self.generation += 1
 
     def _wake_at(self, moment: float | None, now: float) -> None:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from specmux_aggregator.build.integrity import contradicts, fault_of, is_proven
-from specmux_aggregator.build.jobs import Encoded, Refused, encode
+from specmux_aggregator.build.jobs import Encoded, Unencodable, encode
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
@@ -54,10 +54,11 @@ class Coded:
     body: bytes
 
 
-Obtained = bytes | Failure | Moved | Refused
+Made = Coded | Failure | Moved | Unencodable
+Obtained = bytes | Failure | Moved | Unencodable
 
 
-class Archive(Protocol):
+class DocumentArchive(Protocol):
     """Where documents outlive the process (state.py)."""
 
     async def load(self, key: DocumentKey) -> bytes | None: ...
@@ -73,7 +74,7 @@ class Documents:
         self,
         representations: Representations,
         worker: Worker,
-        archive: Archive | None,
+        archive: DocumentArchive | None,
         *,
         origin_of: Callable[[BackendName], Origin | None],
         limits: DocumentLimits,
@@ -89,9 +90,7 @@ class Documents:
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
         self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding], bytes] = SingleFlight()
         self._sources: SingleFlight[DocumentKey, Coded | Failure | Moved] = SingleFlight()
-        self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Coded | Failure | Moved | Refused] = (
-            SingleFlight()
-        )
+        self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Made] = SingleFlight()
         self._paused: dict[tuple[DocumentKey, MediaType], tuple[Failure, float]] = {}
         """Encodings that are not tried, why, and until when (the loop's time)."""
 
@@ -118,9 +117,7 @@ class Documents:
             await flights.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _sourced(
-        self, key: DocumentKey, media_type: MediaType, coding: Coding
-    ) -> Coded | Failure | Moved | Refused:
+    async def _sourced(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Made:
         """The form in some coding, when none is held: ``coding`` if the owner is asked and speaks it."""
         if media_type == JSON:
             return await self._sources.run(key, lambda: self._find(key, coding))
@@ -143,7 +140,7 @@ class Documents:
                 return Coded(coding, body)
         return None
 
-    async def _encode(self, key: DocumentKey, media_type: MediaType) -> Coded | Failure | Moved | Refused:
+    async def _encode(self, key: DocumentKey, media_type: MediaType) -> Made:
         failure, until = self._paused.get((key, media_type), (None, 0.0))
         if failure is not None and (pause := until - _now()) > 0:
             return replace(failure, retry_after=pause)
@@ -164,7 +161,7 @@ class Documents:
                 self._timed("encode", "ok", _now() - started)
                 self._representations.put(key, media_type, Coding.IDENTITY, body)
                 return Coded(Coding.IDENTITY, body)
-            case Refused(reason):
+            case Unencodable(reason):
                 logger.warning(
                     "%s of backend %s has no form as %s: %s", key.group_version, key.owner, media_type, reason
                 )

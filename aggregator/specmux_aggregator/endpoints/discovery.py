@@ -1,4 +1,4 @@
-"""The answer to a request for discovery, given a Board. Pure."""
+"""The answer to a request for discovery, given a DiscoveryIndex. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from specmux_aggregator.discovery.accept import Form, form_for
 from specmux_aggregator.discovery.directory import Version
-from specmux_aggregator.discovery.index import Board, Subject, discovery_path, forms_of
+from specmux_aggregator.discovery.index import DiscoveryIndex, Subject, discovery_path, forms_of
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared import Prepared
@@ -25,7 +25,7 @@ ROUTE: Final = "discovery"
 RETRY_AFTER: Final = ("Retry-After", "1")
 
 
-def decide(board: Board, request: Request, *, is_private: bool = False) -> Prepared | None:
+def decide(index: DiscoveryIndex, request: Request, *, is_private: bool = False) -> Prepared | None:
     """What to answer; None for a path that is not discovery's. ``is_private``: who asks matters, so no shared
     cache may keep it."""
     path = discovery_path(request.path)
@@ -33,12 +33,12 @@ def decide(board: Board, request: Request, *, is_private: bool = False) -> Prepa
         return None
     if request.method not in ("GET", "HEAD"):
         return method_not_allowed(request, route=ROUTE)
-    if not board.is_complete:
+    if not index.is_complete:
         return _refused(503, "a backend has not been asked yet what it has", request, RETRY_AFTER)
-    if board.is_blind:
+    if index.is_blind:
         # An empty list would tell controllers that there are no APIs at all.
         return _refused(503, "no backend could be asked yet what it has", request, RETRY_AFTER)
-    subject = board.find(path)
+    subject = index.find(path)
     if subject is None:
         return _refused(404, "the server could not find the requested resource", request)
     if isinstance(subject, Version) and not subject.is_known:
@@ -48,16 +48,16 @@ def decide(board: Board, request: Request, *, is_private: bool = False) -> Prepa
     form = form_for(request.accept, offered)
     if form is None:
         return not_acceptable((item.content_type for item in offered), request, route=ROUTE)
-    return _represented(board, path, subject, form, request, is_private=is_private)
+    return _represented(index, path, subject, form, request, is_private=is_private)
 
 
 def _represented(
-    board: Board, path: str, subject: Subject, form: Form, request: Request, *, is_private: bool
+    index: DiscoveryIndex, path: str, subject: Subject, form: Form, request: Request, *, is_private: bool
 ) -> Prepared:
     coding = coding_for(request.accept_encoding)
     representation = Representation(
         content_type=form.content_type,
-        etag=board.sheet(path, subject, form).etag(form, coding),
+        etag=index.rendering(path, subject, form).etag(form, coding),
         route=ROUTE,
         format=FORMATS[form.media_type],
         coding=coding,
@@ -65,7 +65,7 @@ def _represented(
         is_head=request.method == "HEAD",
     )
     answer = settled(representation, request)
-    return answer or delivered(representation, board.coded(path, subject, form, coding))
+    return answer or delivered(representation, index.coded(path, subject, form, coding))
 
 
 def _refused(code: int, message: str, request: Request, *fields: tuple[str, str]) -> Prepared:

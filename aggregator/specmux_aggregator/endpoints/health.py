@@ -100,7 +100,7 @@ class Pages:
     async def _readyz(self, request: Request) -> Prepared:
         observations = self._publisher.current.observations.values()
         # A backend that is configured later must not take a serving instance out of rotation.
-        has_discovery = self._discovery is None or self._discovery.board.is_complete
+        has_discovery = self._discovery is None or self._discovery.index.is_complete
         unsettled = self._unsettled()
         self._has_been_ready = self._has_been_ready or (
             not unsettled and has_discovery and is_ready(observations)
@@ -175,7 +175,7 @@ class Pages:
             return None
         known = [(item.knowledge, item.told_at) for item in self._discovery.followers()]
         return discovery_report(
-            self._discovery.board.directory, known, snapshot, now=time.monotonic(), wall=time.time()
+            self._discovery.index.directory, known, snapshot, now=time.monotonic(), wall=time.time()
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from specmux_aggregator.build.jobs import Refused
+from specmux_aggregator.build.jobs import Unencodable
 from specmux_aggregator.build.json_schemas import Source, Told, json_schema
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.documents.repository import Documents
@@ -232,7 +232,7 @@ class SchemaFiles:
             )
         except WorkerFailed as error:
             return Failed(f"the schema could not be made: {error}")
-        if isinstance(made, Refused):
+        if isinstance(made, Unencodable):
             return Failed(f"the schema could not be made: {made.reason}")
         self.made += 1
         self.kept.put(etag, made)

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
-from specmux_aggregator.build.jobs import Refused
+from specmux_aggregator.build.jobs import Unencodable
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.documents.representations import Representations
@@ -146,7 +146,7 @@ class Service:
             match obtained:
                 case bytes():
                     return delivered(representation, obtained)
-                case Refused():
+                case Unencodable():
                     continue
                 case Moved():
                     self.moved += 1
@@ -179,7 +179,7 @@ class Service:
             is_private=self._is_private,
         )
         if decision is None and self._discovery is not None:
-            decision = discover(self._discovery.board, request, is_private=self._is_private)
+            decision = discover(self._discovery.index, request, is_private=self._is_private)
         if decision is None:
             return status_reply(
                 404, "the server could not find the requested resource", route="other", request=request

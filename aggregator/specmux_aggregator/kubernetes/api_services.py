@@ -39,7 +39,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceReference:
     """Where an extension apiserver is found."""
 
     name: str
@@ -56,7 +56,7 @@ class APIService:
     name: str
     group_version: GroupVersion
     priorities: tuple[int, int]
-    service: Service | None
+    service: ServiceReference | None
     is_builtin: bool
     """One of the apiserver's own, not of a CustomResourceDefinition."""
     available: Condition
@@ -131,7 +131,7 @@ def _api_service(item: Mapping[str, Any]) -> APIService:
     )
 
 
-def _service(service: Mapping[str, Any], spec: Mapping[str, Any]) -> Service:
+def _service(service: Mapping[str, Any], spec: Mapping[str, Any]) -> ServiceReference:
     insecure = spec.get("insecureSkipTLSVerify") or False
     if not isinstance(insecure, bool):
         raise _Malformed("spec.insecureSkipTLSVerify is neither true nor false")
@@ -142,7 +142,7 @@ def _service(service: Mapping[str, Any], spec: Mapping[str, Any]) -> Service:
     port = PORT if port is None else port
     if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= 65535:
         raise _Malformed("spec.service.port is no port")
-    return Service(
+    return ServiceReference(
         name=_label(service, "name"),
         namespace=_label(service, "namespace"),
         port=port,

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from specmux_aggregator.kubernetes.api_services import APIService, Service
+from specmux_aggregator.kubernetes.api_services import APIService, ServiceReference
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, Found, Kind
 from specmux_converters.group_versions import GroupVersion
 
@@ -98,7 +98,7 @@ def _priorities(services: Iterable[APIService]) -> Mapping[GroupVersion, tuple[i
     )
 
 
-def _backend(item: APIService, service: Service, reach: Reach, *, cluster: str) -> Backend:
+def _backend(item: APIService, service: ServiceReference, reach: Reach, *, cluster: str) -> Backend:
     group_priority, version_priority = item.priorities
     url = (
         reach.url.replace("{name}", service.name)
@@ -117,7 +117,7 @@ def _backend(item: APIService, service: Service, reach: Reach, *, cluster: str) 
     )
 
 
-def _tls(service: Service, reach: Reach) -> BackendTLS:
+def _tls(service: ServiceReference, reach: Reach) -> BackendTLS:
     """The name is the one that the aggregator itself verifies, however the address is written."""
     return BackendTLS(
         ca_data=service.ca_data,

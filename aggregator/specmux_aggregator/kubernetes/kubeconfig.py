@@ -18,7 +18,7 @@ from specmux_aggregator.config.yaml_nodes import YAMLReader
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.kubernetes.access import Access, environment_proxy
-from specmux_aggregator.kubernetes.kubeconfig_members import Entry, Members
+from specmux_aggregator.kubernetes.kubeconfig_members import KubeconfigEntry, Members
 from specmux_aggregator.kubernetes.kubeconfig_user import USER, credentials_of, pair_of
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_aggregator.small_files import UnreadableFile, read_small
@@ -37,9 +37,9 @@ _CLUSTER: Final = (
 class _Merged:
     """What all files say together; of equal names the first wins."""
 
-    contexts: dict[str, Entry]
-    clusters: dict[str, Entry]
-    users: dict[str, Entry]
+    contexts: dict[str, KubeconfigEntry]
+    clusters: dict[str, KubeconfigEntry]
+    users: dict[str, KubeconfigEntry]
     current: str | None = None
 
 
@@ -84,7 +84,7 @@ def _files(path: Path | None, environ: Mapping[str, str]) -> list[Path]:
 
 def _merge(merged: _Merged, path: Path) -> None:
     reader = YAMLReader(path)
-    top = Entry(reader, reader.compose(_text(path)), "", path.absolute().parent).members(_FILE)
+    top = KubeconfigEntry(reader, reader.compose(_text(path)), "", path.absolute().parent).members(_FILE)
     current = top.text("current-context")
     for plural, held in (
         ("contexts", merged.contexts),
@@ -102,7 +102,9 @@ def _merge(merged: _Merged, path: Path) -> None:
                 pair.fault("name", "given twice")
             seen.add(name)
             inner = pair.nodes.get(singular)
-            held.setdefault(name, Entry(reader, inner, f"{plural}[{cut(name)}].{singular}", item.folder))
+            held.setdefault(
+                name, KubeconfigEntry(reader, inner, f"{plural}[{cut(name)}].{singular}", item.folder)
+            )
     reader.finish()
     merged.current = merged.current or current
 
@@ -116,13 +118,13 @@ def _text(path: Path) -> str:
         raise InvalidConfig("not UTF-8", where=str(path)) from error
 
 
-def _named(entries: Mapping[str, Entry], kind: str, name: str) -> Entry:
+def _named(entries: Mapping[str, KubeconfigEntry], kind: str, name: str) -> KubeconfigEntry:
     if name not in entries:
         raise InvalidConfig(f'there is no {kind} "{cut(name)}"; {_known(entries)}')
     return entries[name]
 
 
-def _known(entries: Mapping[str, Entry]) -> str:
+def _known(entries: Mapping[str, KubeconfigEntry]) -> str:
     return f"known: {cut(', '.join(sorted(entries)))}" if entries else "there is none at all"
 
 

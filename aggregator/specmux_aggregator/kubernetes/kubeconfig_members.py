@@ -16,7 +16,7 @@ from specmux_aggregator.config.yaml_nodes import YAMLReader
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KubeconfigEntry:
     """A mapping of one file, and what it takes to read it."""
 
     reader: YAMLReader
@@ -30,13 +30,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    entry: Entry
+    entry: KubeconfigEntry
     nodes: Mapping[str, yaml.Node]
 
     def inner(self, name: str, known: tuple[str, ...]) -> Members:
         return self._at(name, self.nodes.get(name)).members(known)
 
-    def items(self, name: str) -> list[Entry]:
+    def items(self, name: str) -> list[KubeconfigEntry]:
         nodes = self.entry.reader.items(self.nodes.get(name), self._key(name))
         return [self._at(f"{name}[{index}]", node) for index, node in enumerate(nodes)]
 
@@ -75,8 +75,8 @@ class Members:
         node = self.nodes.get(name)
         return None if node is None else self.entry.reader.scalar(node, self._key(name), wanted, read)
 
-    def _at(self, name: str, node: yaml.Node | None) -> Entry:
-        return Entry(self.entry.reader, node, self._key(name), self.entry.folder)
+    def _at(self, name: str, node: yaml.Node | None) -> KubeconfigEntry:
+        return KubeconfigEntry(self.entry.reader, node, self._key(name), self.entry.folder)
 
     def _key(self, name: str) -> str:
         return f"{self.entry.key}.{name}" if self.entry.key else name

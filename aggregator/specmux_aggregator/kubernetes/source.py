@@ -34,7 +34,7 @@ PROBLEMS_NAMED: Final = 50
 """Problems of one cluster that are named; more are counted."""
 
 
-class Notes(Protocol):
+class ServiceNotes(Protocol):
     """What an earlier run noted of a cluster, and what the next is to know."""
 
     async def recall(self, backend: Backend, path: str) -> bytes | None: ...
@@ -61,7 +61,7 @@ class ClusterSource:
         changed: Callable[[], None],
         templates: Callable[[], Awaitable[Templates]],
         wake: Callable[[BackendName], None],
-        notes: Notes | None,
+        notes: ServiceNotes | None,
         timing: Timing,
     ) -> None:
         self.server = server

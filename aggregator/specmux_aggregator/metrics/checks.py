@@ -5,22 +5,22 @@ from __future__ import annotations
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Observation
-from specmux_aggregator.origins.sighting import Seen, Sighting
+from specmux_aggregator.origins.outcome import Outcome, Seen
 
 
-def count_check(metrics: Metrics, observation: Observation, sighting: Sighting, seconds: float) -> None:
+def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, seconds: float) -> None:
     """Count one check. ``seconds``: how long it took."""
-    if isinstance(sighting, Failure):
+    if isinstance(outcome, Failure):
         metrics.timed("poll", "failed", seconds)
-        metrics.backend_failures.labels(observation.backend.name, sighting.cause.value).inc()
+        metrics.backend_failures.labels(observation.backend.name, outcome.cause.value).inc()
         return
-    is_built = isinstance(sighting, Seen) and sighting.dialect is not Dialect.V3 and sighting.bodies
+    is_built = isinstance(outcome, Seen) and outcome.dialect is not Dialect.V3 and outcome.bodies
     metrics.timed("convert" if is_built else "poll", "ok", seconds)
-    if not isinstance(sighting, Seen):
+    if not isinstance(outcome, Seen):
         return
-    for duration in sighting.seconds.values():
+    for duration in outcome.seconds.values():
         metrics.crd_aggregation.observe(duration)
-    if sighting.dialect is Dialect.V2:
-        for group_version in sighting.bodies:
-            is_lossy = bool(sighting.offers[group_version].losses)
+    if outcome.dialect is Dialect.V2:
+        for group_version in outcome.bodies:
+            is_lossy = bool(outcome.offers[group_version].losses)
             metrics.conversions.labels("true" if is_lossy else "false").inc()

@@ -29,7 +29,7 @@ class DiscoveryCollector:
             known = follower.knowledge
             up.add_metric([known.backend.name], float(known.attempted and known.failure is None))
         yield up
-        directory, snapshot = self._watch.board.directory, self._snapshot()
+        directory, snapshot = self._watch.index.directory, self._snapshot()
         unconfirmed = GaugeMetricFamily(
             "specmux_discovery_unconfirmed_seconds",
             "Since when the resources of the group-version could not be confirmed; absent while they are.",

@@ -82,7 +82,7 @@ class Metrics:
         )
         for result in READER_RESULTS:
             self.reader_jobs.labels(result)
-        self.relay = RelayMetrics(registry)
+        self.proxy = ProxyMetrics(registry)
         self.auth = AuthMetrics(registry)
 
     def timed(self, phase: str, result: str, seconds: float) -> None:
@@ -102,33 +102,33 @@ class Metrics:
         for cause in Cause:
             self.backend_failures.remove(name, cause.value)
         for code in ("2xx", "3xx", "4xx", "5xx"):
-            self.relay.requests.remove(name, code)
+            self.proxy.requests.remove(name, code)
         for direction in ("request", "answer"):
-            self.relay.bytes.remove(name, direction)
+            self.proxy.bytes.remove(name, direction)
 
     def exposition(self) -> bytes:
         """The text that Prometheus scrapes."""
         return generate_latest(self.registry)
 
 
-class RelayMetrics:
+class ProxyMetrics:
     """What is counted of requests that are passed on."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Counter(
-            "specmux_relayed_requests",
+            "specmux_proxied_requests",
             "Requests passed on to a backend, by the class of the answer's status.",
             ["backend", "code"],
             registry=registry,
         )
         self.bytes = Counter(
-            "specmux_relayed_bytes",
+            "specmux_proxied_bytes",
             "Bytes of bodies passed on: of requests and of answers.",
             ["backend", "direction"],
             registry=registry,
         )
         self.in_flight = Gauge(
-            "specmux_relayed_requests_in_flight",
+            "specmux_proxied_requests_in_flight",
             "Requests passed on whose answer is not at its end; watches among them.",
             registry=registry,
         )

@@ -20,7 +20,7 @@ from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation
-from specmux_aggregator.origins.sighting import Sighting, Unchanged, seen_of
+from specmux_aggregator.origins.outcome import Outcome, Unchanged, seen_of
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
@@ -63,7 +63,7 @@ class CRDsOrigin:
         self._files: dict[str, _File] = {}
         self._templates = BUNDLED
 
-    async def observe(self, last: Observation) -> Sighting:
+    async def observe(self, last: Observation) -> Outcome:
         found = await self._manifests.scan()
         if isinstance(found, Failure):
             return found

@@ -20,7 +20,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Provenance
 from specmux_aggregator.origins.files import Fingerprint, Folder
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
@@ -62,7 +62,7 @@ class DirectoryOrigin:
         self._max_group_versions = max_group_versions
         self._files: dict[str, _File] = {}
 
-    async def observe(self, last: Observation) -> Sighting:
+    async def observe(self, last: Observation) -> Outcome:
         found = await self._folder.scan()
         if isinstance(found, Failure):
             return found

@@ -18,7 +18,7 @@ from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Fingerprint, Folder
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.crd import Templates
 from specmux_converters.document import Limits
@@ -40,16 +40,16 @@ class FolderOrigin:
         self._seen = (_NOTHING, _NOTHING)
         """What was seen last of documents and of manifests, without bytes."""
 
-    async def observe(self, last: Observation) -> Sighting:
-        sighting = await self._observe(last)
-        if isinstance(sighting, Seen) and any(_is_new(key, sighting, last) for key in sighting.offers):
+    async def observe(self, last: Observation) -> Outcome:
+        outcome = await self._observe(last)
+        if isinstance(outcome, Seen) and any(_is_new(key, outcome, last) for key in outcome.offers):
             # A document and manifests had the same group-version, and the other one counts now: its bytes
             # were not kept, so all are built again.
             await self.close()
-            sighting = await self._observe(last)
-        return sighting
+            outcome = await self._observe(last)
+        return outcome
 
-    async def _observe(self, last: Observation) -> Sighting:
+    async def _observe(self, last: Observation) -> Outcome:
         documents = await self._documents.observe(last)
         if isinstance(documents, Failure):
             return documents
@@ -75,7 +75,7 @@ class FolderOrigin:
         await self._manifests.close()
         self._seen = (_NOTHING, _NOTHING)
 
-    async def _built(self, last: Observation) -> Sighting:
+    async def _built(self, last: Observation) -> Outcome:
         """Without manifests, and none before, nothing is asked of the worker."""
         if not self._documents.manifests and not self._seen[1].offers:
             return Unchanged()

@@ -21,8 +21,8 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged, seen_of
 from specmux_aggregator.origins.shared_documents import SharedDocuments
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged, seen_of
 from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
@@ -69,19 +69,19 @@ class HTTPOrigin:
         self._unhashed: dict[GroupVersion, _Unhashed] = {}
         self._shared = SharedDocuments(client, limits=limits)
 
-    async def observe(self, last: Observation) -> Sighting:
+    async def observe(self, last: Observation) -> Outcome:
         speaks_v2 = last.dialect is Dialect.V2
         if self._backend.kind is Kind.V2 or (speaks_v2 and time.monotonic() < self._next_v3_probe):
             return await self._observe_v2(last)
-        sighting = await self._observe_v3(last)
+        outcome = await self._observe_v3(last)
         if (
-            not (isinstance(sighting, Failure) and sighting.cause is Cause.NOT_FOUND)
+            not (isinstance(outcome, Failure) and outcome.cause is Cause.NOT_FOUND)
             or self._backend.kind is Kind.V3
         ):
-            return sighting
+            return outcome
         self._missed_v3 += 1
         if last.dialect is Dialect.V3 and self._missed_v3 < 2:
-            return sighting
+            return outcome
         self._next_v3_probe = time.monotonic() + self._v3_probe_interval
         return await self._observe_v2(last)
 
@@ -117,7 +117,7 @@ class HTTPOrigin:
             return True  # what is wrong with it is told where all documents are checked
         return offer.hash == hash
 
-    async def _observe_v3(self, last: Observation) -> Sighting:
+    async def _observe_v3(self, last: Observation) -> Outcome:
         held = self._root if last.dialect is Dialect.V3 else None
         answer = await self._client.root(etag=held.etag if held else None)
         match answer:
@@ -133,13 +133,13 @@ class HTTPOrigin:
             case Root():
                 root = answer
         self._missed_v3 = 0
-        sighting = await self._with_unhashed(last, root)
-        if isinstance(sighting, Seen):
+        outcome = await self._with_unhashed(last, root)
+        if isinstance(outcome, Seen):
             # Not before: a root that could not be published must not be "not modified" at the next check.
             self._root = root
-        return sighting
+        return outcome
 
-    async def _with_unhashed(self, last: Observation, root: Root) -> Sighting:
+    async def _with_unhashed(self, last: Observation, root: Root) -> Outcome:
         """All that the root lists. A document without a hash that cannot be had stays as it was, or is left
         out, and is tried again at the next check: it must not cost the others."""
         offers: dict[GroupVersion, Offer] = {}
@@ -213,7 +213,7 @@ class HTTPOrigin:
             return offer, None
         return offer, payload.body if payload.coding is Coding.GZIP else encoded(plain, Coding.GZIP)
 
-    async def _observe_v2(self, last: Observation) -> Sighting:
+    async def _observe_v2(self, last: Observation) -> Outcome:
         is_v2 = last.dialect is Dialect.V2
         payload = await self._client.swagger(etag=self._swagger_etag if is_v2 else None)
         match payload:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Hash, Observation
-from specmux_aggregator.origins.sighting import Sighting
+from specmux_aggregator.origins.outcome import Outcome
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.group_versions import GroupVersion
 
@@ -14,7 +14,7 @@ from specmux_converters.group_versions import GroupVersion
 class Origin(Protocol):
     """One backend as the refresh loop and the fill see it. Failures are values."""
 
-    async def observe(self, last: Observation) -> Sighting:
+    async def observe(self, last: Observation) -> Outcome:
         """What the backend offers, compared with ``last``, which the caller still holds the bodies of."""
         ...
 

@@ -84,8 +84,8 @@ class Exchanges:
             async with contextlib.AsyncExitStack() as stack:
                 upstream.hold()
                 stack.callback(upstream.release)
-                self._metrics.relay.in_flight.inc()
-                stack.callback(self._metrics.relay.in_flight.dec)
+                self._metrics.proxy.in_flight.inc()
+                stack.callback(self._metrics.proxy.in_flight.dec)
                 answer = await stack.enter_async_context(
                     upstream.transport.request(
                         method, target, fields=fields, body=body, idle_timeout=idle_timeout
@@ -99,7 +99,7 @@ class Exchanges:
 
     def answered(self, backend: Backend, status: int) -> None:
         """A backend's answer goes to its client."""
-        self._metrics.relay.requests.labels(backend.name, f"{status // 100}xx").inc()
+        self._metrics.proxy.requests.labels(backend.name, f"{status // 100}xx").inc()
 
     def ended(self, backend: Backend) -> None:
         """It went whole."""

@@ -27,7 +27,7 @@ from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy import header_fields
 from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
 from specmux_aggregator.proxy.header_fields import Field
-from specmux_aggregator.proxy.response import Relayed
+from specmux_aggregator.proxy.response import ProxiedResponse
 from specmux_aggregator.proxy.routes import OUT_OF_REACH, owner_of, swagger_candidates
 from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
 from specmux_aggregator.proxy.upload import Upload
@@ -38,7 +38,7 @@ from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import too_large
 
-ROUTE: Final = "relayed"
+ROUTE: Final = "streamed"
 DOCUMENTS: Final = "/openapi/v3"
 
 NEVER_ASKED: Final = frozenset(
@@ -75,7 +75,7 @@ class _Place:
             del self._among[self._name]  # backends come and go
 
 
-class Relaying:
+class ProxyHandler:
     """Implements the server's ``Relay`` protocol. Lives on one event loop until ``close``."""
 
     def __init__(
@@ -121,19 +121,19 @@ class Relaying:
         """Whether a backend sees the client's own credentials, and decides by them."""
         return self.claims(message) and not is_swagger(_target(message))
 
-    async def relay(self, request: WireRequest) -> Response:
+    async def stream(self, request: WireRequest) -> Response:
         connection, target = request.connection, _target(request.message)
-        answer: Relayed | Prepared | None = self._refusal(request, target)
+        answer: ProxiedResponse | Prepared | None = self._refusal(request, target)
         if answer is None and is_swagger(target):
             answer = await self._swagger(request)
         elif answer is None:
-            connection.relayed = request
+            connection.streamed = request
             try:
                 answer = await self._resource(request, target)
             finally:
-                if not isinstance(answer, Relayed):
-                    connection.end_relaying()
-        if isinstance(answer, Relayed):
+                if not isinstance(answer, ProxiedResponse):
+                    connection.end_streaming()
+        if isinstance(answer, ProxiedResponse):
             return answer
         ends = is_last(request, answer) or answer.status in (400, 408, 501)
         return WireResponse(answer, connection=connection, started=time.monotonic(), is_last=ends)
@@ -164,7 +164,7 @@ class Relaying:
             return _status(request, 501, "NotImplemented", NO_CERTIFICATE)
         return None
 
-    async def _resource(self, request: WireRequest, target: str) -> Relayed | Prepared:
+    async def _resource(self, request: WireRequest, target: str) -> ProxiedResponse | Prepared:
         message = request.message
         group_version = group_version_of(target)
         owner = None if group_version is None else owner_of(self._snapshot(), group_version)
@@ -180,7 +180,7 @@ class Relaying:
             return crowded(request)
         upload = None
         if request.has_body:
-            upload = Upload(request, sent=self._metrics.relay.bytes.labels(owner.name, "request").inc)
+            upload = Upload(request, sent=self._metrics.proxy.bytes.labels(owner.name, "request").inc)
             if upload.length is not None:
                 fields.append(("Content-Length", str(upload.length)))
         begun = await self._begin(owner, message.method, target, fields, upload, is_ours=False)
@@ -229,7 +229,7 @@ class Relaying:
     def _is_crowded(self, backend: Backend, others: Counter[BackendName]) -> bool:
         return 0 < self._max_waiting <= others[backend.name]
 
-    async def _swagger(self, request: WireRequest) -> Relayed | Prepared:
+    async def _swagger(self, request: WireRequest) -> ProxiedResponse | Prepared:
         snapshot = self._snapshot()
         asked = swagger_candidates(snapshot)
         if self._swagger_owner is not None and self._swagger_owner[0] == snapshot.generation:
@@ -293,7 +293,7 @@ class Relaying:
         fields_of_answer: Callable[[Iterable[tuple[bytes, bytes]]], list[Field]],
         *,
         max_bytes: int | None = None,
-    ) -> Relayed | Prepared:
+    ) -> ProxiedResponse | Prepared:
         """The answer as it goes to the client; ours where the backend's must not be passed on."""
         failure = _unfit(begun.answer.status)
         if failure is None:
@@ -305,14 +305,14 @@ class Relaying:
             await begun.close()
             return self._failed(request, begun.backend, failure)
         self._exchanges.answered(begun.backend, begun.answer.status)
-        return Relayed(
+        return ProxiedResponse(
             begun,
             fields,
             request,
             self._exchanges,
             upload=upload,
             max_bytes=max_bytes,
-            moved=self._metrics.relay.bytes.labels(begun.backend.name, "answer").inc,
+            moved=self._metrics.proxy.bytes.labels(begun.backend.name, "answer").inc,
         )
 
     def _failed(self, request: WireRequest, backend: Backend, failure: Failure) -> Prepared:

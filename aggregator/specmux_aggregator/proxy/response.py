@@ -38,7 +38,7 @@ class Framing(Enum):
     CLOSE = "close"
 
 
-class Relayed:
+class ProxiedResponse:
     """Writes one answer that a backend has begun; has what aiohttp's connection asks of a response."""
 
     def __init__(
@@ -87,8 +87,8 @@ class Relayed:
             await self._begun.close()
             if self._upload is not None:
                 await self._upload.stopped()
-            if self._connection.relayed is not None:
-                self._connection.end_relaying()
+            if self._connection.streamed is not None:
+                self._connection.end_streaming()
         if broken is None:
             self._exchanges.ended(self._begun.backend)
             return

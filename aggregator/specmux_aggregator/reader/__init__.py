@@ -1,5 +1,5 @@
 """Reading documents for people: the one process that parses, indexes, explains and renders.
 
-The service's event loop hands it bytes and relays what it gives back. It is bounded in memory and time; it is
-killed and started anew without harm, for everything in it can be had again.
+The service's event loop hands it bytes and passes on what it gives back. It is bounded in memory and time; it
+is killed and started anew without harm, for everything in it can be had again.
 """

@@ -58,12 +58,12 @@ async def complaint() -> str | None:
     if missing:
         return f"aiohttp's connection has no {', '.join(missing)}"
     try:
-        return await _sing()
+        return await _try_requests()
     except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
         return f"{type(error).__name__} in the trial: {error}"
 
 
-async def _sing() -> str | None:
+async def _try_requests() -> str | None:
     stats = RequestStats()
     service = _Service()
     connections = Connections(
@@ -78,15 +78,15 @@ async def _sing() -> str | None:
     transport = _Transport(connection)
     connection.connection_made(transport)
     try:
-        return await _verses(connection, transport, stats)
+        return await _answer_each(connection, transport, stats)
     finally:
         transport.close()
         await _turn(lambda: stats.connections == 0)
 
 
-async def _verses(connection: Connection, transport: _Transport, stats: RequestStats) -> str | None:
+async def _answer_each(connection: Connection, transport: _Transport, stats: RequestStats) -> str | None:
     await _turn(lambda: connection.is_idle)
-    for verse, (data, answers, accelerated, memo_hits) in enumerate(
+    for trial, (data, answers, accelerated, memo_hits) in enumerate(
         [
             (PLAIN, 1, 1, 0),
             (PLAIN, 1, 2, 0),
@@ -104,9 +104,9 @@ async def _verses(connection: Connection, transport: _Transport, stats: RequestS
         expected = [ANSWER.head] * answers
         found = transport.written.split(ANSWER.body)[:-1]
         if len(found) != answers or not all(map(bytes.startswith, found, expected)):
-            return f"verse {verse} of the trial was answered wrongly"
+            return f"trial {trial} of the trial was answered wrongly"
         if (stats.accelerated, stats.memo_hits) != (accelerated, memo_hits):
-            return f"verse {verse} of the trial took another way"
+            return f"trial {trial} of the trial took another way"
         await _turn(lambda: connection.is_idle or transport.is_closing())
     return None if transport.is_closing() else "the connection was not closed when it was asked to be"
 

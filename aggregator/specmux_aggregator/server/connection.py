@@ -82,7 +82,7 @@ class Connection(RequestHandler):
         "begun",
         "connections",
         "held",
-        "relayed",
+        "streamed",
     )
 
     def __init__(self, connections: Shared, **settings: Any) -> None:
@@ -109,7 +109,7 @@ class Connection(RequestHandler):
         """Tells a full buffer that moves from one that does not."""
         self.begun: Begun | None = None
         """What the accelerator left unfinished of the next message's answer."""
-        self.relayed: WireRequest | None = None
+        self.streamed: WireRequest | None = None
         """The request that a backend is answering: then a client that closes its side has left."""
 
     @property
@@ -152,9 +152,9 @@ class Connection(RequestHandler):
         self._pushes += 1
         transport.write(data)
 
-    def end_relaying(self) -> None:
+    def end_streaming(self) -> None:
         """The backend's answer is written. Its body may have taken long to come: the next head has time."""
-        self.relayed = None
+        self.streamed = None
         self._partial_since = 0.0
         if self._is_ending:
             self.close()
@@ -200,10 +200,10 @@ class Connection(RequestHandler):
             # A body, or the start of another head. After a request with a body, then, the next head is due
             # within the header timeout.
             self._partial_since = time.monotonic()
-        relayed = self.relayed
-        if relayed is not None and self._request_count != count and not relayed.payload.is_eof():
+        streamed = self.streamed
+        if streamed is not None and self._request_count != count and not streamed.payload.is_eof():
             # The parser gave up within the body, and says so only to who takes the next message.
-            relayed.payload.set_exception(web.RequestPayloadError("the framing of the body is broken"))
+            streamed.payload.set_exception(web.RequestPayloadError("the framing of the body is broken"))
         if self._messages and self.held.cost > PAUSE_AT and not self._buffer_paused:
             self._pause_reading_for_buffer()
         if self.connections.held.is_too_much:
@@ -239,7 +239,7 @@ class Connection(RequestHandler):
             return None
         if self.ssl_context is not None:  # TLS has no half-closed state in asyncio
             return None
-        if self.relayed is not None:
+        if self.streamed is not None:
             # A watch may be silent for minutes: its backend would be held for a client that is gone.
             return None
         self._is_half_closed = True
@@ -274,7 +274,7 @@ class Connection(RequestHandler):
             return None
         if self.is_idle and self._is_half_closed:
             return "half_closed"
-        if self.relayed is not None and self._has_left(self._wire):
+        if self.streamed is not None and self._has_left(self._wire):
             return "left"
         if self._partial_since and self.is_idle and now - self._partial_since > listen.header_timeout:
             return "header_timeout"
@@ -293,7 +293,7 @@ class Connection(RequestHandler):
         waiting = len(self._messages)
         self.held.taken(waiting)
         taken = self._request_count - waiting
-        if not waiting or self.relayed is not None or self._queued[1] != taken:
+        if not waiting or self.streamed is not None or self._queued[1] != taken:
             self._queued = (now, taken)
         return now - self._queued[0] > timeout
 
@@ -316,7 +316,7 @@ class Connection(RequestHandler):
         """End the connection now if it is idle, else after the running answer."""
         if self.is_idle:
             self.force_close()
-        elif self.relayed is not None and not self.relayed.payload.is_eof():
+        elif self.streamed is not None and not self.streamed.payload.is_eof():
             self._is_ending = True  # closed to aiohttp means that nothing is read any more, bodies included
         else:
             self.close()

@@ -69,10 +69,10 @@ class Handshake(asyncio.Protocol):
 
     async def _shake(self, plain: asyncio.Transport) -> None:
         shared = self._handshakes
-        hall = _Hall()
+        first_bytes = _FirstBytes()
         try:
             encrypted = await _start_tls(
-                plain, hall, shared.certificates.context, shared.listen, early=self._early
+                plain, first_bytes, shared.certificates.context, shared.listen, early=self._early
             )
         except (OSError, ssl.SSLError):  # TimeoutError is an OSError; there is nobody to tell
             plain.abort()
@@ -83,13 +83,13 @@ class Handshake(asyncio.Protocol):
         finally:
             # Whoever comes next takes the place in this same turn of the loop.
             shared.admission.release(self)
-        if encrypted is None or hall.is_over:
+        if encrypted is None or first_bytes.is_over:
             plain.abort()
         elif not shared.certificates.is_current(encrypted.get_extra_info("ssl_object")):
             # The CA that it proved itself to is not the clients' any more.
             encrypted.abort()
         else:
-            hall.hand_over(encrypted, shared.make_connection)
+            first_bytes.hand_over(encrypted, shared.make_connection)
 
 
 class _Records(sslproto.SSLProtocol):
@@ -100,7 +100,12 @@ class _Records(sslproto.SSLProtocol):
 
 
 async def _start_tls(
-    plain: asyncio.Transport, hall: _Hall, context: ssl.SSLContext, listen: Listen, *, early: bytearray
+    plain: asyncio.Transport,
+    first_bytes: _FirstBytes,
+    context: ssl.SSLContext,
+    listen: Listen,
+    *,
+    early: bytearray,
 ) -> asyncio.Transport | None:
     """The server's side of a handshake. None where the client left with its end; raises OSError."""
     loop = asyncio.get_running_loop()
@@ -109,7 +114,7 @@ async def _start_tls(
         handshake = loop.create_task(
             loop.start_tls(
                 plain,
-                hall,
+                first_bytes,
                 context,
                 server_side=True,
                 ssl_handshake_timeout=listen.header_timeout,
@@ -127,7 +132,7 @@ async def _start_tls(
     make: Any = _Records  # typeshed takes whole seconds only
     records = make(
         loop,
-        hall,
+        first_bytes,
         context,
         done,
         server_side=True,
@@ -153,7 +158,7 @@ def _feed(tls: asyncio.BufferedProtocol, data: bytearray) -> None:
         del data[:taken]
 
 
-class _Hall(asyncio.Protocol):
+class _FirstBytes(asyncio.Protocol):
     """Where the first bytes wait, which may come with the end of the handshake."""
 
     def __init__(self) -> None:

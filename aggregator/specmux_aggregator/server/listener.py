@@ -29,7 +29,7 @@ from specmux_aggregator.server.connection import Connection
 from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.handshakes import Handshakes
 from specmux_aggregator.server.memo import Answers
-from specmux_aggregator.server.protocols import Guard, Relay, Response, Service, WireRequest
+from specmux_aggregator.server.protocols import Guard, Responder, Response, StreamingHandler, WireRequest
 from specmux_aggregator.server.refusals import path_of
 from specmux_aggregator.server.requests import REFUSALS, fields_of, refused, request_of
 from specmux_aggregator.server.responses import WireResponse
@@ -57,7 +57,7 @@ class HTTPServer:
 
     def __init__(
         self,
-        service: Service,
+        service: Responder,
         listen: Listen,
         *,
         stats: RequestStats | None = None,
@@ -65,10 +65,10 @@ class HTTPServer:
         use_memo: bool = True,
         guard: Guard | None = None,
         client_ca_file: Path | None = None,
-        relay: Relay | None = None,
+        streaming: StreamingHandler | None = None,
     ) -> None:
         """``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests of the
-        tiers below. Without ``guard`` everybody may ask; without ``relay`` no request goes to a backend.
+        tiers below. Without ``guard`` everybody may ask; without ``streaming`` no request goes to a backend.
         ``client_ca_file``: whom clients may have their certificates from, for the guard to look at.
         """
         self._service = service
@@ -77,7 +77,7 @@ class HTTPServer:
         self._slow_request = slow_request
         self._guard = guard
         self._client_ca_file = client_ca_file
-        self._relay = relay
+        self._streaming = streaming
         self._answers = Answers(service, self.stats, use_memo=use_memo, is_guarded=guard is not None)
         self._is_stopping = False
         self._certificates: Certificates | None = None
@@ -153,7 +153,7 @@ class HTTPServer:
 
     def _is_ours(self, message: RawRequestMessage, connection: Connection) -> bool:
         """Whether the accelerator may answer: leave is at hand, and no backend is to."""
-        if self._relay is not None and self._relay.claims(message):
+        if self._streaming is not None and self._streaming.claims(message):
             return False
         return self._guard is None or self._guard.permits(message, connection)
 
@@ -172,8 +172,8 @@ class HTTPServer:
         self.stats.in_flight += 1
         try:
             prepared = await self._refusal(request)
-            if prepared is None and self._relay is not None and self._relay.claims(request.message):
-                return await self._relayed(request, self._relay)
+            if prepared is None and self._streaming is not None and self._streaming.claims(request.message):
+                return await self._streamed(request, self._streaming)
             if prepared is None:
                 prepared = await self._answer(request, started)
         except asyncio.CancelledError:
@@ -184,10 +184,10 @@ class HTTPServer:
         closing = self._is_stopping or is_last(request, prepared)
         return WireResponse(prepared, connection=connection, started=started, is_last=closing)
 
-    async def _relayed(self, request: WireRequest, relay: Relay) -> Response:
+    async def _streamed(self, request: WireRequest, streaming: StreamingHandler) -> Response:
         self.stats.in_flight_elsewhere += 1
         try:
-            return await relay.relay(request)
+            return await streaming.stream(request)
         finally:
             self.stats.in_flight_elsewhere -= 1
 
@@ -206,7 +206,7 @@ class HTTPServer:
         """The refusal of a request that would have to wait while as many as may wait do."""
         cap = self._listen.max_in_flight
         # Whatever needs no waiting has come and gone between two looks, so all others in flight wait.
-        # The relay counts by backend those that wait for a backend's answer: a silent one crowds nobody out.
+        # The proxy counts by backend those that wait for an answer: a silent one crowds nobody out.
         waiting = self.stats.in_flight - self.stats.in_flight_elsewhere
         if not cap or waiting <= cap or message.path.partition("?")[0] in HEALTH:
             return None

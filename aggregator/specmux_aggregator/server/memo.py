@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.server.protocols import Service
+from specmux_aggregator.server.protocols import Responder
 from specmux_aggregator.server.request_memo import KEY_MAX, RequestMemo, Slot
 from specmux_aggregator.server.requests import Fields, fields_of, request_of
 from specmux_aggregator.server.stats import RequestStats
@@ -19,7 +19,7 @@ class Answers:
     __slots__ = ("_exact", "_generation", "_is_guarded", "_service", "_similar", "_stats", "_use_memo")
 
     def __init__(
-        self, service: Service, stats: RequestStats, *, use_memo: bool = True, is_guarded: bool = False
+        self, service: Responder, stats: RequestStats, *, use_memo: bool = True, is_guarded: bool = False
     ) -> None:
         """Without ``use_memo`` the service is asked each time. ``is_guarded``: ``find`` is called once there
         is leave to answer. Then no request is remembered by its bytes: they hold credentials, and the same

@@ -62,7 +62,7 @@ class WireRequest:
 class ClientConnection(Protocol):
     """What answers may know of the connection they leave by, and do with it."""
 
-    relayed: WireRequest | None
+    streamed: WireRequest | None
     """The request that a backend is answering: then a client that closes its side has left."""
 
     @property
@@ -94,7 +94,7 @@ class ClientConnection(Protocol):
     async def linger(self) -> None:
         """Drop for a while what a refused client still sends, so that it reads its answer (RFC 9112 9.6)."""
 
-    def end_relaying(self) -> None:
+    def end_streaming(self) -> None:
         """The backend's answer is written."""
 
     def cut_off(self) -> None:
@@ -121,7 +121,7 @@ class Shared(Protocol):
         """More is held of requests than may be: cut those that hold most."""
 
 
-class Service(Protocol):
+class Responder(Protocol):
     """What answers. Its answers depend on nothing but the Request, the generation and ``good_until``."""
 
     @property
@@ -156,11 +156,11 @@ class Response(Protocol):
     async def write_eof(self) -> None: ...
 
 
-class Relay(Protocol):
+class StreamingHandler(Protocol):
     """The way of requests that a backend answers itself, through us."""
 
     def claims(self, message: RawRequestMessage) -> bool:
         """Whether this request goes to a backend. Asked about every request: cheap, and without waiting."""
 
-    async def relay(self, request: WireRequest) -> Response:
+    async def stream(self, request: WireRequest) -> Response:
         """The backend's answer as it streams in, or our own where there is none."""

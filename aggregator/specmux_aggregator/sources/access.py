@@ -26,7 +26,7 @@ NO_SOURCE: Final = "give --server URL, --kubeconfig FILE, --directory DIR or --f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class ServerAccess:
     """How a client of the cache reaches one server."""
 
     url: str
@@ -42,7 +42,7 @@ class Access:
     """Names who a client certificate is for."""
 
 
-def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) -> Access:
+def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) -> ServerAccess:
     """Runs an exec plugin where the kubeconfig has one. Raises SourceError, InvalidConfig; blocks."""
     environ = os.environ if environ is None else environ
     if options.server is not None:
@@ -54,7 +54,7 @@ def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) 
     headers = dict(shown.fields)
     if len(headers) < len(shown.fields):
         raise SourceError("the kubeconfig impersonates several groups, which is not supported here")
-    return Access(
+    return ServerAccess(
         url=backend.url,
         headers=headers,
         tls=shown.context,

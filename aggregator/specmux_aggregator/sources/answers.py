@@ -9,7 +9,7 @@ import aiohttp
 import orjson
 
 from specmux_aggregator.errors import SourceUnreachable
-from specmux_aggregator.sources.access import Access, access_of
+from specmux_aggregator.sources.access import ServerAccess, access_of
 from specmux_aggregator.sources.options import SourceOptions
 
 TIMEOUT: Final = 10.0
@@ -36,7 +36,7 @@ def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]
     return value
 
 
-async def _asked(access: Access, path: str) -> tuple[int, bytes]:
+async def _asked(access: ServerAccess, path: str) -> tuple[int, bytes]:
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session,

@@ -19,6 +19,7 @@ from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
 from specmux_converters.parts import ConversionMemo, Part
+from specmux_converters.swagger2.context import Context
 from specmux_converters.swagger2.document import convert_frame
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.given import check_profile, parsed
@@ -27,7 +28,6 @@ from specmux_converters.swagger2.path_templates import plain_templates
 from specmux_converters.swagger2.security import convert_security_schemes
 from specmux_converters.swagger2.source import Profile, object_at, read_source
 from specmux_converters.swagger2.trace import Budget, Trace
-from specmux_converters.swagger2.workshop import Workshop
 
 ENTRY_COST = 64
 """Bytes that a component costs in a document beside its own JSON: its name and its place in a dict."""
@@ -129,7 +129,7 @@ def convert(
         split = {key: draft.made(paths) for key, paths in chosen.items()}
         outlines = {}
         for key, paths in sorted(split.items()):
-            needed = draft.workshop.needed(set[str]().union(*(part.refs for part in paths.values())))
+            needed = draft.context.needed(set[str]().union(*(part.refs for part in paths.values())))
             outlines[key] = draft.outline(paths, needed)
         losses = draft.losses(part for paths in split.values() for part in paths.values())
     return Conversion(MappingProxyType(outlines), Documents(outlines), losses)
@@ -143,8 +143,8 @@ def convert_whole(
         draft = _begin(document, profile, None, limits)
         others = [path for path in draft.paths if not path.startswith("/")]
         paths = draft.made([path for path in draft.paths if path.startswith("/")])
-        names = draft.workshop.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
-        whole = draft.outline(paths, draft.workshop.needed(names)).document()
+        names = draft.context.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
+        whole = draft.outline(paths, draft.context.needed(names)).document()
         for key in others:
             if key.startswith("x-"):
                 whole["paths"][key] = draft.paths[key]
@@ -162,7 +162,7 @@ class _Draft:
     paths: Mapping[str, Any]
     templates: Mapping[str, str]
     """The keys of ``paths`` that v3 writes in another way."""
-    workshop: Workshop
+    context: Context
     trace: Trace
 
     def made(self, chosen: Iterable[str]) -> dict[str, Part]:
@@ -175,12 +175,12 @@ class _Draft:
                 self.trace.lose("path", reason, "paths", written)
             else:
                 nodes[path] = written, self.paths[written]
-        parts = {path: self.workshop.path(path, *node) for path, node in nodes.items()}
+        parts = {path: self.context.path(path, *node) for path, node in nodes.items()}
         return with_unique_ids(parts, nodes, self.trace.budget)
 
     def outline(self, paths: Mapping[str, Part], names: Sequence[str]) -> Outline:
-        """The document of these paths and components, which the workshop made when it was asked for names."""
-        made = self.workshop.components
+        """The document of these paths and components, which the context made when it was asked for names."""
+        made = self.context.components
         components: dict[str, dict[str, Part]] = {}
         size = sum([len(part.json) for part in paths.values()])
         for name in names:
@@ -194,7 +194,7 @@ class _Draft:
     def losses(self, paths: Iterable[Part]) -> tuple[Loss, ...]:
         """All that was reported, once each: what is shared is converted where it is written out."""
         found = dict.fromkeys(self.trace.losses)
-        for part in (*paths, *self.workshop.components.values()):
+        for part in (*paths, *self.context.components.values()):
             if part.losses:
                 found.update(dict.fromkeys(part.losses))
         return tuple(sorted(found))  # nearly in order already: a set would be in none
@@ -219,7 +219,7 @@ def _begin(
         frame=orjson.loads(encode(frame)),
         paths=paths,
         templates=templates,
-        workshop=Workshop(source, memo, trace.budget),
+        context=Context(source, memo, trace.budget),
         trace=trace,
     )
 

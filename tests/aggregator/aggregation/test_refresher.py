@@ -12,7 +12,7 @@ from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.backend import Backend, BackendName, Found
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.group_versions import GroupVersion
 
@@ -30,20 +30,20 @@ def seen(hash: str = "A") -> Seen:
 class FakeOrigin:
     """Answers what the test says, and counts."""
 
-    def __init__(self, *sightings: Sighting | Exception) -> None:
-        self.sightings = list(sightings)
+    def __init__(self, *outcomes: Outcome | Exception) -> None:
+        self.outcomes = list(outcomes)
         self.observed = 0
         self.is_closed = False
         self.gate: asyncio.Event | None = None
 
-    async def observe(self, last: Observation) -> Sighting:
+    async def observe(self, last: Observation) -> Outcome:
         self.observed += 1
         if self.gate is not None:
             await self.gate.wait()
-        sighting = self.sightings.pop(0) if len(self.sightings) > 1 else self.sightings[0]
-        if isinstance(sighting, Exception):
-            raise sighting
-        return sighting
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
@@ -71,10 +71,10 @@ def test_check_that_changes_nothing_is_the_same_observation() -> None:
     assert after(down, Failure(Cause.TIMEOUT, ""), now=3) is not down
 
 
-@pytest.mark.parametrize("sighting", [Unchanged(), seen()])
-def test_backend_that_answers_again_is_up(sighting: Sighting) -> None:
+@pytest.mark.parametrize("outcome", [Unchanged(), seen()])
+def test_backend_that_answers_again_is_up(outcome: Outcome) -> None:
     down = after(after(FIRST, seen(), now=1), DOWN, now=2)
-    assert after(down, sighting, now=3).failure is None
+    assert after(down, outcome, now=3).failure is None
 
 
 BATCH = GroupVersion("apis/batch/v1")
@@ -82,8 +82,8 @@ BOTH = Seen(Dialect.V3, {**seen().offers, BATCH: Offer(hash=Hash("B"), provenanc
 FULL = after(FIRST, BOTH, now=0, monotonic=0, grace=15)
 
 
-def step(last: Observation, sighting: Sighting, at: float, grace: float = 15) -> Observation:
-    return after(last, sighting, now=at, monotonic=at, grace=grace)
+def step(last: Observation, outcome: Outcome, at: float, grace: float = 15) -> Observation:
+    return after(last, outcome, now=at, monotonic=at, grace=grace)
 
 
 def test_group_version_that_is_missing_from_a_root_is_gone_when_that_has_lasted() -> None:
@@ -91,8 +91,8 @@ def test_group_version_that_is_missing_from_a_root_is_gone_when_that_has_lasted(
     assert (less.offers, dict(less.missing)) == (FULL.offers, {BATCH: 10})
     assert step(less, seen(), 20) is less
     assert step(less, Unchanged(), 20) is less
-    for sighting in (seen(), Unchanged()):
-        gone = step(less, sighting, 25)
+    for outcome in (seen(), Unchanged()):
+        gone = step(less, outcome, 25)
         assert (set(gone.offers), dict(gone.missing)) == ({APPS}, {})
 
 
@@ -122,7 +122,7 @@ def test_directory_and_a_grace_of_nothing_take_away_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sighting", "failures", "random_unit", "expected"),
+    ("outcome", "failures", "random_unit", "expected"),
     [
         (Unchanged(), 0, 0.5, 10),
         (Unchanged(), 0, 1.0, 11),
@@ -135,9 +135,9 @@ def test_directory_and_a_grace_of_nothing_take_away_at_once() -> None:
     ],
 )
 def test_delay_grows_with_failures_up_to_a_bound(
-    sighting: Sighting, failures: int, random_unit: float, expected: float
+    outcome: Outcome, failures: int, random_unit: float, expected: float
 ) -> None:
-    assert delay(Polling(), sighting, failures=failures, random_unit=random_unit) == pytest.approx(expected)
+    assert delay(Polling(), outcome, failures=failures, random_unit=random_unit) == pytest.approx(expected)
 
 
 async def running(origin: FakeOrigin, published: list[Observation], polling: Polling = FAST) -> Refresher:

@@ -16,7 +16,7 @@ from specmux_aggregator.model.backend import Backend, Found
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
-from specmux_aggregator.origins.sighting import Seen, Sighting
+from specmux_aggregator.origins.outcome import Outcome, Seen
 from specmux_aggregator.upstream.client import Moved, Payload
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
@@ -34,7 +34,7 @@ class ChangingOrigin:
         self.number = 0
         type(self).open += 1
 
-    async def observe(self, last: Observation) -> Sighting:
+    async def observe(self, last: Observation) -> Outcome:
         await asyncio.sleep(0.001)
         self.number += 1
         offer = Offer(hash=Hash(f"{id(self):X}x{self.number}"), provenance=Provenance.CONVERTED)

@@ -23,8 +23,8 @@ from fakes.reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
 from running.serving import Running, eventually, read_all, read_answer, request, running, timeless
 from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.authenticator import Asked
-from specmux_aggregator.auth.guard import Gate
-from specmux_aggregator.auth.kubernetes import STRANGERS, TOKENS, Cluster
+from specmux_aggregator.auth.guard import RequestGuard
+from specmux_aggregator.auth.kubernetes import STRANGERS, TOKENS, KubernetesAuthenticator
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.review_objects import AccessVerdict, TokenVerdict
 from specmux_aggregator.auth.users import User, proven
@@ -49,14 +49,14 @@ def reviewer() -> Iterator[Reviewing]:
 class Guarded:
     """A guarded server, and what is behind its gate."""
 
-    def __init__(self, server: Running, gate: Gate, metrics: Metrics) -> None:
+    def __init__(self, server: Running, gate: RequestGuard, metrics: Metrics) -> None:
         self.server = server
         self.gate = gate
         self.metrics = metrics
 
     @property
-    def cluster(self) -> Cluster:
-        assert isinstance(self.gate._authority, Cluster)
+    def cluster(self) -> KubernetesAuthenticator:
+        assert isinstance(self.gate._authority, KubernetesAuthenticator)
         return self.gate._authority
 
     def ask(self, *fields: str, target: str = "/a", **more: Any) -> bytes:
@@ -462,7 +462,7 @@ class Deciding:
 
 @pytest.mark.parametrize("prefix", ["stranger", "user"])
 def test_ten_thousand_tokens_are_kept_in_bounded_memory_and_as_digests_only(prefix: str) -> None:
-    cluster = Cluster(
+    cluster = KubernetesAuthenticator(
         Deciding(),  # type: ignore[arg-type]
         cache_seconds=300,
         review_grace=300,

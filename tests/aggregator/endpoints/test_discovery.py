@@ -10,10 +10,10 @@ import pytest
 import zstandard
 
 from data.discovery_values import DOWN, knowledge, resource
-from specmux_aggregator.discovery.accept import Form as WireForm
-from specmux_aggregator.discovery.index import Board
+from specmux_aggregator.discovery.accept import DiscoverySource as WireForm
+from specmux_aggregator.discovery.index import DiscoveryIndex
 from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.discovery.state import Form, Knowledge, Told, after
+from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Told, after
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared import Prepared
@@ -50,17 +50,17 @@ def known(**fields: Any) -> Knowledge:
         GroupVersion("apis/apps/v1"): RESOURCES,
         GroupVersion("apis/apps/v1beta1"): (),
     }
-    told = Told(Form.AGGREGATED, listings, b'{"gitVersion":"v1.32.4"}')
+    told = Told(DiscoverySource.AGGREGATED, listings, b'{"gitVersion":"v1.32.4"}')
     return after(Knowledge(backend=Backend(name=BackendName("a"), **fields)), told, now=0.0)
 
 
-def board(*others: Knowledge, now: float = 0.0, **fields: Any) -> Board:
-    return Board(merge([known(), *others], now=now, grace=GRACE), **fields)
+def index(*others: Knowledge, now: float = 0.0, **fields: Any) -> DiscoveryIndex:
+    return DiscoveryIndex(merge([known(), *others], now=now, grace=GRACE), **fields)
 
 
-def ask(path: str, at: Board | None = None, **fields: Any) -> Prepared:
+def ask(path: str, at: DiscoveryIndex | None = None, **fields: Any) -> Prepared:
     method = fields.pop("method", "GET")
-    answer = decide(at or board(), Request(method, path, **fields))
+    answer = decide(at or index(), Request(method, path, **fields))
     assert answer is not None
     return answer
 
@@ -70,7 +70,7 @@ def head(answer: Prepared) -> dict[str, str]:
     return {name: value for name, _, value in (line.partition(": ") for line in lines)}
 
 
-def tree(path: str, at: Board | None = None, **fields: Any) -> Any:
+def tree(path: str, at: DiscoveryIndex | None = None, **fields: Any) -> Any:
     answer = ask(path, at, **fields)
     assert answer.status == 200, answer.body
     return orjson.loads(answer.body)
@@ -143,10 +143,10 @@ def test_older_version_of_the_aggregated_form_differs_in_its_name_only() -> None
 
 def test_kind_is_an_object_when_there_is_none() -> None:
     silent = resource("odd", kind="")
-    told = Told(Form.LEGACY, {GroupVersion("apis/x/v1"): (silent,)})
+    told = Told(DiscoverySource.LEGACY, {GroupVersion("apis/x/v1"): (silent,)})
     (item,) = tree(
         "/apis",
-        Board(
+        DiscoveryIndex(
             merge([after(Knowledge(backend=Backend(name=BackendName("a"))), told, now=0.0)], now=0, grace=1)
         ),
         accept=V2,
@@ -210,7 +210,7 @@ def test_trailing_slash_changes_nothing(path: str) -> None:
     "path", ["/", "/apix", "/api/v1/pods", "/apis/apps/v1/deployments", "/apis//v1", "/version/x", "/healthz"]
 )
 def test_path_is_not_ours_when_it_lies_deeper_or_elsewhere(path: str) -> None:
-    assert decide(board(), Request("GET", path)) is None
+    assert decide(index(), Request("GET", path)) is None
 
 
 @pytest.mark.parametrize("path", ["/apis/none", "/apis/apps/v9", "/api/v2", "/apis/none/v1"])
@@ -222,7 +222,7 @@ def test_unknown_group_or_version_is_a_status(path: str) -> None:
 
 def test_version_page() -> None:
     assert tree("/version") == {"gitVersion": "v1.32.4"}
-    empty = Board(merge([], now=0.0, grace=GRACE))
+    empty = DiscoveryIndex(merge([], now=0.0, grace=GRACE))
     assert ask("/version", empty).status == 404
 
 
@@ -251,8 +251,8 @@ def test_every_form_is_what_its_fields_say() -> None:
 
 
 def test_tag_changes_with_the_content_and_only_then() -> None:
-    assert head(ask("/apis"))["ETag"] == head(ask("/apis", board()))["ETag"]
-    other = board(knowledge("b", "apis/new/v1"))
+    assert head(ask("/apis"))["ETag"] == head(ask("/apis", index()))["ETag"]
+    other = index(knowledge("b", "apis/new/v1"))
     assert head(ask("/apis", other))["ETag"] != head(ask("/apis"))["ETag"]
     assert head(ask("/api", other))["ETag"] == head(ask("/api"))["ETag"]
 
@@ -301,13 +301,13 @@ def test_not_acceptable_lists_what_there_is(path: str, accept: str) -> None:
 
 
 def test_retry_while_a_backend_was_never_asked() -> None:
-    answer = ask("/apis", board(is_complete=False), accept=V2)
+    answer = ask("/apis", index(is_complete=False), accept=V2)
     assert (answer.status, head(answer)["Retry-After"]) == (503, "1")
 
 
 def test_stale_with_its_resources_when_the_grace_is_over() -> None:
     down = after(known(), DOWN, now=0.0)
-    at = Board(merge([down], now=GRACE, grace=GRACE))
+    at = DiscoveryIndex(merge([down], now=GRACE, grace=GRACE))
     (item,) = tree("/apis", at, accept=V2)["items"]
     assert [version["freshness"] for version in item["versions"]] == ["Stale", "Stale"]
     assert len(item["versions"][0]["resources"]) == 2
@@ -317,7 +317,7 @@ def test_stale_with_its_resources_when_the_grace_is_over() -> None:
 def test_legacy_list_is_unavailable_when_its_resources_never_could_be_had() -> None:
     key = GroupVersion("apis/dead/v1")
     dead = Knowledge(backend=Backend(name=BackendName("b"), group_versions=frozenset({key})))
-    at = board(after(dead, DOWN, now=0.0))
+    at = index(after(dead, DOWN, now=0.0))
     answer = ask("/apis/dead/v1", at)
     assert (answer.status, head(answer)["Retry-After"]) == (503, "1")
     assert "refused" in orjson.loads(answer.body)["message"]
@@ -326,23 +326,23 @@ def test_legacy_list_is_unavailable_when_its_resources_never_could_be_had() -> N
 
 
 def test_private_when_who_asks_matters() -> None:
-    answer = decide(board(), Request("GET", "/apis"), is_private=True)
+    answer = decide(index(), Request("GET", "/apis"), is_private=True)
     assert answer is not None
     assert head(answer)["Cache-Control"] == "private, no-cache"
 
 
 def test_forms_are_there_when_prepared() -> None:
-    before = board()
+    before = index()
     cbor = V2.replace("json", "cbor")
     ask("/apis", before, accept=cbor)
     ask("/apis/apps/v1", before)
-    made = board()
+    made = index()
     made.prepare(before.asked())
     # What every kubectl asks for at both paths, and the CBOR that somebody asked for.
     assert len(made.asked()) == len(made._coded) == 3
     assert ask("/apis", made, accept=cbor).body == ask("/apis", before, accept=cbor).body
     common = made._coded["/apis", WireForm(JSON, "v2"), Coding.GZIP]
     assert ask("/apis", made, accept=V2, accept_encoding="gzip").body is common
-    unready = board(is_complete=False)
+    unready = index(is_complete=False)
     unready.prepare(before.asked())
     assert not unready._coded

@@ -17,7 +17,7 @@ from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
 
@@ -63,7 +63,7 @@ class Cluster:
     def has(self, *items: dict[str, Any]) -> None:
         self.manifests.take(definitions({str(index): kept(item) for index, item in enumerate(items)}))
 
-    async def check(self) -> Sighting:
+    async def check(self) -> Outcome:
         sighting = await self.origin.observe(self.last)
         self.last = after(self.last, sighting, now=0.0)
         return sighting

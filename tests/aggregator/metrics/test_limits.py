@@ -169,7 +169,7 @@ def test_those_whose_leave_is_asked_for_count_as_waiting() -> None:
         assert b" 401 " in read_answer(client)
 
 
-class SilentRelay:
+class SilentHandler:
     """Claims what is below /apis, and does not answer until it may."""
 
     def __init__(self) -> None:
@@ -179,24 +179,24 @@ class SilentRelay:
     def claims(self, message: Any) -> bool:
         return bool(message.path.startswith("/apis"))
 
-    async def relay(self, asked: Any) -> Any:
+    async def stream(self, asked: Any) -> Any:
         self.asked += 1
         while not self.released.is_set():
             await asyncio.sleep(0.01)
-        prepared = prepare(200, [], b"relayed")
+        prepared = prepare(200, [], b"streamed")
         return WireResponse(prepared, connection=asked.connection, started=0.0, is_last=True)
 
 
 def test_requests_for_a_silent_backend_keep_nobody_else_from_waiting() -> None:
     with running("ordinary", max_in_flight=1) as started, ExitStack() as stack:
-        relay = started.server._relay = SilentRelay()
+        streaming = started.server._streaming = SilentHandler()
         held = [stack.enter_context(started.connect()) for _ in range(3)]
         for client in held:
             client.sendall(request("/apis/a/v1/b"))
-        eventually(lambda: relay.asked == 3)
+        eventually(lambda: streaming.asked == 3)
         assert b" 200 OK" in started.exchange(request("/slow", close=True))
         with crowd(started, 1, beside=3):
             assert b" 429 " in started.exchange(request("/slow", close=True))
-        relay.released.set()
+        streaming.released.set()
         for client in held:
-            assert b"relayed" in read_all(client)
+            assert b"streamed" in read_all(client)

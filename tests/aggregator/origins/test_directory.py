@@ -20,7 +20,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.directory import READ_ATTEMPTS, DirectoryOrigin
 from specmux_aggregator.origins.files import Folder
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_converters.document import Limits as DocumentLimits
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
@@ -46,10 +46,10 @@ class Watch:
     worker: FailingWorker
     last: Observation
 
-    async def check(self) -> Sighting:
-        sighting = await self.origin.observe(self.last)
-        self.last = after(self.last, sighting, now=0.0)
-        return sighting
+    async def check(self) -> Outcome:
+        outcome = await self.origin.observe(self.last)
+        self.last = after(self.last, outcome, now=0.0)
+        return outcome
 
 
 def run(folder: Path, scenario: Callable[[Watch], Awaitable[None]], *, max_files: int = 100) -> None:
@@ -97,9 +97,9 @@ def test_build_that_failed_is_tried_again_a_few_times(tmp_path: Path) -> None:
         at.worker.failures = 1
         await at.check()
         assert not at.last.offers
-        sighting = await at.check()
-        assert isinstance(sighting, Seen)
-        assert set(sighting.bodies) == {APPS}
+        outcome = await at.check()
+        assert isinstance(outcome, Seen)
+        assert set(outcome.bodies) == {APPS}
         assert await at.check() == Unchanged()
         write(tmp_path, f"{APPS}.json", document(APPS, "2"))
         at.worker.failures, at.worker.builds = 1000, 0
@@ -117,9 +117,9 @@ def test_too_many_files_fail_the_check_and_keep_what_was_known(tmp_path: Path) -
     async def scenario(at: Watch) -> None:
         await at.check()
         write(tmp_path, f"{BATCH}.json", document(BATCH))
-        sighting = await at.check()
-        assert isinstance(sighting, Failure)
-        assert sighting.cause is Cause.TOO_LARGE
+        outcome = await at.check()
+        assert isinstance(outcome, Failure)
+        assert outcome.cause is Cause.TOO_LARGE
         assert set(at.last.offers) == {APPS}
 
     run(tmp_path, scenario, max_files=1)

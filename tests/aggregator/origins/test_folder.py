@@ -16,7 +16,7 @@ from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_aggregator.model.observation import Observation, Provenance
 from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 
@@ -56,14 +56,14 @@ class Watched:
         self.known = Observation(backend=backend)
         self.bodies: dict[tuple[GroupVersion, str], bytes] = {}
 
-    async def look(self) -> Sighting:
-        sighting = await self.origin.observe(self.known)
-        if isinstance(sighting, Seen):
-            for key, body in sighting.bodies.items():
-                self.bodies[key, sighting.offers[key].hash] = body
-        self.known = after(self.known, sighting, now=0.0)
+    async def look(self) -> Outcome:
+        outcome = await self.origin.observe(self.known)
+        if isinstance(outcome, Seen):
+            for key, body in outcome.bodies.items():
+                self.bodies[key, outcome.offers[key].hash] = body
+        self.known = after(self.known, outcome, now=0.0)
         assert all((key, offer.hash) in self.bodies for key, offer in self.known.offers.items())
-        return sighting
+        return outcome
 
 
 def on_a_loop(test: Callable[[Path, Worker], Awaitable[None]]) -> Callable[[Path], None]:

@@ -16,7 +16,7 @@ from specmux_aggregator.model.backend import Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.http import HTTPOrigin
-from specmux_aggregator.origins.sighting import Seen, Sighting, Unchanged
+from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
 from specmux_aggregator.upstream.client import BackendClient, Moved, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
@@ -35,14 +35,14 @@ class Watch:
     held: set[tuple[GroupVersion, Hash]] = field(default_factory=set)
     """Documents of which there are bytes: like the publisher, it keeps those of what is offered alone."""
 
-    async def check(self) -> Sighting:
-        sighting = await self.origin.observe(self.last)
-        self.last = after(self.last, sighting, now=0.0)
-        if isinstance(sighting, Seen):
+    async def check(self) -> Outcome:
+        outcome = await self.origin.observe(self.last)
+        self.last = after(self.last, outcome, now=0.0)
+        if isinstance(outcome, Seen):
             offered = {(key, offer.hash) for key, offer in self.last.offers.items()}
-            delivered = {(key, self.last.offers[key].hash) for key in sighting.bodies}
+            delivered = {(key, self.last.offers[key].hash) for key in outcome.bodies}
             self.held = (self.held | delivered) & offered
-        return sighting
+        return outcome
 
     def hash(self, group_version: GroupVersion) -> Hash:
         return self.last.offers[group_version].hash
@@ -217,9 +217,9 @@ def test_swagger_of_more_group_versions_than_allowed_is_a_failure() -> None:
     async def scenario(at: Watch) -> None:
         await at.check()
         at.server.swagger_document = swagger(APPS).replace(b'"paths":{', b'"paths":{' + many)
-        sighting = await at.check()
-        assert isinstance(sighting, Failure)
-        assert sighting.cause is Cause.TOO_LARGE
+        outcome = await at.check()
+        assert isinstance(outcome, Failure)
+        assert outcome.cause is Cause.TOO_LARGE
         assert set(at.last.offers) == {APPS}
 
     many = b"".join(b'"/apis/g%d/v1/x":{},' % number for number in range(GROUP_VERSIONS_MAX))

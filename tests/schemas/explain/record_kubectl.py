@@ -73,7 +73,7 @@ async def kubectl_outputs(made: list[Case], program: Path) -> list[str | None]:
             watch = client.app.discovery
             assert watch is not None
             await client.until(
-                lambda: bool(watch.board.is_complete) and bool(watch.board.directory.versions()), "asked"
+                lambda: bool(watch.index.is_complete) and bool(watch.index.directory.versions()), "asked"
             )
             kubectl = Kubectl(f"--server={client.base}", home=Path(folder), program=program)
             await kubectl("api-resources")

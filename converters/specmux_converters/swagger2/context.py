@@ -35,7 +35,7 @@ Make: TypeAlias = Callable[[Any, Source, Trace], dict[str, Any]]
 
 
 @dataclass(slots=True)
-class Workshop:
+class Context:
     """``components`` holds what was made so far, by component name ("schemas/Pod"). ``written`` has the names
     in the Swagger document of those that are called something else."""
 

@@ -33,7 +33,7 @@ class Unchanged:
     """The backend was asked, and offers what it did the last time."""
 
 
-Sighting = Seen | Unchanged | Failure
+Outcome = Seen | Unchanged | Failure
 
 
 def seen_of(
@@ -44,7 +44,7 @@ def seen_of(
     seconds: Mapping[GroupVersion, float] | None = None,
     resources: Mapping[GroupVersion, Resources] | None = None,
 ) -> Seen:
-    """A sighting made of documents that were built here."""
+    """A outcome made of documents that were built here."""
     documents = tuple(built)
     return Seen(
         dialect,
