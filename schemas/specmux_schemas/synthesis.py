@@ -45,7 +45,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResourcePath:
     """What a path below a group-version leads to."""
 
     resource: str
@@ -128,7 +128,7 @@ def names_of(manifest: Document) -> tuple[str, Names] | None:
     )
 
 
-def place_of(path: str, prefix: str) -> Place | None:
+def place_of(path: str, prefix: str) -> ResourcePath | None:
     """What a path leads to, None where that is no resource. ``prefix``: "/apis/apps/v1/"."""
     if not path.startswith(prefix):
         return None
@@ -139,13 +139,13 @@ def place_of(path: str, prefix: str) -> Place | None:
     is_namespaced = len(segments) > 2 and segments[:2] == ["namespaces", "{namespace}"]
     match segments[2:] if is_namespaced else segments:
         case [resource] if _is_literal(resource):
-            return Place(resource, "", is_namespaced, is_collection=True, is_watch=is_watch)
+            return ResourcePath(resource, "", is_namespaced, is_collection=True, is_watch=is_watch)
         case [resource, parameter] if _is_literal(resource) and not _is_literal(parameter):
-            return Place(resource, "", is_namespaced, is_collection=False, is_watch=is_watch)
+            return ResourcePath(resource, "", is_namespaced, is_collection=False, is_watch=is_watch)
         case [resource, parameter, subresource, *_] if (
             _is_literal(resource) and not _is_literal(parameter) and _is_literal(subresource)
         ):
-            return Place(resource, subresource, is_namespaced, is_collection=False, is_watch=is_watch)
+            return ResourcePath(resource, subresource, is_namespaced, is_collection=False, is_watch=is_watch)
     return None
 
 
@@ -153,7 +153,9 @@ def _is_literal(segment: str) -> bool:
     return bool(segment) and "{" not in segment
 
 
-def _add(draft: _Draft, place: Place, method: str, operation: Document, parameters: Iterable[str]) -> None:
+def _add(
+    draft: _Draft, place: ResourcePath, method: str, operation: Document, parameters: Iterable[str]
+) -> None:
     action = operation.get("x-kubernetes-action")
     by_method = _COLLECTION_METHODS if place.is_collection else _METHODS
     verb = _VERBS.get(action) if isinstance(action, str) else None

@@ -31,7 +31,7 @@ from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_aggregator.page.tree import tree_html  # noqa: E402
 from specmux_schemas.explain.plaintext import of_kind  # noqa: E402
-from specmux_schemas.explain.tree import Place, tree_of  # noqa: E402
+from specmux_schemas.explain.tree import FieldPlace, tree_of  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402
 from specmux_schemas.resources import GroupVersionKind  # noqa: E402
 
@@ -56,7 +56,7 @@ def pure(rounds: int) -> None:
     documents = DocumentSet(release())
     pod = documents.find(GroupVersionKind("", "v1", "Pod"))
     assert pod is not None
-    place = Place((), pod.schema, False)
+    place = FieldPlace((), pod.schema, False)
     tree = tree_of(pod.document, place)
     shown = {
         "tree of Pod": lambda: tree_of(pod.document, place),
@@ -73,7 +73,9 @@ def pure(rounds: int) -> None:
 
 def page_size(found: Any) -> float:
     return (
-        len(gzip.compress(tree_html(tree_of(found.document, Place((), found.schema, False))).encode(), 5))
+        len(
+            gzip.compress(tree_html(tree_of(found.document, FieldPlace((), found.schema, False))).encode(), 5)
+        )
         / 1e3
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import subprocess
 import sys
@@ -77,3 +79,33 @@ def cycle(graph: Any, name: str) -> tuple[str, ...] | None:
         if chain:
             return (name, *chain)
     return None
+
+
+SHARED_NAMES = {
+    "Access": "how a cluster is reached; who may have schemas",
+    "BadQuery": "of a hash; of the change log",
+    "Documents": "a group of settings; the room that has their bytes",
+    "Follower": "of a backend's discovery; of the stream of changes",
+    "Kind": "of a backend, of an event; of an object, in the converters",
+    "Place": "in a text; in a document",
+    "Refusal": "of a caller; of a question to the reader",
+    "Report": "of a validation; of a comparison",
+    "Rule": "of a custom resource (CEL); of a comparison",
+    "Severity": "of a violation; of a change",
+    "Source": "of a command's documents; of a schema",
+    "Told": "by a backend's discovery; by a schema's tree",
+    "UnknownField": "that was asked for; that embedded metadata has",
+    "Version": "of a group; of a published document",
+}
+"""Public classes that two modules of one package have, and what each is. No others may share a name."""
+
+
+def test_public_class_names_are_used_once_within_a_package() -> None:
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in modules():
+        for node in ast.parse(inspect.getsource(importlib.import_module(name))).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault((name.split(".")[0], node.name), []).append(name)
+    twice = {name: places for (_, name), places in found.items() if len(places) > 1}
+    assert {name: places for name, places in twice.items() if name not in SHARED_NAMES} == {}
+    assert [name for name in SHARED_NAMES if name not in twice] == []

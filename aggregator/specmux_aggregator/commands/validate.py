@@ -16,10 +16,10 @@ from specmux_aggregator.commands.exits import NO_BACKEND_REACHABLE
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.commands.validated_objects import (
-    Checked,
     Input,
-    Outcome,
+    ObjectVerdict,
     Rules,
+    ValidatedObject,
     check,
     files_below,
     read_inputs,
@@ -105,7 +105,7 @@ def validate(
         checked = _run(inputs, documents, preserving_kinds(definitions), rules, workers)
     sys.stdout.write(written(output, checked, has_summary=summary))
     sys.stdout.flush()
-    if any(each.outcome is Outcome.INVALID for each in checked):
+    if any(each.outcome is ObjectVerdict.INVALID for each in checked):
         raise click.exceptions.Exit(INVALID)
 
 
@@ -141,7 +141,7 @@ def _run(
     preserving: list[GroupVersionKind],
     rules: Rules,
     workers: int | None,
-) -> list[Checked]:
+) -> list[ValidatedObject]:
     """In the order of the files, whoever checks them."""
     wanted = workers or os.cpu_count() or 1
     most = min(wanted, len(inputs) // FEW_OBJECTS + 1)
@@ -165,5 +165,5 @@ def _start(documents: dict[GroupVersion, Document], preserving: list[GroupVersio
     _process["rules"] = rules
 
 
-def _check_chunk(chunk: list[Input]) -> list[Checked]:
+def _check_chunk(chunk: list[Input]) -> list[ValidatedObject]:
     return [each for item in chunk for each in check(item, _process["validator"], _process["rules"])]

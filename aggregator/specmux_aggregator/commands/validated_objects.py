@@ -28,7 +28,7 @@ _MEDIA_TYPES: Final = {
 }
 
 
-class Outcome(StrEnum):
+class ObjectVerdict(StrEnum):
     VALID = "valid"
     INVALID = "invalid"
     SKIPPED = "skipped"
@@ -46,14 +46,14 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ValidatedObject:
     """One object and what came of it; lines are those of the file."""
 
     file: str
     line: int
     source: str
     """Of the template, by Helm's comment; "" without one."""
-    outcome: Outcome
+    outcome: ObjectVerdict
     report: Report
 
     @property
@@ -129,28 +129,28 @@ def _bytes(path: str) -> bytes:
     return data
 
 
-def check(item: Input, validator: Validator, rules: Rules) -> list[Checked]:
+def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObject]:
     """The objects of one document: several where it is a List."""
     reports = validator.validate_all(item.part.data, _MEDIA_TYPES[item.part.format], rules.directive)
     return [_checked(item, report, rules) for report in reports]
 
 
-def _checked(item: Input, report: Report, rules: Rules) -> Checked:
+def _checked(item: Input, report: Report, rules: Rules) -> ValidatedObject:
     part = item.part
     moved = report.moved(part.line)
-    return Checked(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
+    return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
 
 
-def _outcome(report: Report, rules: Rules) -> Outcome:
+def _outcome(report: Report, rules: Rules) -> ObjectVerdict:
     if rules.skips(report.kind):
-        return Outcome.SKIPPED
+        return ObjectVerdict.SKIPPED
     if not report.is_known and rules.allows_unknown_kinds:
-        return Outcome.NO_SCHEMA
-    return Outcome.VALID if report.is_valid else Outcome.INVALID
+        return ObjectVerdict.NO_SCHEMA
+    return ObjectVerdict.VALID if report.is_valid else ObjectVerdict.INVALID
 
 
-def counts(checked: Iterable[Checked]) -> Mapping[Outcome, int]:
-    found = dict.fromkeys(Outcome, 0)
+def counts(checked: Iterable[ValidatedObject]) -> Mapping[ObjectVerdict, int]:
+    found = dict.fromkeys(ObjectVerdict, 0)
     for each in checked:
         found[each.outcome] += 1
     return found

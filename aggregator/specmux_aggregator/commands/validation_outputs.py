@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import orjson
 
-from specmux_aggregator.commands.validated_objects import Checked, Outcome, counts
+from specmux_aggregator.commands.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_aggregator.console import Colour, coloured
 from specmux_aggregator.version import VERSION
 from specmux_schemas.validation import Severity, Violation
@@ -25,7 +25,7 @@ _GITHUB: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def text(checked: Sequence[Checked], *, has_summary: bool) -> str:
+def text(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
     """A line for each violation, and for each object that was skipped; nothing for what is valid."""
     lines = [line for each in checked for line in _lines(each)]
     if has_summary:
@@ -33,18 +33,18 @@ def text(checked: Sequence[Checked], *, has_summary: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def summary_line(checked: Sequence[Checked]) -> str:
+def summary_line(checked: Sequence[ValidatedObject]) -> str:
     found = counts(checked)
     files = len({each.file for each in checked})
-    told = [f"{found[Outcome.VALID]} valid", f"{found[Outcome.INVALID]} invalid"]
-    if found[Outcome.SKIPPED]:
-        told.append(f"{found[Outcome.SKIPPED]} skipped")
-    if found[Outcome.NO_SCHEMA]:
-        told.append(f"{found[Outcome.NO_SCHEMA]} without a schema")
+    told = [f"{found[ObjectVerdict.VALID]} valid", f"{found[ObjectVerdict.INVALID]} invalid"]
+    if found[ObjectVerdict.SKIPPED]:
+        told.append(f"{found[ObjectVerdict.SKIPPED]} skipped")
+    if found[ObjectVerdict.NO_SCHEMA]:
+        told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
     return f"Summary: {len(checked)} objects in {files} files: {', '.join(told)}"
 
 
-def _lines(each: Checked) -> Iterator[str]:
+def _lines(each: ValidatedObject) -> Iterator[str]:
     for violation in told(each):
         severity = coloured(violation.severity.value, _COLOURS[violation.severity])
         place = ":".join(map(str, (each.file, violation.line or each.line, violation.column or 1)))
@@ -52,54 +52,55 @@ def _lines(each: Checked) -> Iterator[str]:
         yield f"{place}: {severity}: {each.label}: {_message(violation)}{source}"
 
 
-def told(each: Checked) -> tuple[Violation, ...]:
+def told(each: ValidatedObject) -> tuple[Violation, ...]:
     """What is said of an object: nothing of one that is skipped."""
-    return () if each.outcome in (Outcome.SKIPPED, Outcome.NO_SCHEMA) else each.report.violations
+    return () if each.outcome in (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA) else each.report.violations
 
 
 def _message(violation: Violation) -> str:
     return violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else "")
 
 
-def json(checked: Sequence[Checked], *, has_summary: bool) -> str:
+def json(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
     document: dict[str, Any] = {"objects": [each.as_document() for each in checked]}
     if has_summary:
         document["summary"] = {outcome.value: count for outcome, count in counts(checked).items()}
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def junit(checked: Sequence[Checked], *, has_summary: bool) -> str:
+def junit(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
     """A suite for each file, a case for each object. The counts are in the suites, asked for or not."""
     suites = "".join(_suite(file, list(group)) for file, group in groupby(checked, lambda each: each.file))
     found = counts(checked)
-    head = f'<testsuites name="specmux validate" tests="{len(checked)}" failures="{found[Outcome.INVALID]}">'
+    failures = found[ObjectVerdict.INVALID]
+    head = f'<testsuites name="specmux validate" tests="{len(checked)}" failures="{failures}">'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{suites}</testsuites>\n'
 
 
-def _suite(file: str, group: list[Checked]) -> str:
+def _suite(file: str, group: list[ValidatedObject]) -> str:
     found = counts(group)
-    passed_over = found[Outcome.SKIPPED] + found[Outcome.NO_SCHEMA]
-    head = f'tests="{len(group)}" failures="{found[Outcome.INVALID]}" skipped="{passed_over}"'
+    passed_over = found[ObjectVerdict.SKIPPED] + found[ObjectVerdict.NO_SCHEMA]
+    head = f'tests="{len(group)}" failures="{found[ObjectVerdict.INVALID]}" skipped="{passed_over}"'
     cases = "".join(map(_case, group))
     return f"  <testsuite name={quoteattr(_printable(file))} {head}>\n{cases}  </testsuite>\n"
 
 
-def _case(each: Checked) -> str:
+def _case(each: ValidatedObject) -> str:
     kind = each.report.kind
     class_name = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
     names = f"name={quoteattr(_printable(each.label))} classname={quoteattr(_printable(class_name))}"
     head = f"    <testcase {names}"
     match each.outcome:
-        case Outcome.VALID:
+        case ObjectVerdict.VALID:
             return f"{head}/>\n"
-        case Outcome.INVALID:
+        case ObjectVerdict.INVALID:
             inside = "".join(_failure(each, violation) for violation in told(each))
-        case Outcome.SKIPPED | Outcome.NO_SCHEMA:
+        case ObjectVerdict.SKIPPED | ObjectVerdict.NO_SCHEMA:
             inside = f"      <skipped message={quoteattr(each.outcome.value)}/>\n"
     return f"{head}>\n{inside}    </testcase>\n"
 
 
-def _failure(each: Checked, violation: Violation) -> str:
+def _failure(each: ValidatedObject, violation: Violation) -> str:
     message = _printable(_message(violation))
     if violation.severity is not Severity.ERROR:
         return ""
@@ -113,13 +114,15 @@ def _printable(value: str) -> str:
     return "".join(character if character >= " " or character in "\t\n" else "\ufffd" for character in value)
 
 
-def tap(checked: Sequence[Checked], *, has_summary: bool) -> str:
+def tap(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
     """Test Anything Protocol 13; what is wrong stands in a block below its object."""
     lines = ["TAP version 13", f"1..{len(checked)}"]
     for number, each in enumerate(checked, 1):
-        is_ok = each.outcome is not Outcome.INVALID
+        is_ok = each.outcome is not ObjectVerdict.INVALID
         reason = (
-            f" # SKIP {each.outcome.value}" if each.outcome in (Outcome.SKIPPED, Outcome.NO_SCHEMA) else ""
+            f" # SKIP {each.outcome.value}"
+            if each.outcome in (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA)
+            else ""
         )
         label = f"{each.file}: {each.label}".replace("#", "\\#").replace("\n", " ")
         lines.append(f"{'ok' if is_ok else 'not ok'} {number} - {label}{reason}")
@@ -131,7 +134,7 @@ def tap(checked: Sequence[Checked], *, has_summary: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def github(checked: Sequence[Checked], *, has_summary: bool) -> str:
+def github(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
     """Workflow commands: each becomes an annotation of its line."""
     lines = [_annotation(each, violation) for each in checked for violation in told(each)]
     if has_summary:
@@ -139,7 +142,7 @@ def github(checked: Sequence[Checked], *, has_summary: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _annotation(each: Checked, violation: Violation) -> str:
+def _annotation(each: ValidatedObject, violation: Violation) -> str:
     fields = {
         "file": each.file,
         "line": str(violation.line or each.line),
@@ -156,7 +159,7 @@ def _github_text(value: str, others: str = "") -> str:
     return value
 
 
-def sarif(checked: Sequence[Checked], *, has_summary: bool) -> str:
+def sarif(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
     """SARIF 2.1.0, for code scanning."""
     results = [_result(each, violation) for each in checked for violation in told(each)]
     rules = sorted({result["ruleId"] for result in results})
@@ -173,7 +176,7 @@ def sarif(checked: Sequence[Checked], *, has_summary: bool) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def _result(each: Checked, violation: Violation) -> dict[str, Any]:
+def _result(each: ValidatedObject, violation: Violation) -> dict[str, Any]:
     region = {"startLine": violation.line or each.line, "startColumn": violation.column or 1}
     place = {"artifactLocation": {"uri": each.file.replace("\\", "/")}, "region": region}
     return {
@@ -195,5 +198,5 @@ WRITERS: Final[Mapping[str, Writer]] = {
 }
 
 
-def written(output: str, checked: Iterable[Checked], *, has_summary: bool) -> str:
+def written(output: str, checked: Iterable[ValidatedObject], *, has_summary: bool) -> str:
     return WRITERS[output](list(checked), has_summary=has_summary)

@@ -37,7 +37,7 @@ PAUSES: Final = (1.0, 5.0, 15.0, 60.0)
 """Seconds between attempts to have the document."""
 
 
-class Documents(Protocol):
+class TemplateDocuments(Protocol):
     """Where the bytes of documents come from (documents.repository)."""
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
@@ -48,7 +48,7 @@ class ClusterTemplates:
 
     def __init__(
         self,
-        documents: Documents,
+        documents: TemplateDocuments,
         worker: Worker,
         *,
         limits: Limits,

@@ -22,7 +22,7 @@ from specmux_schemas.errors import SchemasError
 from specmux_schemas.explain.field_path import written
 from specmux_schemas.explain.kind_names import KindName
 from specmux_schemas.explain.skeleton import skeleton
-from specmux_schemas.explain.tree import MOST_FIELDS, Place, tree_of
+from specmux_schemas.explain.tree import MOST_FIELDS, FieldPlace, tree_of
 from specmux_schemas.order import discovery_rank
 from specmux_schemas.resources import GroupVersionKind, api_version, split
 from specmux_schemas.search.query import Row, search
@@ -131,7 +131,7 @@ def status_page(state: ReaderState, status: bytes, coding: Coding) -> Answer:
 
 def _kind(state: ReaderState, document: Document, request: KindRequest) -> bytes:
     name, found = kind_called(document, request.group_version, request.kind)
-    tree = tree_of(document, Place((), found.schema, False))
+    tree = tree_of(document, FieldPlace((), found.schema, False))
     depth = request.group_version.count("/") + 2
     return rendered(
         "kind.html",

@@ -15,7 +15,7 @@ TOLD_MAX: Final = 10
 """Lines in a second."""
 
 
-class Complaints:
+class AcceptComplaints:
     """Of one listener."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from specmux_aggregator.config.settings import Listen
-from specmux_aggregator.server.held import END_OF_HEAD, PAUSE_AT, HeadTooLarge, Held
+from specmux_aggregator.server.held import END_OF_HEAD, PAUSE_AT, HeadTooLarge, HeldBytes
 from specmux_aggregator.server.protocols import Begun, Shared, WireRequest
 from specmux_aggregator.server.refusals import FAILED, answer_to, path_of
 from specmux_aggregator.server.responses import WireResponse
@@ -89,7 +89,7 @@ class Connection(RequestHandler):
         manager: Any = connections  # aiohttp's own type of it wants a whole web.Server
         super().__init__(manager, **settings)
         self.connections = connections
-        self.held = Held(connections.held)
+        self.held = HeldBytes(connections.held)
         self._wire: asyncio.Transport | None = None
         """The transport until the connection is lost; aiohttp forgets it while answers wait to be sent."""
         self._is_half_closed = False

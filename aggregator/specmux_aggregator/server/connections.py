@@ -15,7 +15,7 @@ from aiohttp.web_protocol import RequestHandler
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.prepared import TimeLines
 from specmux_aggregator.server.admission import Admission
-from specmux_aggregator.server.complaints import Complaints
+from specmux_aggregator.server.complaints import AcceptComplaints
 from specmux_aggregator.server.connection import BODY_BUFFER, HEADERS_MAX, LINGER, Connection
 from specmux_aggregator.server.held import HELD_MAX, HeldByAll
 from specmux_aggregator.server.protocols import Response, WireRequest
@@ -49,7 +49,7 @@ class Connections(web.Server):
         self.lines = TimeLines()
         self.files = BodyFiles()
         self.held = HeldByAll()
-        self.complaints = Complaints()
+        self.complaints = AcceptComplaints()
         self.listen = listen
         self._make_connection = make_connection
         self.admission = Admission(listen, stats, make_room=self.make_room)

@@ -54,7 +54,7 @@ class HeldByAll:
         return self.cost > HELD_MAX
 
 
-class Held:
+class HeldBytes:
     """The cost of one connection, in bytes of memory."""
 
     __slots__ = ("_all", "_costs", "_head_cost", "_payload", "cost", "head")

@@ -16,7 +16,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, TimeLines
 from specmux_aggregator.server.admission import Admission
-from specmux_aggregator.server.complaints import Complaints
+from specmux_aggregator.server.complaints import AcceptComplaints
 from specmux_aggregator.server.held import HeldByAll
 from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
@@ -109,7 +109,7 @@ class Shared(Protocol):
     files: BodyFiles
     held: HeldByAll
     admission: Admission
-    complaints: Complaints
+    complaints: AcceptComplaints
 
     def opened(self, connection: ClientConnection) -> None:
         """It was admitted."""

@@ -25,7 +25,7 @@ from specmux_schemas.differences.views import Schemas
 from specmux_schemas.kinds import group_version_kinds
 from specmux_schemas.references import EMPTY
 from specmux_schemas.resources import split
-from specmux_schemas.synthesis import Place, place_of
+from specmux_schemas.synthesis import ResourcePath, place_of
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 ENFORCED_TITLE: Final = "Kubernetes CRD Swagger"
@@ -89,7 +89,7 @@ def _operations(
             yield Operation(path, template, method, kind, subject, item, document, schemas)
 
 
-def _add(group_version: ServedGroupVersion, place: Place | None, operation: Operation) -> None:
+def _add(group_version: ServedGroupVersion, place: ResourcePath | None, operation: Operation) -> None:
     if place is None or not operation.kind:
         group_version.operations.setdefault((operation.template, operation.method), operation)
     else:
@@ -101,7 +101,7 @@ def _add(group_version: ServedGroupVersion, place: Place | None, operation: Oper
         _mark_patched(group_version, operation)
 
 
-def _add_to_resource(group_version: ServedGroupVersion, place: Place, operation: Operation) -> None:
+def _add_to_resource(group_version: ServedGroupVersion, place: ResourcePath, operation: Operation) -> None:
     resource = group_version.resources.setdefault(place.resource, ServedResource(place.resource))
     resource.is_namespaced |= place.is_namespaced
     if not place.subresource and (not resource.kind or operation.method == "get"):

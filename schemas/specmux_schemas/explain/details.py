@@ -36,7 +36,7 @@ _DEPRECATED: Final = re.compile(r"^[ \t]*((?:Deprecated|DEPRECATED)\b.*)", re.MU
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DeclaredRule:
     """A rule of ``x-kubernetes-validations``."""
 
     rule: str
@@ -53,7 +53,7 @@ class Details:
     format: str = ""
     list_type: str = ""
     """As one reads it: "map by name, protocol", "set", "atomic"."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[DeclaredRule, ...] = ()
     is_nullable: bool = False
     preserves_unknown: bool = False
     deprecated: str = ""
@@ -118,12 +118,12 @@ def _list_type(said: Schema) -> str:
     return _text(kind)
 
 
-def _rules(said: Schema) -> Iterator[Rule]:
+def _rules(said: Schema) -> Iterator[DeclaredRule]:
     listed = said.get("x-kubernetes-validations")
     for entry in listed if isinstance(listed, list) else ():
         match entry:
             case {"rule": str(rule)}:
-                yield Rule(rule, _text(entry.get("message")))
+                yield DeclaredRule(rule, _text(entry.get("message")))
 
 
 def _deprecated(said: Schema) -> str:

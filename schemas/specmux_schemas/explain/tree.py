@@ -54,7 +54,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldPlace:
     """Where a path leads: the names on the way, and the schema at its end."""
 
     names: tuple[str, ...]
@@ -62,10 +62,10 @@ class Place:
     is_required: bool
 
 
-def find(document: Document, schema: Schema, steps: Sequence[Step]) -> Place:
+def find(document: Document, schema: Schema, steps: Sequence[Step]) -> FieldPlace:
     """Raises UnknownField, with the names beside it that are like the one asked for."""
     schemas = schemas_of(document)
-    place = Place((), schema, False)
+    place = FieldPlace((), schema, False)
     for step in steps:
         layers: Layers | None = layers_of(schemas, place.schema)
         last = layers
@@ -73,18 +73,18 @@ def find(document: Document, schema: Schema, steps: Sequence[Step]) -> Place:
             found = properties_of(layers).get(step.name)
             if found:
                 names = (*place.names, step.name)
-                place = Place(names, found, step.name in required_of(layers))
+                place = FieldPlace(names, found, step.name in required_of(layers))
                 break
             last, layers = layers, element_of(schemas, layers)
         else:
             if not (step.is_quoted and _is_below_map(schemas_of(document), place.schema)):
                 raise _unknown(step, place, last or ())
-            place = Place(place.names, _value_of_map(schemas, place.schema), False)
+            place = FieldPlace(place.names, _value_of_map(schemas, place.schema), False)
     return place
 
 
 def tree_of(
-    document: Document, place: Place, *, depth: int = MOST_DEPTH, max_fields: int = MOST_FIELDS
+    document: Document, place: FieldPlace, *, depth: int = MOST_DEPTH, max_fields: int = MOST_FIELDS
 ) -> Field:
     """The field at ``place`` with what is below it, ``depth`` levels deep."""
     grower = _Grower(document, schemas_of(document), max_fields)
@@ -173,7 +173,7 @@ class _Grower:
         return _Below(tuple(made))
 
 
-def _unknown(step: Step, place: Place, layers: Layers) -> UnknownField:
+def _unknown(step: Step, place: FieldPlace, layers: Layers) -> UnknownField:
     similar = similar_to(step.name, properties_of(layers))
     return UnknownField(f'field "{step.name}" does not exist', name=step.name, similar=similar)
 

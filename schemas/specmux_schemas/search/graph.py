@@ -37,7 +37,7 @@ EntryId = int
 
 
 @dataclass(slots=True)
-class Node:
+class GraphNode:
     type: str
     summary: str
     """The beginning of its description."""
@@ -48,7 +48,7 @@ class Node:
 class Graph:
     """Grows only; what no document has any more is still there, and unreachable."""
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[GraphNode] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     """By entry."""
     targets: list[NodeId] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Graph:
         known = self.node_ids.get(key)
         if known is None:
             known = self.node_ids[key] = len(self.nodes)
-            self.nodes.append(Node(kind, summary_of(description), entries))
+            self.nodes.append(GraphNode(kind, summary_of(description), entries))
             self.leading.append([])
             for entry in entries:
                 self.holders[entry].append(known)

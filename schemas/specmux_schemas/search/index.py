@@ -17,7 +17,7 @@ from specmux_schemas.explain.kind_names import KindName, names_in
 from specmux_schemas.kinds import kinds_of
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.search.graph import DocumentReader, EntryId, Graph
-from specmux_schemas.search.places import Places, Root, places_of
+from specmux_schemas.search.places import Root, SearchPlaces, places_of
 from specmux_schemas.search.words import of_description, of_name
 
 _PLACES_KEPT: Final = 32
@@ -64,10 +64,10 @@ class Index:
         self.kinds: dict[str, list[Root]] = {}
         """By every name, in lower case; cheapest first."""
         self.roots: dict[EntryId, list[Root]] = {}
-        self._within: dict[tuple[Root, ...], Places] = {}
+        self._within: dict[tuple[Root, ...], SearchPlaces] = {}
         self.indexed = 0
         """Entries whose names are in."""
-        self._places: Places | None = None
+        self._places: SearchPlaces | None = None
 
     @property
     def is_worn(self) -> bool:
@@ -76,7 +76,7 @@ class Index:
         return len(self.graph.names) > 1000 and live < len(self.graph.names) / 2
 
     @property
-    def places(self) -> Places:
+    def places(self) -> SearchPlaces:
         if self._places is None:
             roots = [root for held in self.documents.values() for root in held.roots]
             self._places = places_of(self.graph, roots)
@@ -104,7 +104,7 @@ class Index:
         if self.documents.pop(group_version, None) is not None:
             self._places = None
 
-    def places_in(self, roots: tuple[Root, ...]) -> Places:
+    def places_in(self, roots: tuple[Root, ...]) -> SearchPlaces:
         """The places within some kinds alone."""
         known = self._within.pop(roots, None)
         if known is None:
@@ -123,7 +123,7 @@ class Index:
         found.sort(key=lambda root: (self.places.positions[root.entry], root.name.group_version))
         return [root.name for root in found]
 
-    def _name_kinds(self, roots: list[Root], places: Places) -> None:
+    def _name_kinds(self, roots: list[Root], places: SearchPlaces) -> None:
         self.kinds, self.roots, self._within = {}, {}, {}
         for root in sorted(roots, key=lambda root: places.positions[root.entry]):
             self.roots.setdefault(root.entry, []).append(root)

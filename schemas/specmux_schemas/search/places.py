@@ -27,7 +27,7 @@ class Root:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SearchPlaces:
     """By entry; -1 for an entry that no document has."""
 
     parents: Sequence[EntryId]
@@ -45,7 +45,7 @@ class Places:
             parent = self.parents[parent]
 
 
-def places_of(graph: Graph, roots: Iterable[Root]) -> Places:
+def places_of(graph: Graph, roots: Iterable[Root]) -> SearchPlaces:
     parents = array("i", [-1]) * len(graph.names)
     positions = array("i", [-1]) * len(graph.names)
     best: dict[EntryId, Root] = {}
@@ -70,7 +70,7 @@ def places_of(graph: Graph, roots: Iterable[Root]) -> Places:
             if positions[below] < 0:
                 name = names[below]
                 heappush(heap, (age, group, depth + 1, length + len(name), f"{path}.{name}", below, entry))
-    return Places(parents, positions, best)
+    return SearchPlaces(parents, positions, best)
 
 
 def group_class(group: str) -> int:

@@ -18,7 +18,7 @@ from specmux_schemas.explain.kind_names import KindName
 from specmux_schemas.resources import api_version
 from specmux_schemas.search.graph import EntryId
 from specmux_schemas.search.index import Index, Postings
-from specmux_schemas.search.places import Places, Root
+from specmux_schemas.search.places import Root, SearchPlaces
 from specmux_schemas.search.words import asked
 
 MOST_ROWS: Final = 200
@@ -104,13 +104,13 @@ def _kinds_called(index: Index, words: tuple[str, ...], group: str | None) -> li
     return [root for root in found if not root.is_list and group in (None, root.name.kind.group)]
 
 
-_Ranked = tuple[int, int, int, int, EntryId, Places]
+_Ranked = tuple[int, int, int, int, EntryId, SearchPlaces]
 """Rank, whether no word calls the kind, position there, position anywhere; what they are for."""
 
 
 class _Ranking:
     def __init__(
-        self, index: Index, words: tuple[str, ...], hits: list[_Hits], places: Places, kinds: list[Root]
+        self, index: Index, words: tuple[str, ...], hits: list[_Hits], places: SearchPlaces, kinds: list[Root]
     ) -> None:
         self._index = index
         self._graph = index.graph
@@ -158,7 +158,7 @@ class _Ranking:
                 found = row
         return found
 
-    def _rank(self, entry: EntryId, places: Places) -> tuple[int, int]:
+    def _rank(self, entry: EntryId, places: SearchPlaces) -> tuple[int, int]:
         """And 1 where words call a kind that the entry is not in, else 0."""
         if places.parents[entry] < 0:
             rank = self._rank_of_kind(entry)
@@ -208,7 +208,7 @@ class _Ranking:
         return 0 if not self._called or not self._called.isdisjoint(above) else 1
 
 
-def _row(index: Index, entry: EntryId, places: Places) -> Row:
+def _row(index: Index, entry: EntryId, places: SearchPlaces) -> Row:
     graph = index.graph
     above = list(places.above(entry))
     root = above[-1] if above else entry

@@ -13,7 +13,7 @@ import orjson
 
 from specmux_schemas.explain.kind_names import KindName
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search.graph import Graph, Node
+from specmux_schemas.search.graph import Graph, GraphNode
 from specmux_schemas.search.index import Held, Index, Postings
 from specmux_schemas.search.places import Root
 
@@ -56,7 +56,7 @@ def _index(value: dict[str, Any]) -> Index:
     index = Index()
     graph = index.graph
     graph.names, graph.targets = value["names"], value["targets"]
-    graph.nodes = [Node(kind, summary, tuple(entries)) for kind, summary, entries in value["nodes"]]
+    graph.nodes = [GraphNode(kind, summary, tuple(entries)) for kind, summary, entries in value["nodes"]]
     keys = b64decode(value["keys"])
     starts = range(0, len(keys), _DIGEST)
     graph.node_ids = {keys[start : start + _DIGEST]: number for number, start in enumerate(starts)}

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from specmux_aggregator.server import complaints
-from specmux_aggregator.server.complaints import TOLD_MAX, Complaints
+from specmux_aggregator.server.complaints import TOLD_MAX, AcceptComplaints
 
 
 def test_a_flood_is_a_few_lines_and_a_count(
@@ -13,7 +13,7 @@ def test_a_flood_is_a_few_lines_and_a_count(
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(complaints.time, "monotonic", lambda: now[0])
-    told = Complaints()
+    told = AcceptComplaints()
     with caplog.at_level(logging.INFO):
         for _ in range(1000):
             told.malformed("10.0.0.1", "BadHttpMethod")

@@ -10,9 +10,9 @@ from data.explained_documents import KIND, bed, release_kinds, schema_of
 from shared_data import shared
 from specmux_schemas.errors import UnknownField
 from specmux_schemas.explain.as_json import as_json
-from specmux_schemas.explain.details import Rule
+from specmux_schemas.explain.details import DeclaredRule
 from specmux_schemas.explain.field_path import parse
-from specmux_schemas.explain.tree import Field, Place, find, tree_of
+from specmux_schemas.explain.tree import Field, FieldPlace, find, tree_of
 
 SOIL = {"$ref": "#/components/schemas/Soil"}
 
@@ -73,7 +73,7 @@ def test_details_are_told() -> None:
     details = field.details
     assert details.list_type == "map by name, side"
     assert details.limits == (("maxItems", 4),)
-    assert details.rules == (Rule("self.a > 1", "too small"),)
+    assert details.rules == (DeclaredRule("self.a > 1", "too small"),)
     assert (details.is_nullable, details.preserves_unknown) == (True, True)
     assert details.deprecated == "Deprecated: use borders."
     assert field.fields[0].details.enum == ("", "left")
@@ -121,7 +121,7 @@ def test_document_may_say_nonsense() -> None:
 @shared
 def test_every_tree_of_the_release_has_each_field_once() -> None:
     for found in release_kinds():
-        tree = tree_of(found.document, Place((), found.schema, False))
+        tree = tree_of(found.document, FieldPlace((), found.schema, False))
         waiting, seen = [tree], 0
         while waiting:
             field = waiting.pop()

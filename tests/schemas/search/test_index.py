@@ -12,7 +12,7 @@ from data.explained_documents import bed, release, release_kinds
 from shared_data import shared
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.explain.tree import Field, Place, tree_of
+from specmux_schemas.explain.tree import Field, FieldPlace, tree_of
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.search.index import Index
 from specmux_schemas.search.query import path_text, search
@@ -129,7 +129,7 @@ def test_every_field_of_the_release_is_found_where_it_is() -> None:
         kind = release_kinds().find(index.places.roots[above[-1]].name.kind)
         assert kind is not None
         if kind.kind not in trees:
-            trees[kind.kind] = tree_of(kind.document, Place((), kind.schema, False))
+            trees[kind.kind] = tree_of(kind.document, FieldPlace((), kind.schema, False))
         tree = trees[kind.kind]
         for each in reversed([entry, *above[:-1]]):
             tree = _child(tree, index.graph.names[each])

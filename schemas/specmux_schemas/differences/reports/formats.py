@@ -17,7 +17,11 @@ FORMATS: Final = ("text", "json", "markdown", "junit", "sarif", "github")
 
 
 def render(
-    report: Report, form: str, *, fail_on: Severity | None = Severity.BREAKING, coloured: bool = False
+    report: Report,
+    form: str,
+    *,
+    fail_on: Severity | None = Severity.BREAKING,
+    coloured: bool = False,
 ) -> str:
     """``fail_on`` is what the junit form calls a failure; ``coloured`` concerns the text.
 
