@@ -6,16 +6,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.config.configured import configured, field_of, refused
 from specmux_aggregator.config.backend import _BACKEND, _GROUPS, backend_name
 from specmux_aggregator.config.file import parse_config_file
-from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.setting_fields import BadValue, SettingField, setting_fields
 from specmux_aggregator.config.settings import Listen, Settings
 from specmux_aggregator.config.source import ConfigSource
@@ -25,20 +23,9 @@ from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials, K
 from specmux_aggregator.small_files import FILE_MAX
 
 REVIEWED = "kubernetes: {in_cluster: true}\nauth: {mode: kubernetes, %s}"
+
+
 ONE_BACKEND = "backends: [{name: a, url: 'https://a', %s}]"
-
-
-def configured(tmp_path: Path, text: str, **source: Any) -> Settings:
-    path = tmp_path / "specmux.yaml"
-    path.write_text(text)
-    return ConfigSource(file=path, **source).read()
-
-
-def refused(tmp_path: Path, text: str, **source: Any) -> list[str]:
-    """The lines of the complaint, without the folder."""
-    with pytest.raises(InvalidConfig) as error:
-        configured(tmp_path, text, **source)
-    return [line.removeprefix(f"{tmp_path}/") for line in str(error.value).splitlines()]
 
 
 def test_defaults_hold_when_nothing_is_said(tmp_path: Path) -> None:
@@ -306,6 +293,8 @@ def test_file_is_refused_when_it_is_not_there(tmp_path: Path) -> None:
 
 
 KEYS = st.sampled_from(["listen", "port", "backends", "name", "url", "tls", "x"])
+
+
 TREES = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
@@ -373,11 +362,6 @@ def test_backend_url_is_refused_when_it_is_more_or_less(text: str) -> None:
         backend_url(text)
 
 
-def field_of(key: str) -> SettingField:
-    (found,) = (field for field in setting_fields() if field.key == key)
-    return found
-
-
 def test_setting_fields_are_all_of_settings() -> None:
     groups = [item for item in fields(Settings) if item.name != "backends"]
     expected = [
@@ -412,150 +396,3 @@ def test_backend_keys_are_the_fields_of_the_backend() -> None:
     inline = {"ca_data", "cert_data", "key_data", "token", "basic", "exec_plugin", "impersonation"}
     assert set(_GROUPS["tls"]) == {item.name for item in fields(BackendTLS)} - inline
     assert set(_GROUPS["credentials"]) == {item.name for item in fields(Credentials)} - inline
-
-
-NAMES = """
-auth: {mode: mtls, client_ca_file: ca.crt, client_names: ["front, proxy", b]}
-listen: {tls_cert_file: c, tls_key_file: k}
-"""
-
-
-def test_lists_are_written_as_their_source_writes_them(tmp_path: Path) -> None:
-    names = ("front, proxy", "b")
-    assert configured(tmp_path, NAMES).auth.client_names == names
-    field = field_of("auth.audiences")
-    assert field.read("https://a, b") == ("https://a", "b")
-    for text in ("", "a,", ",a", "a\n"):
-        with pytest.raises(BadValue):
-            field.read(text)
-    environment = {
-        "SPECMUX_AUTH_AUDIENCES": "a,b",
-        "SPECMUX_AUTH_MODE": "kubernetes",
-        "SPECMUX_KUBERNETES_IN_CLUSTER": "true",
-    }
-    assert ConfigSource(environment=environment).read().auth.audiences == ("a", "b")
-
-
-def test_flags_win_over_environment_over_file_over_default(tmp_path: Path) -> None:
-    text = "listen: {port: 1, address: file, keepalive_timeout: 1}"
-    environment = {"SPECMUX_LISTEN_PORT": "2", "SPECMUX_LISTEN_ADDRESS": "env"}
-    settings = configured(tmp_path, text, environment=environment, flags={"listen.port": 3})
-    assert settings.listen == Listen(port=3, address="env", keepalive_timeout=1.0)
-
-
-def test_environment_is_refused_when_it_says_nonsense() -> None:
-    variables = {
-        "SPECMUX_LISTEN_ACCELERATOR": "perhaps",
-        "SPECMUX_LISTEN_PORT": "x",
-        "SPECMUX_LISTEN_PROT": "1",
-        "SPECMUX_LOG_LEVEL": "loud",
-        "SPECMUX_POLLING_INTERVAL": "inf",
-    }
-    with pytest.raises(InvalidConfig) as error:
-        ConfigSource(environment=variables).read()
-    assert [line.partition(":")[0] for line in str(error.value).splitlines()] == sorted(variables)
-
-
-def test_environment_may_hold_what_kubernetes_sets_for_a_service_of_our_name() -> None:
-    variables = {
-        "SPECMUX_SERVICE_HOST": "10.0.0.1",
-        "SPECMUX_SERVICE_PORT": "80",
-        "SPECMUX_SERVICE_PORT_HTTP": "80",
-        "SPECMUX_PORT": "tcp://10.0.0.1:80",
-        "SPECMUX_PORT_80_TCP": "tcp://10.0.0.1:80",
-        "SPECMUX_PORT_80_TCP_ADDR": "10.0.0.1",
-        "SPECMUX_METRICS_SERVICE_HOST": "10.0.0.1",
-        "SPECMUX_CONFIG": "/etc/specmux.yaml",
-        "SPECMUX_LOG_LEVEL": "",
-    }
-    assert ConfigSource(environment=variables).read() == Settings()
-
-
-def invoked(*arguments: str, env: dict[str, str] | None = None) -> tuple[Result, list[ConfigSource]]:
-    sources: list[ConfigSource] = []
-
-    @click.command()
-    @click.option("--other")
-    @config_flags
-    def command(source: ConfigSource, other: str | None) -> None:
-        sources.append(source)
-
-    return CliRunner().invoke(command, arguments, env=env), sources
-
-
-def test_flags_become_a_source(tmp_path: Path) -> None:
-    result, (source,) = invoked(
-        "--listen-port", "1", "--no-listen-accelerator", "--memory-documents-bytes", "1GiB",
-        "--state-dir", str(tmp_path),
-        "--backend", "a=http://a/base/", "--backend", "b=https://b", "--other", "x",
-    )  # fmt: skip
-    assert result.exit_code == 0
-    settings = source.read()
-    assert settings.listen == Listen(port=1, accelerator=False)
-    assert settings.memory.documents_bytes == 2**30
-    assert settings.state.directory == tmp_path
-    assert [(backend.name, backend.url) for backend in settings.backends] == [
-        ("a", "http://a/base"),
-        ("b", "https://b"),
-    ]
-
-
-def test_cluster_is_named_by_short_flags_as_by_long_ones() -> None:
-    _, (short,) = invoked("--kubeconfig", "k", "--context", "c")
-    _, (long,) = invoked("--kubernetes-kubeconfig", "k", "--kubernetes-context", "c")
-    expected = {"kubernetes.kubeconfig": Path("k"), "kubernetes.context": "c"}
-    assert dict(short.flags) == dict(long.flags) == expected
-    _, (inside,) = invoked("--in-cluster")
-    assert inside.read().kubernetes.is_meant
-    _, (without,) = invoked("--no-kubernetes-in-cluster")
-    assert not without.read().kubernetes.is_meant
-
-
-def test_directory_backends_have_names_of_their_own(tmp_path: Path) -> None:
-    directories = [tmp_path / "one" / "v3", tmp_path / "two" / "v3", tmp_path / "a b!"]
-    for directory in directories:
-        directory.mkdir(parents=True)
-    arguments = [part for directory in directories for part in ("--directory", str(directory))]
-    _, (source,) = invoked("--backend", "v3=http://a", *arguments)
-    backends = source.read().backends
-    assert [backend.name for backend in backends] == ["v3", "v3-2", "v3-3", "a-b"]
-    assert [backend.directory for backend in backends[1:]] == directories
-
-
-def test_file_is_named_by_flag_or_variable(tmp_path: Path) -> None:
-    _, (by_flag,) = invoked("--config", "a.yaml", env={"SPECMUX_CONFIG": "b.yaml"})
-    _, (by_variable,) = invoked(env={"SPECMUX_CONFIG": "b.yaml"})
-    assert (by_flag.file, by_variable.file) == (Path("a.yaml"), Path("b.yaml"))
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--listen-port", "x"],
-        ["--listen-port", "70000"],
-        ["--log-level", "loud"],
-        ["--backend", "a"],
-        ["--backend", "a=b"],
-        ["--backend", "a=http://u:p@b"],
-        ["--listen-prot", "1"],
-    ],
-)
-def test_usage_error_when_a_flag_says_nonsense(arguments: list[str]) -> None:
-    result, sources = invoked(*arguments)
-    assert result.exit_code == 2
-    assert sources == []
-    assert "Traceback" not in result.output
-    assert "u:p" not in result.output
-
-
-def test_two_backends_of_one_name_are_refused_across_file_and_flags(tmp_path: Path) -> None:
-    _, (source,) = invoked("--backend", "a=http://a")
-    (line,) = refused(tmp_path, "backends: [{name: a, url: 'http://b'}]", backends=source.backends)
-    assert line == "--backend a: is the name of two backends"
-
-
-def test_every_setting_has_a_flag_with_its_meaning() -> None:
-    result, _ = invoked("--help")
-    words = " ".join(result.output.split())
-    for field in setting_fields():
-        assert field.flag in words
