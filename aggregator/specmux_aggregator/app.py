@@ -357,7 +357,10 @@ class App:
     def _service(self) -> Service:
         pages = self._pages()
         reading = reading_endpoints(
-            self._reading, status=pages.status, is_private=self.settings.auth.is_private
+            self._reading,
+            status=pages.status,
+            log=None if self.history is None else self.history.log,
+            is_private=self.settings.auth.is_private,
         )
         return Service(
             self.publisher,

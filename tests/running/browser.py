@@ -16,7 +16,8 @@ import orjson
 import pytest
 
 from fakes.prefix_proxy import proxying
-from running.service import directory, service
+from running.service import Client, directory, service
+from specmux_aggregator.config.settings import Changes
 
 PREFIX = "/clusters/one"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -31,13 +32,13 @@ new PerformanceObserver(add).observe({ type: "longtask", buffered: true });
 
 
 @contextmanager
-def served(documents: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    """A service over these documents, and a proxy that takes ``PREFIX`` away; their addresses."""
+def served(
+    documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None
+) -> Iterator[tuple[str, str]]:
+    """A service over these documents, and a proxy that takes ``PREFIX`` away; their addresses. ``changed``:
+    what some of them become, each an entry of the change log."""
     with tempfile.TemporaryDirectory() as name:
-        for key, document in documents.items():
-            path = Path(name, f"{key}.json")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(orjson.dumps(document))
+        _write(Path(name), documents)
         started: threading.Event = threading.Event()
         address: list[str] = []
         loop = asyncio.new_event_loop()
@@ -45,11 +46,12 @@ def served(documents: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
         async def scenario() -> None:
             async with (
-                service(directory("documents", Path(name))) as client,
+                service(directory("documents", Path(name)), changes=Changes(settle=0.05)) as client,
                 proxying(client.base, PREFIX) as proxy,
             ):
                 await client.ready()
                 await client.get("/openapi/ui/")
+                await _change(client, Path(name), changed or {})
                 address[:] = [client.base, proxy.url]
                 started.set()
                 await ended.wait()
@@ -63,6 +65,23 @@ def served(documents: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
             loop.call_soon_threadsafe(ended.set)
             thread.join(20)
             loop.close()
+
+
+def _write(folder: Path, documents: Mapping[Any, Any]) -> None:
+    for key, document in documents.items():
+        path = folder / f"{key}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(orjson.dumps(document))
+
+
+async def _change(client: Client, folder: Path, documents: Mapping[Any, Any]) -> None:
+    """Write other documents, and wait until the change log has them."""
+    history = client.app.history
+    if history is None or not documents:
+        return
+    await client.until(lambda: history.is_settled, "settled")
+    _write(folder, documents)
+    await client.until(lambda: len(history.log) == len(documents), "entries of the change log")
 
 
 @dataclass(slots=True)
@@ -144,9 +163,11 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def browsed(launched: Any, documents: Mapping[Any, Any]) -> Iterator[Browsed]:
-    """A service over these documents before the browser."""
-    with served(documents) as (address, behind):
+def browsed(
+    launched: Any, documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None
+) -> Iterator[Browsed]:
+    """A service over these documents before the browser, with what some of them become later."""
+    with served(documents, changed) as (address, behind):
         made = Browsed(launched, address, behind)
         try:
             yield made

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from data.compared import document
 from data.explained_documents import bed, release
 from running.browser import PREFIX, Browsed, browsed, chromium
 from shared_data import shared
@@ -119,6 +120,34 @@ def test_hostile_description_is_text(launched: Any) -> None:
             assert opened.page.evaluate(planted) == 0
             links = "[...document.querySelectorAll('main a')].map((each) => each.protocol)"
             assert set(opened.page.evaluate(links)) <= {"http:", "https:"}
+
+
+def test_change_log_is_text_and_needs_no_script(launched: Any) -> None:
+    key = "apis/example.com/v1"
+    field = {"type": "string"}
+    names = (HOSTILE, "name", "<b>")
+    before = document({"type": "object", "properties": dict.fromkeys(names, field)})
+    after = document({"type": "object", "properties": {"name": {"type": "integer"}}})
+    with browsed(launched, {key: before}, {key: after}) as widgets:
+        for path in ("", "status", "changes", f"changes/{key}", f"kind/{key}/Widget#changes"):
+            for scheme, width in (("light", 1200), ("dark", 390)):
+                opened = widgets.opened(path, scheme=scheme, width=width)
+                assert opened.violations() == []
+                assert opened.overflow() == 0
+                assert opened.complaints == []
+                assert opened.foreign == []
+                planted = "document.querySelectorAll('main script, main style, main img').length"
+                assert opened.page.evaluate(planted) == 0
+        opened = widgets.opened("", script=False, is_behind_prefix=True)
+        opened.page.click("text=Changes")
+        opened.page.click(f"text={key}")
+        assert "field-removed" in opened.page.locator("main").inner_text()
+        opened.page.click("text=Widget")
+        assert opened.page.url.endswith(f"{PREFIX}/openapi/ui/kind/{key}/Widget")
+        assert "field-removed" in opened.page.locator(".entry").inner_text()
+        opened.page.click(f".sub ~ p >> text={key}")
+        opened.page.click("text=More, as JSON")
+        assert opened.page.url.endswith(f"{PREFIX}/openapi/changes/{key}")
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])

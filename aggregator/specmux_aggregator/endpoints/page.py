@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import unquote
 
 from specmux_aggregator.endpoints.explain import EXPLAIN, SEARCH, Explain, Search
@@ -30,6 +30,7 @@ from specmux_aggregator.http.representations import (
 from specmux_aggregator.model.snapshot import Entry
 from specmux_aggregator.page.frames import Asset, assets, error_page
 from specmux_aggregator.reader.answers import Answer, Refusal, SearchRequest
+from specmux_aggregator.reader.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
 from specmux_aggregator.reader.pages import KindRequest, home, kind_page, search_page, status_page
 from specmux_aggregator.reader.state import ReaderState, Wants
 from specmux_converters.group_versions import GroupVersion
@@ -39,6 +40,7 @@ from specmux_schemas.search.words import MOST_CHARACTERS
 PREFIX: Final = "/openapi/ui/"
 _ASSETS: Final = "assets/"
 _KIND: Final = "kind/"
+_CHANGES: Final = "changes"
 _HTML: Final = "text/html; charset=utf-8"
 
 POLICY: Final = "; ".join(
@@ -58,11 +60,37 @@ FIELDS: Final = (
 )
 
 
-class Ui:
-    """An endpoint. ``status``: the body of ``/status``."""
+class Logged(Protocol):
+    """An entry of the change log; it never changes, and no other has its id."""
 
-    def __init__(self, reading: Reading, *, status: Callable[[], Awaitable[bytes]], is_private: bool) -> None:
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+class Log(Protocol):
+    def latest(self) -> Sequence[Logged]:
+        """The last entry of each group-version."""
+
+    def of(self, group_version: GroupVersion) -> Sequence[Logged]:
+        """The newest first."""
+
+
+class Ui:
+    """An endpoint. ``status``: the body of ``/status``; ``log``: the change log, where one is kept."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        *,
+        status: Callable[[], Awaitable[bytes]],
+        log: Log | None,
+        is_private: bool,
+    ) -> None:
         self._reading = reading
+        self._log = log
         self._status = status
         self._is_private = is_private
         self._assets = {asset.name: asset for asset in assets().values()}
@@ -84,7 +112,9 @@ class Ui:
         below = request.path.removeprefix(PREFIX)
         try:
             if below == "":
-                return await self._of_all(request, partial(partial, _home), "home")
+                is_logged = self._log is not None
+                job = partial(partial, _home, is_logged)
+                return await self._of_all(request, job, "home", str(is_logged))
             if below == "search":
                 question = _search_request(request.query)
                 return await self._of_all(
@@ -92,6 +122,10 @@ class Ui:
                 )
             if below == "status":
                 return await self._status_page(request)
+            if below == _CHANGES:
+                return await self._changes(request, None)
+            if below.startswith(f"{_CHANGES}/"):
+                return await self._changes(request, GroupVersion(unquote(below[len(_CHANGES) + 1 :])))
             if below.startswith(_KIND):
                 return await self._kind(request, below.removeprefix(_KIND))
         except BadParameters as error:
@@ -118,13 +152,17 @@ class Ui:
         if entry is None or not kind:
             return _error(request, 404, f"No group-version {unquote(key)} is published.")
         question = KindRequest(
-            group_version=entry.group_version, hash=str(entry.key.hash), kind=unquote(kind)
+            group_version=entry.group_version,
+            hash=str(entry.key.hash),
+            kind=unquote(kind),
+            entries=_bodies(self._logged(entry.group_version)),
         )
         return await self._with_document(request, entry, question)
 
     async def _with_document(self, request: Request, entry: Entry, question: KindRequest) -> Prepared:
         """Raises Unready."""
-        representation = self._represented(request, "kind", self._reading.version, request.path)
+        state = _state_of(self._logged(entry.group_version))
+        representation = self._represented(request, "kind", self._reading.version, request.path, state)
         ready = settled(representation, request)
         if ready is not None:
             return ready
@@ -134,8 +172,32 @@ class Ui:
     async def _status_page(self, request: Request) -> Prepared:
         """Raises Unready."""
         representation = self._represented(request, "status")
-        found = await self._reading.of_state(status_page, await self._status(), representation.coding)
+        found = await self._reading.of_state(
+            status_page, await self._status(), representation.coding, is_logged=self._log is not None
+        )
         return _answered(request, representation, found, is_complete=False)
+
+    async def _changes(self, request: Request, name: GroupVersion | None) -> Prepared:
+        """Raises Unready."""
+        entries = self._logged(name)
+        is_published = name in self._reading.snapshot.entries
+        if name is not None and not entries and not is_published:
+            return _error(request, 404, f"No group-version {name} is published.")
+        representation = self._represented(
+            request, "changes", name or "", str(is_published), _state_of(entries)
+        )
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        question = ChangesRequest(entries=_bodies(entries), group_version=name, is_published=is_published)
+        found = await self._reading.of_state(changes_page, question, representation.coding)
+        return _answered(request, representation, found, is_complete=True)
+
+    def _logged(self, name: GroupVersion | None) -> Sequence[Logged] | None:
+        """What a page has of the log: of one group-version, or the last entry of each."""
+        if self._log is None:
+            return None
+        return self._log.latest() if name is None else self._log.of(name)[:ENTRIES_MAX]
 
     def _represented(self, request: Request, *what: str) -> Representation:
         return represented(
@@ -161,13 +223,13 @@ class Ui:
 
 
 def reading_endpoints(
-    reading: Reading, *, status: Callable[[], Awaitable[bytes]], is_private: bool
+    reading: Reading, *, status: Callable[[], Awaitable[bytes]], log: Log | None, is_private: bool
 ) -> dict[str, Endpoint]:
     """All that answers from documents, by path."""
     return {
         EXPLAIN: Explain(reading, is_private=is_private),
         SEARCH: Search(reading, is_private=is_private),
-        PREFIX: Ui(reading, status=status, is_private=is_private),
+        PREFIX: Ui(reading, status=status, log=log, is_private=is_private),
     }
 
 
@@ -177,8 +239,10 @@ def redirect(request: Request, location: str) -> Prepared:
     return prepare(302, [("Location", location), NO_STORE], is_head=is_head, route="ui")
 
 
-def _home(coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]) -> Answer | Wants:
-    return home(state, version, missing, coding)
+def _home(
+    is_logged: bool, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
+) -> Answer | Wants:
+    return home(state, version, missing, coding, is_logged=is_logged)
 
 
 def _search(
@@ -191,6 +255,15 @@ def _kind_page(
     question: KindRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
 ) -> Answer | Refusal | Wants:
     return kind_page(state, version, missing, question, coding)
+
+
+def _bodies(entries: Sequence[Logged] | None) -> tuple[bytes, ...] | None:
+    return None if entries is None else tuple(entry.body for entry in entries)
+
+
+def _state_of(entries: Sequence[Logged] | None) -> str:
+    """What an ETag has of the log."""
+    return "off" if entries is None else ",".join(str(entry.id) for entry in entries)
 
 
 def _search_request(query: str) -> SearchRequest:

@@ -15,6 +15,7 @@ from specmux_aggregator.page.frames import rendered
 from specmux_aggregator.page.prose import prose
 from specmux_aggregator.page.tree import tree_html
 from specmux_aggregator.reader.answers import Answer, Refusal, SearchRequest, kind_called, refusal_of
+from specmux_aggregator.reader.change_pages import ENTRIES_MAX, shown_entries
 from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -37,9 +38,14 @@ class KindRequest:
     group_version: GroupVersion
     hash: str
     kind: str
+    entries: tuple[bytes, ...] | None = None
+    """Of the group-version in the change log, the newest first; None where no log is kept."""
 
 
-def home(state: ReaderState, version: str, missing: tuple[str, ...], coding: Coding) -> Answer | Wants:
+def home(
+    state: ReaderState, version: str, missing: tuple[str, ...], coding: Coding, *, is_logged: bool
+) -> Answer | Wants:
+    """``is_logged``: whether there is a change log to lead to."""
     if state.version != version:
         return Wants(None)
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -56,6 +62,7 @@ def home(state: ReaderState, version: str, missing: tuple[str, ...], coding: Cod
         groups=[{"name": group, "versions": versions} for group, versions in groups.items()],
         kinds=sum(len(version["kinds"]) for versions in groups.values() for version in versions),
         incomplete=sorted((*missing, *state.refused)),
+        is_logged=is_logged,
     )
     return Answer(encoded(page, coding))
 
@@ -110,7 +117,7 @@ def kind_page(
         return Refusal(503, "this page takes too long to make")
 
 
-def status_page(state: ReaderState, status: bytes, coding: Coding) -> Answer:
+def status_page(state: ReaderState, status: bytes, coding: Coding, *, is_logged: bool) -> Answer:
     told = orjson.loads(status)
     page = rendered(
         "status.html",
@@ -125,6 +132,7 @@ def status_page(state: ReaderState, status: bytes, coding: Coding) -> Answer:
             {"name": key, "owner": each["owner"], "hash": str(each["hash"])[:16]}
             for key, each in told["groupVersions"].items()
         ],
+        is_logged=is_logged,
     )
     return Answer(encoded(page, coding))
 
@@ -147,6 +155,12 @@ def _kind(state: ReaderState, document: Document, request: KindRequest) -> bytes
         skeleton=skeleton(document, name.kind, found.schema),
         versions=_versions(state, name),
         operations=_operations(document, name.kind),
+        key=request.group_version,
+        is_logged=request.entries is not None,
+        entries=shown_entries(
+            request.entries or (), group_version=request.group_version, kind=name.kind.kind
+        ),
+        most_entries=ENTRIES_MAX,
     )
 
 
