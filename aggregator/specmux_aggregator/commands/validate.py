@@ -32,7 +32,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind, joined
-from specmux_schemas.validation import Directive, Validator
+from specmux_schemas.validation import Directive, UnionAlgorithm, Validator
 from specmux_schemas.validation.manifests import definition_in, group_versions_in, preserving_kinds
 
 INVALID: Final = 1
@@ -58,6 +58,13 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     help="What unknown and duplicate fields are: errors, warnings, or nothing.",
 )
 @click.option(
+    "--unions",
+    type=click.Choice(tuple(each.value for each in UnionAlgorithm)),
+    default=UnionAlgorithm.OFF.value,
+    show_default=True,
+    help="Check x-kubernetes-unions, too: as KEP-1027 has them, or as servers had them until 2023.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Choice(tuple(WRITERS)),
@@ -81,6 +88,7 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
 def validate(
     paths: Sequence[str],
     field_validation: str,
+    unions: str,
     output: str,
     skip: tuple[str, ...],
     ignore_missing_schemas: bool,
@@ -97,7 +105,9 @@ def validate(
     Exit codes: 0 all valid, 1 something is not, 2 usage, 4 the server was not reached.
     """
     skipped = frozenset(kind for each in skip for kind in each.split(",") if kind)
-    rules = Rules(Directive(field_validation.capitalize()), skipped, ignore_missing_schemas)
+    rules = Rules(
+        Directive(field_validation.capitalize()), skipped, ignore_missing_schemas, UnionAlgorithm(unions)
+    )
     with _reported(), progress("validating"):
         inputs = read_inputs(files_below(paths))
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
@@ -146,7 +156,7 @@ def _run(
     wanted = workers or os.cpu_count() or 1
     most = min(wanted, len(inputs) // FEW_OBJECTS + 1)
     if most <= 1:
-        validator = Validator(DocumentSet(documents), preserving=preserving)
+        validator = _validator(documents, preserving, rules)
         return [each for item in inputs for each in check(item, validator, rules)]
     size = -(-len(inputs) // (most * 4))
     chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
@@ -156,12 +166,18 @@ def _run(
         return [each for found in pool.map(_check_chunk, chunks) for each in found]
 
 
+def _validator(
+    documents: dict[GroupVersion, Document], preserving: list[GroupVersionKind], rules: Rules
+) -> Validator:
+    return Validator(DocumentSet(documents), preserving=preserving, unions=rules.unions)
+
+
 _process: dict[str, Any] = {}
 """Of a worker process: its validator and its rules."""
 
 
 def _start(documents: dict[GroupVersion, Document], preserving: list[GroupVersionKind], rules: Rules) -> None:
-    _process["validator"] = Validator(DocumentSet(documents), preserving=preserving)
+    _process["validator"] = _validator(documents, preserving, rules)
     _process["rules"] = rules
 
 

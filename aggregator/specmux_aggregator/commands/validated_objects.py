@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_aggregator.errors import SourceError
 from specmux_schemas.resources import GroupVersionKind, api_version
-from specmux_schemas.validation import Directive, Report, Validator
+from specmux_schemas.validation import Directive, Report, UnionAlgorithm, Validator
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.streams import Part, parts_of
 
@@ -77,6 +77,7 @@ class Rules:
     skipped: frozenset[str] = frozenset()
     """``Secret``, ``v1/Secret``, ``apps/v1/Deployment``."""
     allows_unknown_kinds: bool = False
+    unions: UnionAlgorithm = UnionAlgorithm.OFF
 
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:

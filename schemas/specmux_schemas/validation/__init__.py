@@ -2,6 +2,7 @@
 
 from specmux_schemas.validation.errors import InvalidDirective, UnsupportedMediaType, ValidationError
 from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
+from specmux_schemas.validation.union_checks import UnionAlgorithm
 from specmux_schemas.validation.validator import Validator
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "InvalidDirective",
     "Report",
     "Severity",
+    "UnionAlgorithm",
     "UnsupportedMediaType",
     "ValidationError",
     "Validator",

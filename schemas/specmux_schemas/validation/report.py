@@ -39,6 +39,8 @@ class Check(StrEnum):
     LIST = "list-type"
     RULE = "rule"
     """``x-kubernetes-validations``."""
+    UNION = "union"
+    """``x-kubernetes-unions``, where that is asked for."""
     NOT_CHECKED = "not-checked"
     """A rule or a pattern that could not be evaluated here."""
 

@@ -30,6 +30,7 @@ from specmux_schemas.validation.report import Check, Directive, Report, Severity
 from specmux_schemas.validation.rules.checking import BLOCKED, MISSING, check_rules
 from specmux_schemas.validation.rules.evaluation import Evaluation, evaluation
 from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
+from specmux_schemas.validation.union_checks import UnionAlgorithm, check_unions
 
 MOST_HINTS: Final = 20
 """Of one report: comparing names takes its time."""
@@ -40,8 +41,16 @@ _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity
 class Validator:
     """Of one document set. It keeps what it compiled and nothing of what it checked; one thread at a time."""
 
-    def __init__(self, documents: DocumentSet, *, preserving: Iterable[GroupVersionKind] = ()) -> None:
+    def __init__(
+        self,
+        documents: DocumentSet,
+        *,
+        preserving: Iterable[GroupVersionKind] = (),
+        unions: UnionAlgorithm = UnionAlgorithm.OFF,
+    ) -> None:
         """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``."""
+        self._documents = documents
+        self._unions = unions
         self._kinds = Kinds(documents, frozenset(preserving))
 
     def validate(
@@ -55,8 +64,8 @@ class Validator:
     ) -> Report:
         """The report on one object: of YAML, on the first document.
 
-        ``old`` is the object as it is stored, for transition rules. ``kind`` is what an endpoint takes, where
-        it is known; else the body's own counts. Raises UnsupportedMediaType.
+        ``old`` is the object as it is stored, for transition rules and unions. ``kind`` is what an endpoint
+        takes, where it is known; else the body's own counts. Raises UnsupportedMediaType.
         """
         form = body_format(media_type)
         try:
@@ -143,14 +152,23 @@ class Validator:
     ) -> Iterable[Violation]:
         """What is wrong with an object that could be decoded."""
         if isinstance(wanted, TypedKind):
-            return check_typed(decoded.value, wanted)
+            return (*check_typed(decoded.value, wanted), *self._union_errors(wanted, decoded.value, old))
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
             return ()
         checked = check_custom(decoded.value, described)
+        violations = (*checked.violations, *self._union_errors(described, checked.value, old))
         if not described.rules.has_rules:
-            return checked.violations
-        return (*checked.violations, *self._rules(checked, described, old))
+            return violations
+        return (*violations, *self._rules(checked, described, old))
+
+    def _union_errors(self, kind: TypedKind | CustomKind, value: Any, old: Any) -> list[Violation]:
+        if self._unions is UnionAlgorithm.OFF:
+            return []
+        if isinstance(kind, CustomKind) and isinstance(old, dict):
+            old = settled(old, kind.structural)
+        described = self._documents.find(kind.kind)
+        return check_unions(described, value, old, self._unions) if described is not None else []
 
     def _rules(self, checked: Checked, kind: CustomKind, old: Any) -> list[Violation]:
         if checked.blocks_rules:

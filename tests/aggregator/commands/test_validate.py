@@ -207,3 +207,28 @@ def test_each_json_object_of_a_stream_is_one() -> None:
     ]
     checked: list[Any] = check(Input("f", parts[2]), Validator(DocumentSet({})), Rules())
     assert checked[0].report.fatal.endswith("unexpected end of JSON input")
+
+
+def test_unions_are_checked_where_it_is_asked_for(tmp_path: Path) -> None:
+    kind = {"group": "example.com", "version": "v1", "kind": "Box"}
+    unions = [{"discriminator": "type", "fields-to-discriminateBy": {"a": "A", "b": "B"}}]
+    texts = {name: {"type": "string"} for name in ("apiVersion", "kind", "type", "a", "b")}
+    schema = {"properties": texts, "x-kubernetes-unions": unions, "x-kubernetes-group-version-kind": [kind]}
+    document = {
+        "openapi": "3.0.0",
+        "info": {"title": "Boxes", "version": "v1"},
+        "paths": {"/apis/example.com/v1/boxes": {"post": {"x-kubernetes-group-version-kind": kind}}},
+        "components": {"schemas": {"com.example.v1.Box": schema}},
+    }
+    served = tmp_path / "apis__example.com__v1_openapi.json"
+    served.write_text(json.dumps(document))
+    text = "apiVersion: example.com/v1\nkind: Box\ntype: B\na: x\nb: z\n"
+
+    def checked(*options: str) -> Result:
+        return run("--file", str(served), *options, "-", stdin=text)
+
+    assert (checked().exit_code, checked("--unions", "off").stdout) == (0, "")
+    assert checked("--unions", "seed").exit_code == 1
+    assert "multiple union members set (a, b)" in checked("--unions", "seed").stdout
+    assert "multiple new fields added: a, b" in checked("--unions", "legacy").stdout
+    assert checked("--unions", "both").exit_code == 2

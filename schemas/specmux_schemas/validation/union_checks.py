@@ -1,0 +1,145 @@
+"""Unions (KEP-1027) of one object, wherever the schema of its kind declares one.
+
+Only where it is asked for: no apiserver of today checks what ``x-kubernetes-unions`` says. An object is
+normalized against the stored one before it is judged, and what that clears is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from specmux_schemas.kinds import KindSchema
+from specmux_schemas.references import component_of, resolved, schemas_of
+from specmux_schemas.unions import (
+    Fault,
+    Union,
+    UnionConflict,
+    normalize,
+    normalize_update,
+    unions_of,
+    validate,
+)
+from specmux_schemas.unions.seed import Reason
+from specmux_schemas.validation.field_errors import field_path, invalid, not_supported, required, shown
+from specmux_schemas.validation.report import Check, Path, Severity, Violation
+
+_Object: TypeAlias = Mapping[str, Any]
+_Judge: TypeAlias = Callable[
+    [Sequence[Union], _Object | None, _Object, Path], tuple[_Object, Sequence[Violation]]
+]
+
+
+class UnionAlgorithm(StrEnum):
+    OFF = "off"
+    SEED = "seed"
+    """As the KEP has them since 2022."""
+    LEGACY = "legacy"
+    """As servers had them from 2019 to 2023."""
+
+
+def check_unions(
+    described: KindSchema, value: _Object, old: Any, algorithm: UnionAlgorithm
+) -> list[Violation]:
+    """``value`` was decoded; ``old`` is the object as it is stored, None where it is created.
+
+    Items of lists are compared with stored ones by ``x-kubernetes-list-map-keys``; in other lists they count
+    as new.
+    """
+    judge = _JUDGES.get(algorithm)
+    if judge is None:
+        return []
+    walk = _Walk(schemas_of(described.document), judge)
+    return list(walk.of_object(described.schema, described.component, value, old, ()))
+
+
+class _Walk:
+    """Down the value, with its schema and the stored value beside it: as deep as the value is."""
+
+    def __init__(self, schemas: Mapping[str, Any], judge: _Judge) -> None:
+        self._schemas = schemas
+        self._judge = judge
+
+    def of_object(
+        self, schema: Mapping[str, Any], component: str, value: _Object, old: Any, path: Path
+    ) -> Iterator[Violation]:
+        before = old if isinstance(old, dict) else None
+        unions = unions_of(schema, component)
+        if unions:
+            value, violations = self._judge(unions, before, value, path)
+            yield from violations
+        properties, others = schema.get("properties"), schema.get("additionalProperties")
+        described = properties if isinstance(properties, dict) else {}
+        for name, item in value.items():
+            inner = described.get(name, others)
+            yield from self._of_any(inner, item, before.get(name) if before else None, (*path, name))
+
+    def _of_any(self, schema: Any, value: Any, old: Any, path: Path) -> Iterator[Violation]:
+        if not isinstance(schema, dict) or not isinstance(value, dict | list):
+            return
+        component = component_of(schema) or ""
+        schema = resolved(self._schemas, schema)
+        if isinstance(value, dict):
+            yield from self.of_object(schema, component, value, old, path)
+            return
+        stored = _by_keys(schema, old)
+        for index, item in enumerate(value):
+            before = stored.get(_keys_of(schema, item))
+            yield from self._of_any(schema.get("items"), item, before, (*path, index))
+
+
+def _by_keys(schema: Mapping[str, Any], old: Any) -> dict[tuple[str, ...], Any]:
+    items = old if isinstance(old, list) else []
+    return {keys: item for item in items if (keys := _keys_of(schema, item))}
+
+
+def _keys_of(schema: Mapping[str, Any], item: Any) -> tuple[str, ...]:
+    """What tells an item of a map list from the others; () for what has no keys."""
+    names = schema.get("x-kubernetes-list-map-keys")
+    if not isinstance(names, list) or not isinstance(item, dict):
+        return ()
+    return tuple(shown(item.get(name)) for name in names if isinstance(name, str))
+
+
+def _seed(
+    unions: Sequence[Union], old: _Object | None, new: _Object, path: Path
+) -> tuple[_Object, list[Violation]]:
+    for union in unions:
+        new = normalize(union, old, new)
+    return new, [_told(union, fault, new, path) for union in unions for fault in validate(union, new)]
+
+
+def _legacy(
+    unions: Sequence[Union], old: _Object | None, new: _Object, path: Path
+) -> tuple[_Object, list[Violation]]:
+    try:
+        return normalize_update(unions, old, new), []
+    except UnionConflict as conflict:
+        text = f"{field_path(path)}: {conflict.text}"
+        return new, [Violation(Severity.ERROR, Check.UNION, path, text)]
+
+
+def _told(union: Union, fault: Fault, value: _Object, path: Path) -> Violation:
+    """In the words of field errors, as Kubernetes' declarative validation has them."""
+    place = (*path, fault.field) if fault.field else path
+    match fault.reason:
+        case Reason.REQUIRED:
+            text = required(place, fault.detail)
+        case Reason.NOT_SUPPORTED:
+            text = not_supported(place, union.said(value), sorted(union.allowed or ()))
+        case Reason.INVALID:
+            text = invalid(field_path(place), "" if fault.field else _set(union, value), fault.detail)
+    return Violation(Severity.ERROR, Check.UNION, place, text)
+
+
+def _set(union: Union, value: _Object) -> str:
+    present = union.set_fields(value)
+    names = ", ".join(member.field for member in union.members if member.field in present)
+    return f"{{{names}}}" if names else ""
+
+
+_JUDGES: Final[Mapping[UnionAlgorithm, _Judge]] = {
+    UnionAlgorithm.SEED: _seed,
+    UnionAlgorithm.LEGACY: _legacy,
+}
