@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakes.streaming_backend import OK, Seen
-from running.proxying_service import THINGS, streaming
+from running.proxying_service import THINGS, proxying
 from running.service import Client
 from running.wire_client import WireClient, connected
 
@@ -67,7 +67,7 @@ async def wrong_answers(client: Client, sloppy: Sloppy, count: int) -> list[Any]
 def test_no_user_gets_anothers_answer(seed: int) -> None:
     async def scenario() -> None:
         sloppy = Sloppy(seed)
-        async with streaming(sloppy) as (_, client):
+        async with proxying(sloppy) as (_, client):
             assert await wrong_answers(client, sloppy, 800) == []
 
     asyncio.run(scenario())
@@ -78,7 +78,7 @@ def test_users_share_no_connection_and_each_keeps_one() -> None:
         async def script(seen: Seen) -> None:
             await seen.write(answer_to(seen))
 
-        async with streaming(script) as (origin, client), connected(client.base) as wire:
+        async with proxying(script) as (origin, client), connected(client.base) as wire:
             for _ in range(3):
                 for user in ("alice", "bob"):
                     assert (await ask(wire, user, THINGS))[1] == f"Bearer {user} {THINGS}".encode()
@@ -109,7 +109,7 @@ def test_one_stray_answer_shifts_nothing(sloppy: bytes) -> None:
             else:
                 await seen.write(answer_to(seen))
 
-        async with streaming(script) as (_, client), connected(client.base) as wire:
+        async with proxying(script) as (_, client), connected(client.base) as wire:
             await ask(wire, "mallory", f"{THINGS}/mallorys")
             await asyncio.sleep(0.05)
             for number in range(20):

@@ -86,7 +86,7 @@ async def _try_requests() -> str | None:
 
 async def _answer_each(connection: Connection, transport: _Transport, stats: RequestStats) -> str | None:
     await _turn(lambda: connection.is_idle)
-    for trial, (data, answers, accelerated, memo_hits) in enumerate(
+    for number, (data, answers, accelerated, memo_hits) in enumerate(
         [
             (PLAIN, 1, 1, 0),
             (PLAIN, 1, 2, 0),
@@ -104,9 +104,9 @@ async def _answer_each(connection: Connection, transport: _Transport, stats: Req
         expected = [ANSWER.head] * answers
         found = transport.written.split(ANSWER.body)[:-1]
         if len(found) != answers or not all(map(bytes.startswith, found, expected)):
-            return f"trial {trial} of the trial was answered wrongly"
+            return f"request {number} of the trial was answered wrongly"
         if (stats.accelerated, stats.memo_hits) != (accelerated, memo_hits):
-            return f"trial {trial} of the trial took another way"
+            return f"request {number} of the trial took another way"
         await _turn(lambda: connection.is_idle or transport.is_closing())
     return None if transport.is_closing() else "the connection was not closed when it was asked to be"
 

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from data.discovery_values import DOWN, knowledge, resource
-from specmux_aggregator.discovery.accept import DiscoverySource as WireForm
+from specmux_aggregator.discovery.accept import Form as WireForm
 from specmux_aggregator.discovery.index import DiscoveryIndex
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Told, after

@@ -51,7 +51,7 @@ def test_canary_complains_when_the_accelerator_does_not_work(
 
 def test_canary_complains_when_requests_take_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("specmux_aggregator.server.accelerator.is_plain", lambda message: False)
-    assert asyncio.run(canary.complaint()) == "verse 0 of the trial took another way"
+    assert asyncio.run(canary.complaint()) == "request 0 of the trial took another way"
 
 
 @pytest.mark.parametrize("tier", ["ordinary", "accelerated", "memoised"])
