@@ -26,7 +26,7 @@ PLACES_MAX: Final = 5
 
 RENDER_SECONDS: Final = 2.0  # of processor time
 _SEVERITIES: Final = ("breaking", "warning", "notice")
-_GONE: Final = frozenset(("kind-removed", "group-version-removed"))
+_GONE: Final = frozenset(("resource-removed", "group-version-removed"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,14 @@ def _change(
         "id": change["id"],
         "severity": change["severity"],
         "message": change["message"],
-        "places": [(place["kind"], place["path"]) for place in places[:PLACES_MAX]],
+        "places": [
+            (place["kind"], place["path"], change["id"] not in _GONE and _is_kind(place["kind"]))
+            for place in places[:PLACES_MAX]
+        ],
         "more": max(0, len(places) - PLACES_MAX),
-        "is_gone": change["id"] in _GONE,
     }
+
+
+def _is_kind(name: str) -> bool:
+    """Whether there may be a page of it: operations without a kind are named by method and path."""
+    return name.isascii() and name.isalnum()

@@ -98,6 +98,10 @@ def test_what_is_gone_or_new_is_said_and_not_led_to() -> None:
     html = page(entry(change("group-version-removed", path=""), new=None))
     assert "to nothing" in words(html)
     assert "kind/apis" not in html
+    for id, kind in (("resource-removed", "Widget"), ("media-type-added", "GET /apis/example.com/v1/")):
+        html = page(entry(change(id, kinds=(kind,), path="")))
+        assert kind in words(html)
+        assert "../kind/" not in html
     assert "from nothing to green" in words(page(entry(old=None)))
 
 
@@ -114,7 +118,7 @@ def test_only_what_touches_the_kind_is_its() -> None:
     ]
     (shown,) = shown_entries(bodies, group_version=KEY, kind="Widget")
     assert shown["counts"] == [("breaking", 1)]
-    assert [each["places"] for each in shown["changes"]] == [[("Widget", "spec.b")]]
+    assert [each["places"] for each in shown["changes"]] == [[("Widget", "spec.b", True)]]
     assert shown_entries(bodies, group_version=GroupVersion("apis/example.com/v2"), kind="Widget") == []
 
 
