@@ -5,6 +5,8 @@
 Process CPU time: medians of the rounds, each from parsed documents with nothing kept; a kind by itself as its
 place among all. "304" is one decision of the service beside that of a document, in microseconds. "memory" is
 the peak of a process that makes every kind of one document after the other, and what it had before the first.
+"yaml-language-server" is from a document that is opened to its first diagnostics, in seconds of the clock:
+with a schema that was never read, and with one that was; it is left out where there is no npm.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -27,7 +30,9 @@ HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
 from data import catalogue_documents as catalogue  # noqa: E402
+from running.schema_clients import MISSING, LanguageServer, node_modules  # noqa: E402
 from running.service import directory, service  # noqa: E402
+from specmux_aggregator.build.schema_examples import example_of  # noqa: E402
 from specmux_aggregator.http.messages import Request  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_converters.json_schema import STRICT, DocumentSchemas, Form  # noqa: E402
@@ -56,11 +61,12 @@ def main() -> None:
             Path(folder, key.replace("/", " ")).write_bytes(orjson.dumps(document))
         command = [sys.executable, str(HERE), "--memory", folder]
         print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    report_editor()
     asyncio.run(report_unchanged())
 
 
 def fresh() -> list[DocumentSchemas]:
-    return [DocumentSchemas(each.document, key) for key, each in catalogue.schemas().items()]
+    return [DocumentSchemas(each.document, key, example_of) for key, each in catalogue.schemas().items()]
 
 
 def texts(form: Form) -> list[tuple[float, bytes]]:
@@ -99,11 +105,41 @@ def report_all(rounds: int) -> None:
     print(f"all.json: {median(make, rounds):.2f} s, {len(make()) / 1e6:.1f} MB")
 
 
+def report_editor() -> None:
+    """Each in a server of its own; the schemas are files, so that making them is not in it."""
+    modules = node_modules()
+    if modules is None:
+        print(f"yaml-language-server: {MISSING}")
+        return
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: many}\n"
+    owner, kind = catalogue.kinds()["apps/v1", "Deployment"]
+    files = {"a kind": owner.kind(kind, STRICT), "all.json": dispatcher(catalogue.schemas(), STRICT)}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, schema in files.items():
+            path = Path(folder, "schema.json" if name == "a kind" else name)
+            path.write_bytes(text_of(schema))
+            server = LanguageServer(modules)
+            try:
+                settings = {"schemas": {path.as_uri(): ["*.yaml"]}}
+                first, again = (seconds_to_diagnostics(server, text, settings) for _ in range(2))
+            finally:
+                server.close()
+            print(f"yaml-language-server, {name}: first diagnostics after {first:.2f} s, then {again:.2f} s")
+
+
+def seconds_to_diagnostics(server: LanguageServer, text: str, settings: dict[str, Any]) -> float:
+    start = time.perf_counter()
+    _, told = server.open(text, settings)
+    assert told, "a wrong object was not told of"
+    return time.perf_counter() - start
+
+
 def report_memory(folder: Path) -> None:
     """One document after the other, as the service's process has them."""
     before = peak()
     for path in sorted(folder.iterdir()):
-        schemas = DocumentSchemas(orjson.loads(path.read_bytes()), GroupVersion(path.name.replace(" ", "/")))
+        key = GroupVersion(path.name.replace(" ", "/"))
+        schemas = DocumentSchemas(orjson.loads(path.read_bytes()), key, example_of)
         for kind in schemas.kinds:
             text_of(schemas.kind(kind, STRICT))
     print(f"memory: {peak():.0f} MiB at most, {before:.0f} before", end="")

@@ -10,6 +10,7 @@ import jsonschema_rs
 import yaml
 
 from shared_data import DATA, documents, load, read
+from specmux_aggregator.build.schema_examples import example_of
 from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
@@ -53,7 +54,7 @@ def of_custom_resources() -> dict[GroupVersion, Document]:
 @cache
 def schemas() -> dict[GroupVersion, DocumentSchemas]:
     found = of_kubernetes() | of_custom_resources()
-    return {key: DocumentSchemas(found[key], key) for key in sorted(found)}
+    return {key: DocumentSchemas(found[key], key, example_of) for key in sorted(found)}
 
 
 @cache

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from specmux_aggregator.build.jobs import REFUSALS, Unencodable
+from specmux_aggregator.build.schema_examples import example_of
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash
@@ -56,7 +57,7 @@ class SchemaMemo:
         found = self.held.pop(key, None)
         if found is None:
             document = parse(source.json, limits=limits)
-            found = len(source.json), DocumentSchemas(document, source.group_version)
+            found = len(source.json), DocumentSchemas(document, source.group_version, example_of)
         self.held[key] = found
         return found[1]
 

@@ -11,6 +11,7 @@ from typing import Final
 import click
 import orjson
 
+from specmux_aggregator.build.schema_examples import example_of
 from specmux_aggregator.commands.document_files import FileRefused, refusals, reported_refusals
 from specmux_aggregator.commands.editor_config import EDITORS
 from specmux_aggregator.commands.exits import reported_errors
@@ -96,7 +97,8 @@ def _write(
     with opened(source) as documents:
         loaded = documents.load()
     report_unread(loaded)
-    made = {key: DocumentSchemas(each, key) for key, each in loaded.documents.documents.items()}
+    held = loaded.documents.documents
+    made = {key: DocumentSchemas(each, key, example_of) for key, each in held.items()}
     left_out: list[Kind] = []
 
     def report(kind: Kind, error: ConverterError) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument
@@ -23,12 +24,19 @@ from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, Typed
 
 _META_FIELDS: Final = frozenset((*NEVER_NULL, "metadata"))
 
+ExampleOf: TypeAlias = Callable[[Document, Kind, Schema], dict[str, Any] | None]
+"""An object of the kind that its finished schema takes; None where there is none to show."""
+
 
 class DocumentSchemas:
-    """Of one document, which is not changed. What was made once is kept for as long as this is."""
+    """Of one document, which is not changed. What was made once is kept for as long as this is.
 
-    def __init__(self, document: Document, key: GroupVersion) -> None:
+    ``example_of`` gives the ``examples`` of a kind's schema; without it there are none.
+    """
+
+    def __init__(self, document: Document, key: GroupVersion, example_of: ExampleOf | None = None) -> None:
         self.document = document
+        self.example_of = example_of
         self.schemas = schemas_in(document)
         self.kinds = kinds_in(document, key)
         self.has_custom_resources = is_of_custom_resources(document)
@@ -106,7 +114,14 @@ class _Rendering:
         whole["x-kubernetes-group-version-kind"] = [
             {"group": kind.group, "version": kind.version, "kind": kind.kind}
         ]
-        return self._finished(whole)
+        return self._with_example(kind, self._finished(whole))
+
+    def _with_example(self, kind: Kind, schema: Schema) -> Schema:
+        """But for patches and fragments, which no whole object is an example of."""
+        if self._owner.example_of is None or not self._mode.requires:
+            return schema
+        example = self._owner.example_of(self._owner.document, kind, schema)
+        return schema if example is None else {**schema, "examples": [example]}
 
     def whole(self, name: str) -> Schema:
         return self._finished(self.definition(name))

@@ -33,18 +33,22 @@ _SHOWN_VALUES: Final = 12
 _ZEROS: Final = {"boolean": "false", "object": "{}", "array": "[]", "string": '""'}
 _FORMATS: Final = {"date-time": '"1970-01-01T00:00:00Z"', "date": '"1970-01-01"', "duration": '"0s"'}
 """Formats that the empty string does not have."""
+_MICRO_TIME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
+"""Of the format date-time too, but Go reads six digits of a second and nothing else."""
 
 
 def skeleton(document: Document, kind: GroupVersionKind, schema: Schema) -> str:
     """YAML. ``schema`` is the kind's own."""
-    lines = list(_Writer(document, kind).object(layers_of(schemas_of(document), schema), 0, frozenset()))
-    return "\n".join(lines[:MOST_LINES]) + "\n"
+    writer = _Writer(document, kind, iter(range(MOST_LINES)))
+    return "\n".join(writer.object(layers_of(schemas_of(document), schema), 0, frozenset())) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     document: Document
     kind: GroupVersionKind
+    left: Iterator[int]
+    """One for each field that may still be written: components may fan out without end."""
 
     def object(self, layers: Layers, level: int, above: frozenset[str]) -> Iterator[str]:
         """The lines of an object's fields; none where it needs no field."""
@@ -63,6 +67,8 @@ class _Writer:
     def field(
         self, name: str, schema: Schema, level: int, notes: list[str], above: frozenset[str]
     ) -> Iterator[str]:
+        if next(self.left, None) is None:
+            return
         pad = "  " * level
         layers = layers_of(schemas_of(self.document), schema)
         said = said_by(layers)
@@ -81,7 +87,9 @@ class _Writer:
             yield f"{head}{comment}"
             yield from inner
         else:
-            yield f"{head} {self.value(said, element)}{comment}"
+            is_micro = _MICRO_TIME in components_in(layers)
+            value = '"1970-01-01T00:00:00.000000Z"' if is_micro else self.value(said, element)
+            yield f"{head} {value}{comment}"
 
     def head(self, name: str, comment: str, layers: Layers) -> Iterator[str]:
         """What every object begins with. The metadata of a list has no name."""

@@ -10,7 +10,7 @@ import yaml
 from data.explained_documents import KIND, bed, release_kinds, schema_of
 from shared_data import shared
 from specmux_schemas.explain.layers import element_of, layers_of, properties_of, said_by
-from specmux_schemas.explain.skeleton import skeleton
+from specmux_schemas.explain.skeleton import MOST_LINES, skeleton
 from specmux_schemas.references import schemas_of
 
 
@@ -98,3 +98,28 @@ def test_every_kind_of_the_release_has_one_without_unknown_fields() -> None:
         assert value.get("kind") == found.kind.kind or "kind" not in properties_of((found.schema,))
         checked += 1
     assert checked > 230
+
+
+def test_components_that_fan_out_end() -> None:
+    document = bed(a={"$ref": "#/components/schemas/L0"})
+    schema_of(document)["properties"]["spec"]["required"] = ["a"]
+    for level in range(30):
+        below = {"$ref": f"#/components/schemas/L{level + 1}"}
+        document["components"]["schemas"][f"L{level}"] = {
+            "type": "object",
+            "required": ["a", "b"],
+            "properties": {"a": below, "b": below},
+        }
+    document["components"]["schemas"]["L30"] = {"type": "string"}
+    text = skeleton(document, KIND, schema_of(document))
+    assert MOST_LINES / 2 < text.count("\n") <= MOST_LINES + 1
+    assert yaml.safe_load(text)["kind"] == "Bed"
+
+
+def test_micro_time_has_six_digits() -> None:
+    name = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
+    document = bed(a={"allOf": [{"$ref": f"#/components/schemas/{name}"}]})
+    schema_of(document)["properties"]["spec"]["required"] = ["a"]
+    document["components"]["schemas"][name] = {"type": "string", "format": "date-time"}
+    text = skeleton(document, KIND, schema_of(document))
+    assert yaml.safe_load(text)["spec"] == {"a": "1970-01-01T00:00:00.000000Z"}
