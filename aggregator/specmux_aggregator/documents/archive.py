@@ -47,7 +47,7 @@ class StateDirectory:
         self._max_document_bytes = max_document_bytes
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
         self._identities: dict[BackendName, str] = {}
-        self._failing: set[str] = set()
+        self._failing: set[tuple[bool, str]] = set()
 
     @classmethod
     def open(cls, directory: Path, *, max_bytes: int, max_document_bytes: int) -> StateDirectory | None:
@@ -132,12 +132,13 @@ class StateDirectory:
 
     def _quietly(self, function: Callable[P, R | None], *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Run on the disk. What fails is logged once until it works again, reading and writing each for
-        itself: a full disk can be read."""
-        work = function.__name__
+        itself: a full disk can be read. One kind of writing may go on where others fail: small bodies fit."""
+        is_writing = function.__name__.startswith(("_put", "delete"))
+        work = is_writing, function.__name__
         try:
             result = function(*args, **kwargs)
         except StoreError as error:
-            if work not in self._failing:
+            if not any(failing[0] is is_writing for failing in self._failing):
                 logger.warning("state directory: %s", error)
             self._failing.add(work)
             return None
