@@ -6,13 +6,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.choice import refresher_of
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
@@ -24,7 +24,7 @@ from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.changes.endpoint import PATH as CHANGES_PATH
 from specmux_aggregator.changes.endpoint import ChangesEndpoint
 from specmux_aggregator.changes.history import History
-from specmux_aggregator.changes.metrics import ChangeMetrics
+from specmux_aggregator.changes.opening import change_history
 from specmux_aggregator.changes.stream import ChangeStreams
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
@@ -56,7 +56,6 @@ from specmux_aggregator.metrics.requests import RequestCollector
 from specmux_aggregator.metrics.schemas import SchemaCollector
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.proxy.handler import ProxyHandler
 from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.server.listener import HTTPServer
@@ -66,10 +65,6 @@ from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.version import VERSION
 
 logger = logging.getLogger(__name__)
-
-DIRECTORY_INTERVAL = 1.0
-"""Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their
-edit."""
 
 
 class App:
@@ -244,21 +239,12 @@ class App:
         )
 
     def _refresher(self, observation: Observation) -> Refresher:
-        backend = observation.backend
-        polling = self.settings.polling
-        if backend.kind.is_directory:
-            polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
-        return Refresher(
-            origin_of(
-                backend,
-                self._builder,
-                manifests=None if self.cluster is None else self.cluster.manifests,
-                identities=self._identities,
-                polling=polling,
-                limits=self.settings.limits,
-            ),
+        return refresher_of(
             observation,
-            polling=polling,
+            self._builder,
+            manifests=None if self.cluster is None else self.cluster.manifests,
+            identities=self._identities,
+            settings=self.settings,
             publish=self.publisher.publish,
             observed=partial(count_check, self.metrics),
         )
@@ -322,20 +308,14 @@ class App:
     def _change_history(self) -> History | None:
         if not self.settings.changes.enabled:
             return None
-        metrics = ChangeMetrics(self.metrics.registry, snapshot=lambda: self.publisher.current)
-        history = History(
-            self.settings.changes,
+        return change_history(
+            self.settings,
             self._builder,
             self._state,
-            held=self._documents.held,
-            obtain=self._documents.gzipped,
-            limits=self._limits,
-            noted=metrics.noted,
+            documents=self._documents,
+            publisher=self.publisher,
+            registry=self.metrics.registry,
         )
-        metrics.watch(history)
-        self.publisher.subscribe(history.follow)
-        self._documents.subscribe(history.fetched)
-        return history
 
     def _endpoints(self) -> dict[str, Endpoint]:
         """By the path that all of theirs begin with."""
@@ -433,15 +413,3 @@ class App:
         if self.discovery is not None:
             registry.register(DiscoveryCollector(self.discovery, snapshot=lambda: self.publisher.current))
         ProcessCollector(registry=registry)
-
-
-async def open_state(settings: Settings) -> StateDirectory | None:
-    """The state directory, where one is configured and can be used."""
-    if settings.state.directory is None:
-        return None
-    return await asyncio.to_thread(
-        StateDirectory.open,
-        settings.state.directory,
-        max_bytes=settings.state.max_bytes,
-        max_document_bytes=settings.limits.max_document_bytes,
-    )

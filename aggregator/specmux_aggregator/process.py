@@ -16,8 +16,9 @@ from typing import Final
 
 from prometheus_client import disable_created_metrics
 
-from specmux_aggregator.app import App, open_state
+from specmux_aggregator.app import App
 from specmux_aggregator.config.settings import Log, Settings
+from specmux_aggregator.documents.archive import open_state
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.cluster_access import chosen
 from specmux_aggregator.systemd import notify

@@ -14,8 +14,9 @@ import orjson
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from specmux_aggregator.app import App, open_state
+from specmux_aggregator.app import App
 from specmux_aggregator.config.settings import Listen, Polling, Settings, State
+from specmux_aggregator.documents.archive import open_state
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
 

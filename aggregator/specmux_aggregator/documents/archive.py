@@ -18,6 +18,7 @@ from typing import Final, ParamSpec, TypeVar
 
 import orjson
 
+from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import Coded
 from specmux_aggregator.http.content_codings import decoded
 from specmux_aggregator.http.messages import Coding
@@ -197,6 +198,18 @@ def document_key(name: str, hash: str) -> Key:
 
 def _change_key(name: str, number: int) -> Key:
     return Key(CHANGES, "log", name, str(number), JSON)
+
+
+async def open_state(settings: Settings) -> StateDirectory | None:
+    """The state directory, where one is configured and can be used."""
+    if settings.state.directory is None:
+        return None
+    return await asyncio.to_thread(
+        StateDirectory.open,
+        settings.state.directory,
+        max_bytes=settings.state.max_bytes,
+        max_document_bytes=settings.limits.max_document_bytes,
+    )
 
 
 def _manifest_key(backend: Backend) -> Key:

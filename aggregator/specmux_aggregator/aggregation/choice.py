@@ -1,0 +1,46 @@
+"""How a backend is looked at: by its origin, at its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from specmux_aggregator.aggregation.refresher import Publish, Refresher
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.origins.choice import origin_of
+from specmux_aggregator.origins.crds import Manifests
+from specmux_aggregator.origins.outcome import Outcome
+from specmux_aggregator.upstream.identities import Identities
+
+DIRECTORY_INTERVAL: Final = 1.0
+"""Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their
+edit."""
+
+
+def refresher_of(
+    observation: Observation,
+    builder: Worker,
+    *,
+    manifests: Manifests | None,
+    identities: Identities,
+    settings: Settings,
+    publish: Publish,
+    observed: Callable[[Observation, Outcome, float], None],
+) -> Refresher:
+    """A new refresher; whoever asks for it runs it. ``manifests``: those of the cluster, where one is
+    watched."""
+    backend, polling = observation.backend, settings.polling
+    if backend.kind.is_directory:
+        polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
+    origin = origin_of(
+        backend,
+        builder,
+        manifests=manifests,
+        identities=identities,
+        polling=polling,
+        limits=settings.limits,
+    )
+    return Refresher(origin, observation, polling=polling, publish=publish, observed=observed)
