@@ -47,7 +47,10 @@ sbom: setup
 	$(BIN)/python -m venv --without-pip build/sbom/environment
 	$(BIN)/python -m pip --quiet --python build/sbom/environment install "$$(echo build/sbom/specmux-*.whl)[uvloop]"
 	mkdir -p dist
-	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-format JSON \
+	version=$$($(BIN)/python -c "from specmux_aggregator.version import VERSION; print(VERSION)") && \
+		sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml >build/sbom/pyproject.toml
+	$(BIN)/cyclonedx-py environment --pyproject build/sbom/pyproject.toml --gather-license-texts \
+		--output-reproducible --output-format JSON \
 		--output-file dist/specmux.cdx.json build/sbom/environment/bin/python
 	$(BIN)/python tests/repository/bom_contents.py dist/specmux.cdx.json build/sbom/environment/lib/python3.*/site-packages
 
