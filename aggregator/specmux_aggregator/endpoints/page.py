@@ -70,7 +70,7 @@ class Logged(Protocol):
     def body(self) -> bytes: ...
 
 
-class ChangeLog(Protocol):
+class LoggedChanges(Protocol):
     def latest(self) -> Sequence[Logged]:
         """The last entry of each group-version."""
 
@@ -86,7 +86,7 @@ class Ui:
         reading: Reading,
         *,
         status: Callable[[], Awaitable[bytes]],
-        log: ChangeLog | None,
+        log: LoggedChanges | None,
         is_private: bool,
     ) -> None:
         self._reading = reading
@@ -223,7 +223,7 @@ class Ui:
 
 
 def reading_endpoints(
-    reading: Reading, *, status: Callable[[], Awaitable[bytes]], log: ChangeLog | None, is_private: bool
+    reading: Reading, *, status: Callable[[], Awaitable[bytes]], log: LoggedChanges | None, is_private: bool
 ) -> dict[str, Endpoint]:
     """All that answers from documents, by path."""
     return {
