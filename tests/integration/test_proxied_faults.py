@@ -85,6 +85,9 @@ def test_circle_is_broken() -> None:
             await client.until(lambda: all(item.current.entries[APPS].owner == "b" for item in entries))  # type: ignore[index]
             status, _, body = await client.get(THINGS)
             assert (status, reason_of(body)) == (508, "LoopDetected")
+            await client.until(
+                lambda: all(item.current.observations["b"].failure is None for item in entries)  # type: ignore[index]
+            )
             status, _, body = await client.get("/openapi/v2")
             assert (status, reason_of(body)) == (502, "BadGateway")
             assert origin.requests == []

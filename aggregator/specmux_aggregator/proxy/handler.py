@@ -38,7 +38,7 @@ from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import too_large
 
-ROUTE: Final = "streamed"
+ROUTE: Final = "proxied"
 DOCUMENTS: Final = "/openapi/v3"
 
 NEVER_ASKED: Final = frozenset(
