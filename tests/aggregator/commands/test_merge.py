@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import errno
 import os
 import socket
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fakes.apiserver import FakeAPIServer, document, swagger
+from running.event_loop import serving
 from specmux_aggregator.commands.merge import merge
 
 
 def run(*arguments: Any) -> Result:
     return CliRunner().invoke(merge, [str(each) for each in arguments])
-
-
-@contextlib.contextmanager
-def serving(server: FakeAPIServer) -> Iterator[FakeAPIServer]:
-    """On an event loop of its own, since the command brings its own too."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
 
 
 def with_schema(key: str, title: str) -> bytes:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,28 +13,13 @@ import yaml
 from fakes.apiserver import FakeAPIServer, document, swagger
 from fakes.openapi_server import Reference, Reply
 from fakes.openapi_thread import serving_in_thread
+from running.event_loop import serving
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources import SourceOptions, opened
 from specmux_aggregator.sources.access import access_of
 from specmux_converters.group_versions import GroupVersion
 
 CORE, APPS = GroupVersion("api/v1"), GroupVersion("apis/apps/v1")
-
-
-@contextlib.contextmanager
-def serving(server: FakeAPIServer) -> Iterator[FakeAPIServer]:
-    """On an event loop of its own, since a source brings its own too."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
 
 
 @pytest.fixture
