@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from specmux_aggregator.commands.document_files import (
-    STDIN,
     FileRefused,
     document_files,
     read_file,
@@ -20,6 +19,7 @@ from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+from specmux_aggregator.sources.options import STDIN
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
     from specmux_aggregator.checking.findings import Checked, Subject

@@ -12,7 +12,6 @@ import orjson
 
 from specmux_aggregator.build.file_names import group_version_of_file
 from specmux_aggregator.commands.document_files import (
-    STDIN,
     FileRefused,
     document_files,
     file_of,
@@ -25,6 +24,7 @@ from specmux_aggregator.commands.document_files import (
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.loss_counts import counted, listed
 from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.sources.options import STDIN
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build

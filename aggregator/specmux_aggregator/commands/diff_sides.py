@@ -15,13 +15,14 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
-from specmux_aggregator.commands.document_files import STDIN, FileRefused, document_files, read_file, unpacked
+from specmux_aggregator.commands.document_files import FileRefused, document_files, read_file
 from specmux_aggregator.commands.git_files import PREFIX as GIT
 from specmux_aggregator.commands.git_files import git_files
 from specmux_aggregator.console import warn
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.sources import SourceOptions
-from specmux_aggregator.sources.options import CONTEXT
+from specmux_aggregator.sources.files import unpacked
+from specmux_aggregator.sources.options import CONTEXT, STDIN
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.recognise import Kind, recognise

@@ -15,15 +15,11 @@ import click
 from specmux_aggregator.build.file_names import is_document_name
 from specmux_aggregator.commands.exits import RUNTIME
 from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.http.messages import Coding
-from specmux_converters.document import DEFAULT_LIMITS
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge
+from specmux_aggregator.sources.files import read_bytes
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 
-STDIN: Final = Path("-")
-
-_GZIP: Final = b"\x1f\x8b"
 _IN_NAMES: Final = "!$&'()+,;=@{}"
 
 
@@ -56,24 +52,9 @@ def reported_refusals() -> Iterator[None]:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's bytes, or those of standard input for ``-``, unpacked when gzipped. Raises FileRefused."""
+    """As ``sources.files.read_bytes``. Raises FileRefused."""
     with refusals(path):
-        most = DEFAULT_LIMITS.max_bytes
-        if path == STDIN:
-            data = sys.stdin.buffer.read(most + 1)
-        else:
-            with path.open("rb") as file:
-                data = file.read(most + 1)
-        if len(data) > most:
-            raise TooLarge(f"more than {most} bytes")
-        return unpacked(data)
-
-
-def unpacked(data: bytes) -> bytes:
-    """The bytes, without gzip. Raises BadCoding, TooLarge."""
-    if not data.startswith(_GZIP):
-        return data
-    return decoded(data, Coding.GZIP, max_bytes=DEFAULT_LIMITS.max_bytes)
+        return read_bytes(path)
 
 
 def document_files(folder: Path) -> tuple[Path, ...]:

@@ -162,7 +162,7 @@ def _below(folder: Path, unread: list[Unread]) -> Iterator[File]:
 
 def _read(file: File) -> _Contents:
     try:
-        found = recognise(_bytes(file.path))
+        found = recognise(read_bytes(file.path))
         match found.kind:
             case Kind.OPENAPI_3:
                 keys = [file.key] if file.key else _keys(found.documents[0])
@@ -185,7 +185,11 @@ def _keys(document: Document) -> list[GroupVersion]:
     return sorted(key for key in keys if split(key) is not None) or sorted(keys)
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes, or those of standard input for ``-``, unpacked when gzipped.
+
+    Raises OSError, BadCoding, and TooLarge beyond what a document may have.
+    """
     most = DEFAULT_LIMITS.max_bytes
     if path == STDIN:
         data = sys.stdin.buffer.read(most + 1)
@@ -194,4 +198,11 @@ def _bytes(path: Path) -> bytes:
             data = file.read(most + 1)
     if len(data) > most:
         raise TooLarge(f"more than {most} bytes")
-    return decoded(data, Coding.GZIP, max_bytes=most) if data.startswith(_GZIP) else data
+    return unpacked(data)
+
+
+def unpacked(data: bytes) -> bytes:
+    """The bytes, without gzip. Raises BadCoding, TooLarge."""
+    if not data.startswith(_GZIP):
+        return data
+    return decoded(data, Coding.GZIP, max_bytes=DEFAULT_LIMITS.max_bytes)
