@@ -486,7 +486,7 @@ def specmux(
             port = listening_port(process, Path(log.name))
             server = Server(name, port, process.pid, fields, is_encrypted)
             deadline = time.monotonic() + LIMIT
-            while len(orjson.loads(server.get("/openapi/v3")[2])["paths"]) < expected:
+            while len(orjson.loads(server.get("/openapi/v3")[2]).get("paths", ())) < expected:
                 if time.monotonic() > deadline:
                     raise SystemExit(f"{name} has not published {expected} group-versions")
                 time.sleep(0.1)
@@ -499,7 +499,7 @@ def specmux(
 def listening_port(process: subprocess.Popen[bytes], log: Path) -> int:
     deadline = time.monotonic() + LIMIT
     while process.poll() is None and time.monotonic() < deadline:
-        if found := re.search(r" port (\d+)$", log.read_text(), re.MULTILINE):
+        if found := re.search(r"serving on \S+:(\d+)/$", log.read_text(), re.MULTILINE):
             return int(found[1])
         time.sleep(0.1)
     raise SystemExit(f"specmux did not start: {log.read_text()}")
