@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from specmux_converters.losses import Loss
+from specmux_converters.own_memory import in_own_memory
 
 
 @dataclass(slots=True)
@@ -24,6 +25,9 @@ class Part:
     refs: frozenset[str]
     losses: tuple[Loss, ...]
     tree: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.json = in_own_memory(self.json)
 
     def value(self) -> dict[str, Any]:
         """The same dict every time: read it, never write into it."""
@@ -65,7 +69,7 @@ class ConversionMemo:
         cost = _cost(text, part)
         if cost > self._max_bytes:
             return
-        self._parts[key] = text, part
+        self._parts[key] = in_own_memory(text), part
         self._bytes += cost
         while self._bytes > self._max_bytes:
             self._drop(next(iter(self._parts)))

@@ -8,12 +8,13 @@ costs that definition, not the document.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specmux_aggregator.build.built import Built, FileBuilt, Owned
 from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, Missing, build_crds
 from specmux_aggregator.build.file_names import COMPRESSED, group_version_of_file
+from specmux_aggregator.build.losses import Losses, losses_by_group_version
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.document_urls import key_fault
@@ -25,18 +26,14 @@ from specmux_converters.crd import Templates
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.losses import Grade, Loss, unescape
 from specmux_converters.media_types import MediaType
 from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
 from specmux_converters.recognise import Recognised, recognise
-from specmux_converters.swagger2.conversion import Conversion, convert
+from specmux_converters.swagger2.conversion import convert
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
 """What a backend's bytes can be refused with."""
-
-LOSSES_NAMED = 10
-"""Losses of one document that are named; all are counted."""
 
 
 @dataclass(slots=True)
@@ -125,7 +122,7 @@ def build_file(
             return FileBuilt((), f"{cut(group_version)} {fault}")
         if owned is not None and group_version not in owned:
             return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
-        return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, (), held),))
+        return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, Losses(), held),))
     except REFUSALS as error:
         return _failure(error)
 
@@ -167,13 +164,13 @@ def convert_document(
         return True
 
     conversion = convert(recognised.documents[0], owns=owns, memo=memo.conversion)
-    lost = losses_by_group_version(conversion, recognised.losses)
+    lost = losses_by_group_version(conversion.outlines, (*recognised.losses, *conversion.losses))
     return tuple(
         _built(
             group_version,
             conversion.json(group_version),
             Provenance.CONVERTED,
-            lost.get(group_version, ()),
+            lost[group_version],
             held,
         )
         for group_version in conversion.documents
@@ -191,34 +188,6 @@ def encode(
         return Unencodable(str(error))
     except (ConverterError, BadCoding, TooLarge) as error:
         return Failure(Cause.BAD_BODY, str(error))
-
-
-def losses_by_group_version(
-    conversion: Conversion, of_reading: Sequence[Loss] = ()
-) -> dict[GroupVersion, tuple[Loss, ...]]:
-    """Each loss beside every document that holds the construct it speaks of. Notes are none."""
-    found: dict[GroupVersion, list[Loss]] = {}
-    for loss in (*of_reading, *conversion.losses):
-        if loss.grade is not Grade.LOSS:
-            continue
-        for group_version in _concerned(loss, conversion):
-            found.setdefault(group_version, []).append(loss)
-    return {group_version: tuple(losses) for group_version, losses in found.items()}
-
-
-def _concerned(loss: Loss, conversion: Conversion) -> list[GroupVersion]:
-    _, kind, *rest = [*loss.pointer.split("/"), ""]
-    name = unescape(rest[0]) if rest else ""
-    if kind == "paths":
-        key = group_version_of(name)
-        return [key] if key is not None and key in conversion.documents else []
-    if kind == "definitions":
-        return [
-            group_version
-            for group_version, outline in conversion.outlines.items()
-            if name in outline.components.get("schemas", {})
-        ]
-    return list(conversion.documents)
 
 
 def _failure(refusal: TooLarge | BadCoding | ConverterError) -> Failure:
@@ -242,7 +211,7 @@ def _built(
     group_version: GroupVersion,
     json: bytes,
     provenance: Provenance,
-    losses: tuple[Loss, ...],
+    losses: Losses,
     held: Mapping[GroupVersion, Hash],
 ) -> Built:
     digest = Hash(content_hash(json))
@@ -250,10 +219,8 @@ def _built(
         hash=digest,
         provenance=provenance,
         size=len(json),
-        losses=len(losses),
-        loss_examples=tuple(
-            f"{loss.pointer}: {loss.construct}: {loss.reason}" for loss in losses[:LOSSES_NAMED]
-        ),
+        losses=losses.count,
+        loss_examples=losses.named,
     )
     is_held = held.get(group_version) == digest
     return Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP))

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.own_memory import in_own_memory
+
 _JSON_ONLY: Final = (
     orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
@@ -38,14 +40,14 @@ class Fragments:
         encoded = self._old.get(part)
         if encoded is None:
             encoded = encode(value)
-        self._keep(part, encoded)
+        self._keep(kind, part[1], encoded)
         return encoded
 
-    def _keep(self, part: tuple[Hashable, bytes], encoded: bytes) -> None:
+    def _keep(self, kind: Hashable, text: bytes, encoded: bytes) -> None:
         # Two generations: what nobody asked for during the younger one goes, without bookkeeping per part.
-        size = len(part[1]) + len(encoded)
+        size = len(text) + len(encoded)
         if self._young_bytes + size > self.max_bytes // 2:
             self._old, self._young, self._young_bytes = self._young, {}, 0
         if size <= self.max_bytes // 2:
-            self._young[part] = encoded
+            self._young[kind, in_own_memory(text)] = encoded
             self._young_bytes += size

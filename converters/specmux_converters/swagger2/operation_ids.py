@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from specmux_converters.errors import cut
 from specmux_converters.parts import Part
 from specmux_converters.swagger2.encoding import encode
@@ -47,9 +49,9 @@ def _ids(node: Any, part: Part) -> list[tuple[str, str]]:
 
 def _without_ids(part: Part, repeated: list[tuple[str, str]], key: str, node: Any, budget: Budget) -> Part:
     trace = Trace.begin(["paths", key], budget)
-    item = {**part.value()}
+    item = orjson.loads(part.json)  # and not its value, which would stay beside it
     for method, found in repeated:
-        item[method] = {name: value for name, value in item[method].items() if name != "operationId"}
+        del item[method]["operationId"]
         place = (method, "operationId") if method in node else ("$ref",)
         trace.lose("operationId", f"{cut(found)} is another operation's; left out", *place)
     return Part(encode(item, *trace.path), part.refs, (*part.losses, *trace.losses))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import orjson
 
+from specmux_converters.own_memory import in_own_memory
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
@@ -29,7 +30,8 @@ def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
     """``make``, with its result as canonical JSON: what is written out many times is encoded once."""
 
     def made(node: Any, depends_on: D, source: Source, trace: Trace) -> orjson.Fragment:
-        return orjson.Fragment(encode(make(node, depends_on, source, trace), *trace.path))
+        text = encode(make(node, depends_on, source, trace), *trace.path)
+        return orjson.Fragment(in_own_memory(text))
 
     return made
 
@@ -41,10 +43,10 @@ def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: 
     """
     result: T
     try:
-        key = make, depends_on, orjson.dumps(node)
+        text = orjson.dumps(node)
     except orjson.JSONEncodeError:  # in no parsed document: an error with its pointer comes later
         return make(node, depends_on, source, trace)
-    kept = source.repeats.get(key)
+    kept = source.repeats.get((make, depends_on, text))
     if kept is not None:
         result, refs, cost = kept
         if refs:
@@ -57,5 +59,6 @@ def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: 
     result = make(node, depends_on, source, notes)
     trace.take(notes)
     if not notes.losses and not notes.foreign:
-        source.repeats[key] = result, frozenset(notes.refs), left - trace.budget.left
+        cost = left - trace.budget.left
+        source.repeats[make, depends_on, in_own_memory(text)] = result, frozenset(notes.refs), cost
     return result

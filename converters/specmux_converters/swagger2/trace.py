@@ -18,6 +18,10 @@ EXPANSION: Final = 8
 """What a larger one may, in times its own size. Releases of Kubernetes become two and a half times theirs."""
 
 
+LOSS_COST: Final = 256
+"""Bytes that a loss takes beside its pointer: each is an object with texts of its own."""
+
+
 @dataclass(slots=True)
 class Budget:
     """Bytes that the output of one conversion, its losses included, may still grow by beyond the input.
@@ -95,7 +99,7 @@ class Trace:
     def _report(self, construct: str, reason: str, grade: Grade, tokens: tuple[str | int, ...]) -> None:
         budget = self.budget
         pointer = "".join(map(budget.steps.__getitem__, (*self.path, *tokens)))
-        budget.left -= len(pointer) + len(construct)
+        budget.left -= len(pointer) + LOSS_COST
         if budget.left < 0:
             budget.spend(0, *self.path)
         # What Loss() does, without a call of Python code: Kubernetes' operations lose something each.
