@@ -5,7 +5,7 @@ ARG PYTHON=python:3.14-slim-trixie
 FROM ${PYTHON} AS wheel
 WORKDIR /source
 RUN python -m pip install --no-cache-dir "build>=1.2"
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY converters converters
 COPY cache cache
 COPY schemas schemas

@@ -104,7 +104,7 @@ def test_wheel_that_the_dockerfile_builds_has_all_it_needs() -> None:
     packages = re.search(r"targets\.wheel\]\npackages = \[([^\]]*)\]", pyproject)
     assert packages
     assert {path.split("/")[0] for path in re.findall(r'"([^"]+)"', packages[1])} <= copied
-    assert {"pyproject.toml", "README.md", "LICENSE"} <= copied
+    assert {"pyproject.toml", "hatch_build.py", "README.md", "LICENSE"} <= copied
 
 
 def test_image_has_no_shell_and_nothing_that_raises_privileges(image: ImageRoot) -> None:

@@ -1,10 +1,16 @@
-"""Checks that a wheel holds the four packages and nothing else: ``wheel_contents.py WHEEL``."""
+"""Checks that a wheel holds the four packages, the man pages of the commands as they are, and nothing else.
+
+``wheel_contents.py WHEEL``; the commands are those of the environment that runs it.
+"""
 
 from __future__ import annotations
 
 import sys
 import zipfile
 from pathlib import Path
+
+from specmux_aggregator.cli import main
+from specmux_aggregator.commands.man import pages
 
 PACKAGES = {
     "specmux_aggregator": "aggregator",
@@ -14,21 +20,33 @@ PACKAGES = {
 }
 
 
+MAN = ".data/data/share/man/man1/"
+
+
 def faults(wheel: Path, root: Path) -> list[str]:
     """What the wheel lacks or has too much of, compared with the source tree at ``root``."""
-    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    archive = zipfile.ZipFile(wheel)
+    names = {name for name in archive.namelist() if ".dist-info/" not in name}
     wanted = {
         f"{package}/{path.relative_to(root / folder / package).as_posix()}"
         for package, folder in PACKAGES.items()
         for path in (root / folder / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    return [f"missing: {name}" for name in sorted(wanted - names)] + [
-        f"unexpected: {name}" for name in sorted(names - wanted)
+    man = {f"{wheel.name.split('-py3')[0]}{MAN}{name}.1": page for name, page in pages(main)}
+    wanted |= man.keys()
+    return [
+        *(f"missing: {name}" for name in sorted(wanted - names)),
+        *(f"unexpected: {name}" for name in sorted(names - wanted)),
+        *(
+            f"not what the command says: {name}"
+            for name, page in man.items()
+            if name in names and archive.read(name).decode() != page
+        ),
     ]
 
 
 if __name__ == "__main__":
     found = faults(Path(sys.argv[1]), Path(__file__).resolve().parents[2])
-    print("\n".join(found) or "the wheel holds the four packages and nothing else")
+    print("\n".join(found) or "the wheel holds the four packages, the man pages of now, and nothing else")
     sys.exit(bool(found))

@@ -1,4 +1,4 @@
-"""``specmux man``: the man pages, made from the commands' own help."""
+"""``specmux man``: the man pages, from the commands' own help; wheels have them too (hatch_build.py)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ from specmux_aggregator.version import VERSION
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.pass_context
 def write_man(context: click.Context, folder: Path) -> None:
-    """Write the man pages of all commands into a folder."""
+    """Write the man pages of all commands into a folder.
+
+    An installed wheel brings them: "man specmux" finds them where specmux is on PATH. This is for other
+    installations.
+    """
     root = context.find_root().command
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +72,10 @@ def _page(command: click.Command, context: click.Context, name: str) -> str:
     if isinstance(command, click.Group):
         lines.append(".SH COMMANDS")
         for each in command.list_commands(context):
-            lines += [".TP", f".BR {_text(f'{name}-{each}')} (1)"]
+            inner = command.get_command(context, each)
+            if inner is not None and not inner.hidden:
+                said = _text(inner.get_short_help_str(limit=200))
+                lines += [".TP", f".BR {_text(f'{name}-{each}')} (1)", said]
     shown = (command.epilog or "").partition("Examples:")[2].strip("\n")
     if shown:
         lines += [
