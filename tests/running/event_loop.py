@@ -1,15 +1,32 @@
-"""An event loop of its own in a thread, for tests whose subject brings its own loop too."""
+"""Which event loop tests run on, and one of its own in a thread, for tests whose subject brings its own too.
+
+``SPECMUX_TEST_EVENT_LOOP=uvloop`` runs them, and the services that they start, on uvloop.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
+
+from specmux_aggregator.event_loops import loop_factory
+
+EVENT_LOOP: Final = os.environ.get("SPECMUX_TEST_EVENT_LOOP", "asyncio")
 
 P = ParamSpec("P")
+
+
+def install() -> None:
+    """From here on every loop of this process is the chosen one. asyncio's own classes stay what they are."""
+    if EVENT_LOOP == "asyncio":
+        return
+    make = loop_factory(EVENT_LOOP)
+    asyncio.new_event_loop = make
+    asyncio.events.new_event_loop = make  # where asyncio.run looks it up
 
 
 class Startable(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import click
 
@@ -12,7 +11,6 @@ from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.settings_help import SettingsCommand, help_all
 from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.source import ConfigSource
-from specmux_aggregator.errors import InvalidConfig
 
 
 @click.command(
@@ -36,6 +34,7 @@ def serve(source: ConfigSource) -> None:
     """
     # Imported by who serves: help and completion need neither the HTTP library nor the service.
     from specmux_aggregator.config.watch import watch_config
+    from specmux_aggregator.event_loops import loop_factory
     from specmux_aggregator.process import configure_logging, run
 
     with reported_errors():
@@ -55,17 +54,3 @@ def serve(source: ConfigSource) -> None:
                     is_whole_process=True,
                 )
             )
-
-
-def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
-    """What makes the event loop of that name. Raises InvalidConfig where it is not installed."""
-    if name == "asyncio":
-        return asyncio.new_event_loop
-    try:
-        from uvloop import new_event_loop  # an extra: imported by who asks for it
-    except ImportError:
-        raise InvalidConfig(
-            "is not installed: pip install 'specmux[uvloop]'", where="listen.event_loop"
-        ) from None
-    factory: Callable[[], asyncio.AbstractEventLoop] = new_event_loop
-    return factory

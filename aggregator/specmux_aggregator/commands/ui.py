@@ -56,6 +56,7 @@ def ui(
 
     Exit codes: 0 stopped, 1 not started, 2 usage, 3 invalid kubeconfig.
     """
+    from specmux_aggregator.event_loops import loop_factory
     from specmux_aggregator.process import run
 
     def started(host: str, bound: int) -> None:
@@ -66,7 +67,8 @@ def ui(
 
     with reported_errors():
         settings = _settings(directories, kubeconfig, context, port)
-        asyncio.run(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
+        with asyncio.Runner(loop_factory=loop_factory(settings.listen.event_loop)) as runner:
+            runner.run(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
 
 
 def _settings(

@@ -65,7 +65,9 @@ class Listen:
     )
     accelerator: bool = _setting(True, "answer prepared requests inside the HTTP parser's callback")
     event_loop: str = _setting(
-        "asyncio", "asyncio, or uvloop where the extra is installed", choices=("asyncio", "uvloop")
+        "auto",
+        "asyncio, uvloop (an extra), or auto: uvloop where it is installed",
+        choices=("auto", "asyncio", "uvloop"),
     )
 
 

@@ -189,6 +189,14 @@ class Connection(RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if len(data) <= RECEIVE:
+            self._receive(data)
+            return
+        # uvloop hands over up to 250 KiB: what is bounded by the read has to be the same under both loops.
+        for begin in range(0, len(data), RECEIVE):
+            self._receive(data[begin : begin + RECEIVE])
+
+    def _receive(self, data: bytes) -> None:
         count = self._request_count
         super().data_received(data)
         if self._request_count == count:
