@@ -40,12 +40,13 @@ class Balancer:
         for offset in range(len(self._ports)):
             port = self._ports[(turn + offset) % len(self._ports)]
             with contextlib.suppress(OSError):
-                return socket.create_connection(("127.0.0.1", port), timeout=5)
+                server = socket.create_connection(("127.0.0.1", port), timeout=5)
+                server.settimeout(None)
+                return server
         return None
 
 
 def _pass_on(one: socket.socket, other: socket.socket) -> None:
-    other.settimeout(None)
     with contextlib.suppress(OSError):
         while chunk := one.recv(65536):
             other.sendall(chunk)
