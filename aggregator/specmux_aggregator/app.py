@@ -61,6 +61,7 @@ from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import StreamingHandler
 from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.version import VERSION
 
@@ -90,6 +91,7 @@ class App:
         self.metrics = Metrics(CollectorRegistry())
         self._limits = settings.limits.of_documents
         self._identities = Identities()
+        self._bodies = BodyBudget(BODIES * settings.limits.max_document_bytes)
         self._state = state
         # Two processes, so that the conversion of one backend's document never delays a client's encoding.
         self._builder = Worker(timeout=settings.limits.build_timeout)
@@ -244,6 +246,7 @@ class App:
             self._builder,
             manifests=None if self.cluster is None else self.cluster.manifests,
             identities=self._identities,
+            bodies=self._bodies,
             settings=self.settings,
             publish=self.publisher.publish,
             observed=partial(count_check, self.metrics),
@@ -257,6 +260,7 @@ class App:
             synthesis=Synthesis(self._documents, self._builder, limits=self._limits),
             settings=self.settings,
             identities=self._identities,
+            bodies=self._bodies,
         )
         watch = DiscoveryWatch(
             make=make, grace=self.settings.discovery.stale_grace, is_settled=self._is_settled

@@ -13,6 +13,7 @@ from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.origins.crds import Manifests
 from specmux_aggregator.origins.outcome import Outcome
+from specmux_aggregator.upstream.body_budget import BodyBudget
 from specmux_aggregator.upstream.identities import Identities
 
 DIRECTORY_INTERVAL: Final = 1.0
@@ -26,6 +27,7 @@ def refresher_of(
     *,
     manifests: Manifests | None,
     identities: Identities,
+    bodies: BodyBudget,
     settings: Settings,
     publish: Publish,
     observed: Callable[[Observation, Outcome, float], None],
@@ -40,6 +42,7 @@ def refresher_of(
         builder,
         manifests=manifests,
         identities=identities,
+        bodies=bodies,
         polling=polling,
         limits=settings.limits,
     )

@@ -11,6 +11,7 @@ from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.follower import Follower
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.upstream.body_budget import BodyBudget
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
 
@@ -25,6 +26,7 @@ def follower_of(
     synthesis: Synthesis,
     settings: Settings,
     identities: Identities,
+    bodies: BodyBudget,
 ) -> Follower:
     """A new follower; whoever asks for it runs it. ``changed``: called whenever it knows something else."""
     backend, limits = observation.backend, settings.limits
@@ -33,7 +35,7 @@ def follower_of(
     if backend.url:
         asked = BackendDiscovery(
             backend,
-            BackendClient(backend, polling=polling, limits=limits, identities=identities),
+            BackendClient(backend, polling=polling, limits=limits, identities=identities, bodies=bodies),
             limits=limits.of_roots,
             max_group_versions=limits.max_group_versions,
         )

@@ -10,6 +10,7 @@ from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.upstream.body_budget import BodyBudget
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
 
@@ -20,6 +21,7 @@ def origin_of(
     *,
     manifests: Manifests | None,
     identities: Identities,
+    bodies: BodyBudget,
     polling: Polling,
     limits: Limits,
 ) -> Origin:
@@ -41,7 +43,7 @@ def origin_of(
         case Kind.AUTO | Kind.V2 | Kind.V3:
             return HTTPOrigin(
                 backend,
-                BackendClient(backend, polling=polling, limits=limits, identities=identities),
+                BackendClient(backend, polling=polling, limits=limits, identities=identities, bodies=bodies),
                 worker,
                 limits=limits.of_documents,
                 max_group_versions=limits.max_group_versions,

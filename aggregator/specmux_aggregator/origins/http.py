@@ -67,7 +67,7 @@ class HTTPOrigin:
         self._missed_v3 = 0
         self._next_v3_probe = 0.0
         self._unhashed: dict[GroupVersion, _Unhashed] = {}
-        self._shared = SharedDocuments(client, limits=limits)
+        self._shared = SharedDocuments(client, worker, limits=limits)
 
     async def observe(self, last: Observation) -> Outcome:
         speaks_v2 = last.dialect is Dialect.V2

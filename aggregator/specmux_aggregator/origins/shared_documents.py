@@ -8,16 +8,18 @@ replicas take the same ones.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.build.shared_documents import SharedDocument, shared_document
+from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.observation import Hash, Offer, Provenance
+from specmux_aggregator.model.observation import Hash, Offer
 from specmux_aggregator.upstream.client import BackendClient, Payload, Root
-from specmux_converters.document import Limits, content_hash, parse
-from specmux_converters.errors import ConverterError
+from specmux_aggregator.upstream.responses import INLINE_MAX
+from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
@@ -43,10 +45,11 @@ class Settled:
 class SharedDocuments:
     """Tells an aggregating apiserver's own documents from those of the servers behind it."""
 
-    def __init__(self, client: BackendClient, *, limits: Limits) -> None:
+    def __init__(self, client: BackendClient, worker: Worker, *, limits: Limits) -> None:
         self._client = client
+        self._worker = worker
         self._limits = limits
-        self._reference: tuple[Hash, Any] | None = None
+        self._reference: tuple[Hash, bytes] | None = None
         self._own: dict[GroupVersion, Offer] = {}
         self._foreign: set[Hash] = set()
 
@@ -61,15 +64,15 @@ class SharedDocuments:
 
     async def settle(self, root: Root) -> Settled:
         """What to offer in place of what the root says of them; without those that cannot be told now."""
-        info = await self._info(root)
+        publisher = await self._publisher(root)
         bodies: dict[GroupVersion, bytes] = {}
         for key in self.of(root):
             told, own = root.offers[key], self._own.get(key)
-            if info is None or (own is not None and (own.hash == told or told in self._foreign)):
+            if publisher is None or (own is not None and (own.hash == told or told in self._foreign)):
                 continue
-            found = await self._find(key, info)
-            if found is not None and found[0] != own:
-                self._own[key], bodies[key] = found
+            found = await self._find(key, publisher)
+            if found is not None and found.offer != own:
+                self._own[key], bodies[key] = found.offer, found.gzip
         return Settled({key: self._own[key] for key in self.of(root) if key in self._own}, bodies)
 
     async def document(self, key: GroupVersion, hash: Hash) -> Payload | None:
@@ -78,48 +81,42 @@ class SharedDocuments:
         if own is None or own.hash != hash or self._reference is None:
             return None
         found = await self._find(key, self._reference[1])
-        if found is None or found[0].hash != hash:
+        if found is None or found.offer.hash != hash:
             return None
-        return Payload(found[1], Coding.GZIP, JSON, None)
+        return Payload(found.gzip, Coding.GZIP, JSON, None)
 
-    async def _info(self, root: Root) -> Any:
-        """``info`` of the reference, which is downloaded when it is another one."""
+    async def _publisher(self, root: Root) -> bytes | None:
+        """That of the reference, which is downloaded when it is another one."""
         hash = root.offers.get(REFERENCE)
         if hash is None:
             return None
         if self._reference is None or self._reference[0] != hash:
-            plain = await self._plain(REFERENCE, hash)
-            info = None if plain is None else self._info_in(plain)
-            if info is None:
+            found = await self._downloaded(REFERENCE, hash)
+            if found is None:
                 return None
-            self._reference = (hash, info)
+            self._reference = (hash, found.publisher)
             self._foreign.clear()
         return self._reference[1]
 
-    async def _find(self, key: GroupVersion, info: Any) -> tuple[Offer, bytes] | None:
+    async def _find(self, key: GroupVersion, publisher: bytes) -> SharedDocument | None:
         for _ in range(ATTEMPTS):
-            plain = await self._plain(key, None)
-            if plain is None:
-                return None
-            hash = Hash(content_hash(plain))
-            if self._info_in(plain) == info:
-                offer = Offer(hash=hash, provenance=Provenance.NATIVE, size=len(plain))
-                return offer, encoded(plain, Coding.GZIP)
+            found = await self._downloaded(key, None)
+            if found is None or found.publisher == publisher:
+                return found
             if len(self._foreign) < FOREIGN_MAX:
-                self._foreign.add(hash)
+                self._foreign.add(found.offer.hash)
         return None
 
-    async def _plain(self, key: GroupVersion, hash: Hash | None) -> bytes | None:
+    async def _downloaded(self, key: GroupVersion, hash: Hash | None) -> SharedDocument | None:
         answer = await self._client.document(key, hash=hash, accept_gzip=True)
         if not isinstance(answer, Payload):
             return None
+        if len(answer.body) <= INLINE_MAX:
+            small = replace(self._limits, max_bytes=min(INLINE_MAX, self._limits.max_bytes))
+            found = shared_document(answer.body, answer.coding, limits=small)
+            if found is not None:
+                return found
         try:
-            return decoded(answer.body, answer.coding, max_bytes=self._limits.max_bytes)
-        except (BadCoding, TooLarge):
-            return None
-
-    def _info_in(self, plain: bytes) -> Any:
-        try:
-            return parse(plain, limits=self._limits).get("info")
-        except ConverterError:
+            return await self._worker.run(shared_document, answer.body, answer.coding, limits=self._limits)
+        except WorkerFailed:
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from specmux_aggregator.model.document_urls import (
 )
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
+from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget, Share
 from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities
@@ -63,15 +65,22 @@ class BackendClient:
     """Asks one backend. Lives on one event loop, which owns it until ``close``."""
 
     def __init__(
-        self, backend: Backend, *, polling: Polling, limits: Limits, identities: Identities | None = None
+        self,
+        backend: Backend,
+        *,
+        polling: Polling,
+        limits: Limits,
+        identities: Identities | None = None,
+        bodies: BodyBudget | None = None,
     ) -> None:
-        """``identities``: as of a Transport."""
+        """``identities``: as of a Transport. ``bodies``: shared with the clients of other backends."""
         self._backend = backend
         self._polling = polling
         self._limits = limits
         self._base_path = base_path(backend)
         self._transport = Transport(backend, polling=polling, identities=identities)
         self._slots = asyncio.Semaphore(CONCURRENT_DOCUMENTS)
+        self._bodies = BodyBudget(BODIES * limits.max_document_bytes) if bodies is None else bodies
 
     async def root(self, *, etag: str | None = None) -> Root | NotModified | Failure:
         """What the backend offers at ``/openapi/v3``."""
@@ -164,17 +173,31 @@ class BackendClient:
             fields["Content-Type"] = JSON
         try:
             async with (
-                asyncio.timeout(self._polling.total_timeout),
+                asyncio.timeout(self._polling.total_timeout) as deadline,
                 slots or contextlib.nullcontext(),
                 self._transport.request(
                     "GET" if review is None else "POST", target, fields=fields, body=review
                 ) as response,
             ):
-                return await read_answer(response, max_bytes=max_bytes, is_conditional=etag is not None)
+                return await read_answer(
+                    response,
+                    max_bytes=max_bytes,
+                    is_conditional=etag is not None,
+                    room=partial(self._room, deadline),
+                )
         except Unusable as unusable:
             return unusable.failure
         except TRANSPORT_ERRORS as error:
             return CLOSED if self._transport.is_closed else failure_of(error, self._polling)
+
+    async def _room(self, deadline: asyncio.Timeout, size: int) -> Share:
+        """Room for a body. What others hold up costs the backend none of its own time."""
+        loop = asyncio.get_running_loop()
+        left = (deadline.when() or loop.time()) - loop.time()
+        deadline.reschedule(loop.time() + self._polling.total_timeout)
+        share = await self._bodies.take(self._backend.name, size)
+        deadline.reschedule(loop.time() + left)
+        return share
 
     def _parsed(self, payload: Payload) -> Root | Failure:
         try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import aiohttp
@@ -21,6 +22,7 @@ from specmux_aggregator.http.response_fields import (
     status_failure,
 )
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.upstream.body_budget import SMALL, Share
 from specmux_converters.json_text import may_have_more_values
 
 UNFRAMED_VALUES: Final = 200_000
@@ -42,6 +44,8 @@ class Payload:
     media_type: str
     """Type and subtype in lower case, without parameters; "" where the backend named none."""
     etag: ETag | None
+    share: Share | None = field(default=None, repr=False, compare=False)
+    """What the body counts for, as long as this value is held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,16 @@ class Redirect:
     location: str
 
 
+Room: TypeAlias = Callable[[int], Awaitable[Share]]
+"""Waits until there is room for a body of so many bytes."""
+
 Answer: TypeAlias = Payload | NotModified | Redirect | Failure
 
 
-async def read_answer(response: aiohttp.ClientResponse, *, max_bytes: int, is_conditional: bool) -> Answer:
+async def read_answer(
+    response: aiohttp.ClientResponse, *, max_bytes: int, is_conditional: bool, room: Room | None = None
+) -> Answer:
+    """``room`` is asked before more than SMALL bytes are taken; None: there is always some."""
     status = response.status
     if status == 304 and is_conditional:
         return NotModified()
@@ -70,9 +80,10 @@ async def read_answer(response: aiohttp.ClientResponse, *, max_bytes: int, is_co
         applied = coding(", ".join(response.headers.getall("Content-Encoding", ())))
     except UnaskedCoding as unasked:
         return Failure(Cause.BAD_BODY, str(unasked))
-    body = await _body(response, max_bytes)
-    if isinstance(body, Failure):
-        return body
+    read = await _body(response, max_bytes, room)
+    if isinstance(read, Failure):
+        return read
+    body, share = read
     if applied is Coding.IDENTITY and not _is_framed(response):
         if may_have_more_values(body, UNFRAMED_VALUES):
             return Failure(
@@ -85,18 +96,25 @@ async def read_answer(response: aiohttp.ClientResponse, *, max_bytes: int, is_co
         applied,
         media_type(response.headers.get("Content-Type", "")),
         entity_tag(response.headers.get("ETag")),
+        share,
     )
 
 
-async def _body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes | Failure:
-    if response.content_length is not None and response.content_length > max_bytes:
+async def _body(
+    response: aiohttp.ClientResponse, max_bytes: int, room: Room | None
+) -> tuple[bytes, Share | None] | Failure:
+    length = response.content_length
+    if length is not None and length > max_bytes:
         return too_large(max_bytes)
+    share = None
     body = io.BytesIO()  # its getvalue() does not copy, and a body that drips in costs no object per byte
     async for chunk in response.content.iter_any():
         if body.tell() + len(chunk) > max_bytes:
             return too_large(max_bytes)
         body.write(chunk)
-    return body.getvalue()
+        if share is None and room is not None and max(length or 0, body.tell()) > SMALL:
+            share = await room(length or max_bytes)
+    return body.getvalue(), share
 
 
 def _is_framed(response: aiohttp.ClientResponse) -> bool:

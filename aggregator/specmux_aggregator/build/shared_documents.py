@@ -1,0 +1,35 @@
+"""A document that every apiserver publishes under one name, as far as it is told whose it is. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import orjson
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.observation import Hash, Offer, Provenance
+from specmux_converters.document import Limits, content_hash, parse
+from specmux_converters.errors import ConverterError
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDocument:
+    """``publisher``: equal for documents of one server, a digest of their ``info``."""
+
+    offer: Offer
+    publisher: bytes
+    gzip: bytes
+
+
+def shared_document(body: bytes, coding: Coding, *, limits: Limits) -> SharedDocument | None:
+    """What a body is; None for one that is no document."""
+    try:
+        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        info = parse(plain, limits=limits).get("info")
+    except (BadCoding, TooLarge, ConverterError):
+        return None
+    offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
+    publisher = hashlib.sha256(orjson.dumps(info, option=orjson.OPT_SORT_KEYS)).digest()
+    return SharedDocument(offer, publisher, encoded(plain, Coding.GZIP))
