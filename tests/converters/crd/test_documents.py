@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,25 +12,16 @@ from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from converters.crd.widgets import COMPONENT, KEY, of_spec, widget
-from shared_data import DATA, GOLDEN, files, load, read, shared
+from data.crd_manifests import manifests
+from shared_data import DATA, shared
 from specmux_converters import codecs, media_types
 from specmux_converters.crd import CRDMemo, build
 from specmux_converters.document import Document, Limits, canonical
 from specmux_converters.errors import ConverterError, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import recognise
 
 V1 = GroupVersion(KEY)
-
-
-def manifests(folder: Path) -> Iterator[Document]:
-    for path in sorted(folder.rglob("*.yaml*")):
-        try:
-            found = recognise(read(path))
-        except ConverterError:
-            continue  # a kustomization, an admission policy
-        if found.kind is Kind.CRDS:
-            yield from found.documents
 
 
 def references(node: Any) -> Iterator[str]:
@@ -62,16 +52,6 @@ def assert_valid(document: Document) -> None:
     if "io.k8s.api.autoscaling.v1.Scale" in schemas:
         del schemas["io.k8s.api.autoscaling.v1.Scale"]["properties"]["status"]["default"]
     assert [str(error) for error in Validator(document).iter_errors()] == []
-
-
-@pytest.mark.parametrize("path", files(GOLDEN / "crd-openapi-v3"))
-def test_document_is_deep_equal_to_upstreams(path: Path, tally: Callable[[str, int], None]) -> None:
-    operator, _, key = str(path.relative_to(GOLDEN / "crd-openapi-v3")).partition("/")
-    group_version = GroupVersion(key.removesuffix(".gz").removesuffix(".json"))
-    built = build(manifests(DATA / "crds" / operator), owns=lambda each: each == group_version)
-    assert built.problems == ()
-    assert built.documents == {group_version: load(path)}
-    tally("CRD documents deep-equal to upstream's builder", 1)
 
 
 @shared

@@ -1,0 +1,40 @@
+"""Against the Go reference: the documents that upstream's builder makes of operators' CRDs, deep-equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from data.crd_manifests import manifests
+from shared_data import DATA, GOLDEN, load, shared
+from specmux_converters.crd import build
+from specmux_converters.group_versions import GroupVersion
+
+FOLDER = GOLDEN / "crd-openapi-v3"
+
+
+def recorded(operator: Path) -> Iterator[tuple[GroupVersion, Path]]:
+    for path in sorted(operator.rglob("*.json*")):
+        key = str(path.relative_to(operator)).removesuffix(".gz").removesuffix(".json")
+        yield GroupVersion(key), path
+
+
+def unequal_of(operator: Path) -> Iterator[str]:
+    """Recorded documents that are built otherwise, and problems where upstream has none."""
+    built = build(manifests(DATA / "crds" / operator.name))
+    for group_version, path in recorded(operator):
+        if built.documents.get(group_version) != load(path):
+            yield f"{operator.name}: {group_version}"
+    for problem in built.problems:
+        yield f"{operator.name}: {problem}"
+
+
+@shared
+def test_every_recorded_document_is_built(tally: Callable[[str, int], None]) -> None:
+    operators = sorted(path for path in FOLDER.iterdir() if path.is_dir())
+    total = sum(len(list(recorded(operator))) for operator in operators)
+    unequal = [each for operator in operators for each in unequal_of(operator)]
+    print(f"crd-openapi-v3: {total - len(unequal)} of {total}")
+    assert total
+    assert not unequal
+    tally("golden crd-openapi-v3: equal to Go", total)
