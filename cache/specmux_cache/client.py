@@ -15,10 +15,9 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
-from specmux_cache.bundle import read_bundle, write_bundle
 from specmux_cache.decoding import DecodedDocuments, check_document, read_document
 from specmux_cache.discovery import Document
-from specmux_cache.entries import EntryStore, open_store
+from specmux_cache.entries import EntryStore
 from specmux_cache.errors import (
     CacheError,
     GroupVersionNotFound,
@@ -37,14 +36,13 @@ from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
 from specmux_cache.http.media_types import canonical
 from specmux_cache.http.server import Server, name_of
 from specmux_cache.http.transport import Transport
-from specmux_cache.kubeconfig import client_arguments
-from specmux_cache.merging import merge_documents
 from specmux_cache.options import CacheOptions
 from specmux_cache.query_parameters import group_and_version, has_kind, takes_parameter
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
 from specmux_cache.root import Catalog, Root
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
+from specmux_cache.store.opening import open_store
 
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
@@ -133,6 +131,9 @@ class AsyncSchemaCache:
         Entries are the context's, so that a token that is exchanged keeps what was stored. Reads files and
         may run the program that prints credentials: it blocks. Raises KubeconfigError.
         """
+        # Here and below: what a call alone needs is imported with it, for each takes as long as a request.
+        from specmux_cache.kubeconfig import client_arguments
+
         url, made, named = client_arguments(path, context=context, options=options)
         return cls(url, made, **named, **more)
 
@@ -288,6 +289,8 @@ class AsyncSchemaCache:
 
     async def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
         """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""
+        from specmux_cache.merging import merge_documents
+
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
         schemas = [await self._represented(root, root.document(name)) for name in names]
@@ -351,6 +354,8 @@ class AsyncSchemaCache:
 
     async def export(self, path: Path) -> int:
         """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
+        from specmux_cache.bundle import write_bundle
+
         entry_store = self._open.entry_store
         current = [row.key for row in await entry_store.rows() if not row.superseded]
         entries = [entry for key in current if (entry := await entry_store.get(key)) is not None]
@@ -358,6 +363,8 @@ class AsyncSchemaCache:
 
     async def import_(self, path: Path) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
+        from specmux_cache.bundle import read_bundle
+
         entry_store = self._open.entry_store
         limits = self.options.limits
         packed = await asyncio.to_thread(

@@ -12,7 +12,6 @@ from typing import Any, Final, NoReturn
 import orjson
 
 from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF
-from specmux_converters.codecs import cbor
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, LimitExceeded
 
@@ -70,6 +69,8 @@ def decode(body: bytes, media_type: str) -> Document:
         except orjson.JSONDecodeError as error:
             raise ValueError("the document is not JSON") from error
     elif media_type == CBOR:
+        from specmux_converters.codecs import cbor
+
         try:
             tree = cbor.decode_value(body, limits=LIMITS)
         except ConverterError as error:

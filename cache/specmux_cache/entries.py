@@ -6,40 +6,19 @@ Invariant: a fault of the store costs a fetch, never an answer, and says so once
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from specmux_cache.errors import StoreError, StoreUnavailable
 from specmux_cache.http.responses import Entry, Held, held_from, metadata_of
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
-from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.memory_store import MemoryStore
-from specmux_cache.store.rows import Digest, Metadata, Row, Stored
+from specmux_cache.store.opening import MEMORY_BYTES, Store
+from specmux_cache.store.rows import Row, Stored
 
 T = TypeVar("T")
-
-MEMORY_BYTES: Final = 32 * 1024 * 1024
-"""Of bodies, in a client without a directory."""
-FLIGHTS: Final = "flights"
-PARTITION_KEY: Final = "partition.key"
-SECRET_BYTES: Final = 32
-
-
-class Store(Protocol):
-    """What DiskStore and MemoryStore have in common."""
-
-    def get(self, key: Key) -> Stored | None: ...
-    def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest: ...
-    def touch(self, key: Key, *, metadata: Metadata) -> bool: ...
-    def delete(self, key: Key) -> bool: ...
-    def rows(self, *prefix: str) -> Iterator[Row]: ...
-    def close(self) -> None: ...
 
 
 class EntryStore:
@@ -120,47 +99,6 @@ class EntryStore:
             return otherwise
         except StoreError:
             return otherwise
-
-
-def open_store(
-    directory: Path | None,
-    *,
-    limits: StoreLimits,
-    clock: Callable[[], float],
-    warn: Callable[[str], None],
-) -> tuple[Store, Path | None, bytes]:
-    """The store, the directory of its lock files, the secret that partitions are derived with. Blocking."""
-    if directory is not None:
-        try:
-            store = DiskStore.open(directory, limits=limits, clock=clock, warn=warn)
-            try:
-                return store, store.directory / FLIGHTS, _secret(store.directory / PARTITION_KEY)
-            except OSError as error:
-                store.close()
-                warn(f"cache directory {directory}: {error.strerror or error}; using memory instead")
-        except StoreError as error:
-            warn(f"{error}; using memory instead")
-    return MemoryStore(MEMORY_BYTES, clock=clock), None, secrets.token_bytes(SECRET_BYTES)
-
-
-def _secret(path: Path) -> bytes:
-    """The directory's secret, made by whoever comes first. Raises OSError."""
-    for _ in range(3):
-        with contextlib.suppress(FileNotFoundError):
-            found = path.read_bytes()
-            if len(found) == SECRET_BYTES:
-                return found
-            path.unlink()
-        beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(descriptor, secrets.token_bytes(SECRET_BYTES))
-        finally:
-            os.close(descriptor)
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(beside)
-        beside.unlink()
-    raise OSError("its secret cannot be kept")
 
 
 def _entry(stored: Stored) -> Entry | None:

@@ -17,7 +17,6 @@ from specmux_cache.client import NOT_OPEN, AsyncSchemaCache
 from specmux_cache.events import CacheStats, Event
 from specmux_cache.following import Publication
 from specmux_cache.http.server import Server
-from specmux_cache.kubeconfig import client_arguments
 from specmux_cache.options import CacheOptions
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
 from specmux_cache.store.compaction import CompactionReport
@@ -71,6 +70,8 @@ class SchemaCache:
     ) -> Self:
         """Of the server of a kubeconfig's context, as kubectl finds it: $KUBECONFIG, else ~/.kube/config, and
         the current context. ``more``: as for the class. Raises KubeconfigError."""
+        from specmux_cache.kubeconfig import client_arguments
+
         url, made, named = client_arguments(path, context=context, options=options)
         return cls(url, made, **named, **more)
 

@@ -13,6 +13,9 @@ PROTOBUF: Final = MediaType("application/com.github.proto-openapi.spec.v3.v1.0+p
 PROTOBUF_V2: Final = MediaType("application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
 """Swagger 2.0 as gnostic's openapi.v2.Document; what old apiservers serve at /openapi/v2."""
 
+SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
+"""What CBOR begins with that says so itself (RFC 8949 3.4.6)."""
+
 ALIASES: Final = {
     # A media type may hold no "@" (RFC 6838 4.2): Kubernetes renamed it, clients still send the old one.
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": PROTOBUF,

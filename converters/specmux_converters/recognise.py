@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
+from specmux_converters.document_kinds import Kind as Kind
+from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Loss
-from specmux_converters.swagger2.source import SWAGGER_VERSIONS
 from specmux_converters.yaml.reader import parse_yaml_stream
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"
 _CRD_LIST: Final = "CustomResourceDefinitionList"
-
-
-class Kind(Enum):
-    SWAGGER_2 = "Swagger 2.0"
-    OPENAPI_3 = "OpenAPI 3.0"
-    CRDS = "CustomResourceDefinitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +58,6 @@ def _recognised(reading: _Reading) -> Recognised:
     if kind is None:
         raise InvalidDocument("neither Swagger 2.0, OpenAPI 3.0 nor CustomResourceDefinitions")
     return Recognised(kind, documents, tuple(losses))
-
-
-def kind_of(document: Document) -> Kind | None:
-    if document.get("swagger") in SWAGGER_VERSIONS:
-        return Kind.SWAGGER_2
-    version = document.get("openapi")
-    return Kind.OPENAPI_3 if isinstance(version, str) and version.startswith("3.") else None
 
 
 @dataclass(slots=True)

@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from specmux_cache.entries import EntryStore, open_store
+from specmux_cache.entries import EntryStore
 from specmux_cache.http.responses import Held
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.memory_store import MemoryStore
+from specmux_cache.store.opening import open_store
 
 
 def opened(directory, warn=print):

@@ -16,8 +16,8 @@ from cache.client_setting import CORE, options, reference
 from fakes.openapi_server import Reply, Request, serving
 from running.open_files import needs_proc, open_in
 from specmux_cache import AsyncSchemaCache, CacheOptions, StoreLimits
-from specmux_cache.entries import open_store
 from specmux_cache.errors import BadAnswer, RequestError, ServerUnreachable
+from specmux_cache.store.opening import open_store
 
 
 def test_server_when_it_is_dead_fails_at_once_and_names_no_reason_of_its_own(tmp_path):

@@ -14,8 +14,8 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits, content_hash
+from specmux_converters.document_kinds import Kind, kind_of
 from specmux_converters.errors import LimitExceeded
-from specmux_converters.recognise import Kind, kind_of
 
 
 def is_proven(body: bytes, coding: Coding, asked: Hash, *, limits: Limits) -> bool | Failure:

@@ -149,10 +149,6 @@ def _explained(
 ) -> Any:
     """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
     from specmux_schemas.errors import UnknownKind
-    from specmux_schemas.explain.as_json import as_json
-    from specmux_schemas.explain.plaintext import of_kind
-    from specmux_schemas.explain.skeleton import skeleton
-    from specmux_schemas.explain.text import text
     from specmux_schemas.explain.tree import MOST_DEPTH, find, tree_of
 
     found = documents.find(name.kind)
@@ -161,12 +157,20 @@ def _explained(
     place = find(found.document, found.schema, steps)
     match wanted.form:
         case "skeleton":
+            from specmux_schemas.explain.skeleton import skeleton
+
             return skeleton(found.document, name.kind, found.schema)
         case "plaintext":
+            from specmux_schemas.explain.plaintext import of_kind
+
             return of_kind(found.document, name.kind, place.names, recursive=wanted.is_recursive)
         case "text":
+            from specmux_schemas.explain.text import text
+
             others = [_version(each) for each in also if _has(documents, each, steps)]
             return text(found.document, name.kind, place.names, recursive=wanted.is_recursive, also_in=others)
+    from specmux_schemas.explain.as_json import as_json
+
     depth = wanted.depth or (MOST_DEPTH if wanted.is_recursive else 1)
     return as_json(name.kind, place.names, tree_of(found.document, place, depth=depth))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
+from specmux_aggregator.config.bad_value import BadValue as BadValue
 from specmux_aggregator.config.settings import Settings
 from specmux_converters.errors import cut
 
@@ -46,10 +47,6 @@ _TRUTHS: Final = {
     "off": False,
     "0": False,
 }
-
-
-class BadValue(ValueError):
-    """A text is no value of its setting; the message says what is wanted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.errors import InvalidConfig
 from specmux_converters.errors import cut
 

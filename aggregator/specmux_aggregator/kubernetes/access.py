@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.config.urls import proxy_url
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.http.field_values import is_loopback

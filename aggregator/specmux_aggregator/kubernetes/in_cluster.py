@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.access import Access, environment_proxy

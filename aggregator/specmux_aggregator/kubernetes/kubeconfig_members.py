@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.config.yaml_nodes import YAMLReader
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 import yaml
 
-from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.http.field_values import is_bearer_value
 from specmux_aggregator.kubernetes.kubeconfig_members import Members
 from specmux_aggregator.model.backend import Credentials, ExecPlugin

@@ -1,26 +1,29 @@
-"""Which server options mean, and what it is shown of us."""
+"""Which server options mean, and what it is shown of us.
+
+A command that asks nobody imports neither an event loop nor TLS for it (a test lists what it does import).
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from specmux_aggregator.config.setting_fields import BadValue
+from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig, SourceError
-from specmux_aggregator.kubernetes import in_cluster, kubeconfig
 from specmux_aggregator.kubernetes.access import environment_proxy
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_aggregator.sources.options import SourceOptions
-from specmux_aggregator.upstream.credentials import Unusable
-from specmux_aggregator.upstream.identities import Identity, Shown
+
+if TYPE_CHECKING:  # what talks to servers takes longer to import than what reads the disk cache
+    import ssl
 
 NAME: Final = BackendName("server")
+
+_Fields: TypeAlias = tuple[tuple[str, str], ...]
 
 NO_SOURCE: Final = "give --server URL, --kubeconfig FILE, --directory DIR or --file FILE"
 
@@ -50,14 +53,14 @@ def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) 
     else:
         backend, context = _cluster(options, environ)
         partition = f"context-{context}"
-    shown = Shown((), None) if options.offline else _shown(backend)
-    headers = dict(shown.fields)
-    if len(headers) < len(shown.fields):
+    fields, tls = _known_by(options, backend) if options.offline else _shown(backend)
+    headers = dict(fields)
+    if len(headers) < len(fields):
         raise SourceError("the kubeconfig impersonates several groups, which is not supported here")
     return ServerAccess(
         url=backend.url,
         headers=headers,
-        tls=shown.context,
+        tls=tls,
         server_name=backend.tls.server_name,
         proxy=backend.proxy_url,
         partition=partition,
@@ -86,6 +89,8 @@ def _named(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
 
 def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> tuple[Backend, str]:
     """The apiserver of a context, else of the pod that this runs in."""
+    from specmux_aggregator.kubernetes import in_cluster, kubeconfig
+
     is_asked = options.kubeconfig is not None or options.context is not None
     if not is_asked and not _has_kubeconfig(environ):
         if "KUBERNETES_SERVICE_HOST" not in environ:
@@ -103,7 +108,27 @@ def _has_kubeconfig(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("KUBECONFIG")) or Path(environ.get("HOME", "/"), ".kube", "config").exists()
 
 
-def _shown(backend: Backend) -> Shown:
+def _known_by(options: SourceOptions, backend: Backend) -> tuple[_Fields, None]:
+    """What entries of the disk cache are told apart by, of a server that is not asked: nothing is run."""
+    if options.server is None or options.token_file is None:
+        return (), None
+    from specmux_aggregator.upstream.credentials import TokenFile, Unusable
+
+    try:
+        return (("Authorization", f"Bearer {TokenFile(options.token_file).read()}"),), None
+    except Unusable as error:
+        raise SourceError(f"{backend.url}: {error}") from error
+
+
+def _shown(backend: Backend) -> tuple[_Fields, ssl.SSLContext | None]:
+    """Header fields, and the TLS context of an https server."""
+    if backend.url.startswith("http:") and backend.credentials == Credentials():
+        return (), None
+    import asyncio
+
+    from specmux_aggregator.upstream.credentials import Unusable
+    from specmux_aggregator.upstream.identities import Identity, Shown
+
     async def ask() -> Shown:
         identity = Identity(backend)
         try:
@@ -112,6 +137,7 @@ def _shown(backend: Backend) -> Shown:
             await identity.close()
 
     try:
-        return asyncio.run(ask())
+        shown = asyncio.run(ask())
     except Unusable as error:
         raise SourceError(f"{backend.url}: {error}") from error
+    return shown.fields, shown.context

@@ -1,11 +1,14 @@
-"""The documents of one server, through the client's cache: only those that are asked for are fetched."""
+"""The documents of one server, through the client's cache: only those that are asked for are fetched.
+
+Offline the disk alone is read; what asks servers is not even imported then.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from specmux_aggregator.console import warn
 from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
@@ -14,7 +17,6 @@ from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
 from specmux_aggregator.sources.source import Loaded, Unread
-from specmux_cache import CacheOptions, SchemaCache
 from specmux_cache.errors import (
     BadAnswer,
     CacheError,
@@ -25,16 +27,19 @@ from specmux_cache.errors import (
     ServerUnreachable,
     UnexpectedStatus,
 )
-from specmux_cache.options import default_directory
+from specmux_cache.options import CacheOptions, default_directory
+from specmux_cache.results import Paths, Prefetched, Resource, Schema
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
+from specmux_converters.document_kinds import Kind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.recognise import Kind, kind_of, recognise
-from specmux_converters.swagger2.conversion import convert
 from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
 from specmux_schemas.synthesis import named, synthesise
+
+if TYPE_CHECKING:  # the HTTP library takes longer to import than the disk to read
+    from specmux_cache import SchemaCache
 
 ROOT_TTL: Final = 2.0
 """Seconds for which one command, and the next one of a script, trusts the list of documents."""
@@ -50,11 +55,42 @@ _DISCOVERY: Final = {
 }
 
 
+class Client(Protocol):
+    """SchemaCache, and OfflineCache."""
+
+    @property
+    def server(self) -> object: ...
+
+    def paths(self) -> Paths: ...
+    def schema(self, group_version: str, *, media: str | None = None) -> Schema: ...
+    def resource(self, path: str, *, headers: Mapping[str, str] = ...) -> Resource: ...
+    def prefetch(self, group_versions: Collection[str]) -> Prefetched: ...
+
+
 @contextmanager
 def opened_server(options: SourceOptions) -> Iterator[ServerSource]:
     """Raises SourceError, SourceUnreachable."""
-    with opened_client(options, root_ttl=ROOT_TTL) as client:
+    opening = _opened_offline(options) if options.offline else opened_client(options, root_ttl=ROOT_TTL)
+    with opening as client:
         yield ServerSource(client, where=str(client.server))
+
+
+@contextmanager
+def _opened_offline(options: SourceOptions) -> Iterator[Client]:
+    """Raises SourceError."""
+    from specmux_cache.offline import OfflineCache
+
+    access = access_of(options)
+    with _bad_url(access.url):
+        client = OfflineCache(
+            access.url,
+            _cache_options(options, access.partition, root_ttl=ROOT_TTL),
+            headers=access.headers,
+            identity=access.identity,
+            warn=warn,
+        )
+    with client:
+        yield client
 
 
 @contextmanager
@@ -66,17 +102,13 @@ def opened_client(
 
     Raises SourceError.
     """
+    from specmux_cache import SchemaCache
+
     access = access_of(options)
-    cache_options = CacheOptions(
-        directory=options.cache_directory or default_directory(os.environ),
-        partition=partition or access.partition,
-        offline=options.offline,
-        root_ttl=root_ttl,
-    )
-    try:
+    with _bad_url(access.url):
         client = SchemaCache(
             access.url,
-            cache_options,
+            _cache_options(options, partition or access.partition, root_ttl=root_ttl),
             headers=access.headers,
             tls=access.tls,
             proxy=access.proxy,
@@ -84,16 +116,31 @@ def opened_client(
             identity=access.identity,
             warn=warn,
         )
-    except ValueError as error:
-        raise SourceError(f"{access.url}: {error}") from error
     with client:
         yield client
+
+
+def _cache_options(options: SourceOptions, partition: str | None, *, root_ttl: float) -> CacheOptions:
+    return CacheOptions(
+        directory=options.cache_directory or default_directory(os.environ),
+        partition=partition,
+        offline=options.offline,
+        root_ttl=root_ttl,
+    )
+
+
+@contextmanager
+def _bad_url(url: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise SourceError(f"{url}: {error}") from error
 
 
 class ServerSource:
     """One server; one that publishes Swagger 2.0 alone is converted."""
 
-    def __init__(self, cache: SchemaCache, *, where: str) -> None:
+    def __init__(self, cache: Client, *, where: str) -> None:
         self.where = where
         self._cache = cache
         self._converted: Mapping[GroupVersion, Document] | None = None
@@ -165,6 +212,9 @@ class ServerSource:
     def _swagger(self) -> Mapping[GroupVersion, Document]:
         """What its Swagger 2.0 document converts to. Raises SourceUnreachable where it has none either."""
         if self._converted is None:
+            from specmux_converters.recognise import recognise
+            from specmux_converters.swagger2.conversion import convert
+
             answer = self._cache.resource("/openapi/v2", headers={"Accept": "application/json"})
             if answer.status != 200:
                 raise SourceUnreachable(

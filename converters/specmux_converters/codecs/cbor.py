@@ -22,9 +22,9 @@ from specmux_converters.codecs.go_scalars import INT64_MAX
 from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
 from specmux_converters.losses import pointer_to
-from specmux_converters.media_types import CBOR
+from specmux_converters.media_types import CBOR, SELF_DESCRIBED_CBOR
 
-SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
+SELF_DESCRIBED: Final = SELF_DESCRIBED_CBOR
 
 _STRINGS: Final = (2, 3)
 """Major types whose argument is a number of bytes that follow (RFC 8949, section 3.1)."""

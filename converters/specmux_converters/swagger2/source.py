@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from orjson import Fragment
 
 from specmux_converters.document import Document
+from specmux_converters.document_kinds import SWAGGER_VERSIONS
 from specmux_converters.losses import tokens_of, unescape
 from specmux_converters.swagger2.component_names import Names, choose_names
 from specmux_converters.swagger2.encoding import encode
@@ -20,9 +21,6 @@ from specmux_converters.swagger2.trace import Trace
 
 Profile: TypeAlias = Literal["kubernetes", "oas"]
 """``kubernetes``: what an apiserver publishes and kubectl reads. ``oas``: all of Swagger 2.0."""
-
-SWAGGER_VERSIONS: Final = ("2.0", 2.0)
-"""The number is what an unquoted 2.0 in YAML is."""
 
 ANY_MEDIA_TYPE: Final = "*/*"
 """What a body is when neither the operation nor the document names a media type."""

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import calendar
+from datetime import UTC
+from email.utils import parsedate
 
 import pytest
 from hypothesis import given
@@ -75,6 +77,12 @@ def test_seconds(text, expected):
 def test_http_date(text, is_date):
     expected = calendar.timegm((1994, 11, 6, 8, 49, 37, 0, 0, 0)) if is_date else None
     assert http_date(text) == expected
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_http_date_is_read_as_the_mail_library_reads_it(date):
+    text = f"{date:%a, %d %b} {date.year:04} {date:%H:%M:%S} GMT"
+    assert http_date(text) == calendar.timegm((*parsedate(text)[:6], 0, 0, 0))
 
 
 def test_end_to_end_when_connection_names_fields():

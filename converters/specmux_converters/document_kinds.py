@@ -1,0 +1,24 @@
+"""Which of the forms that are read here a parsed document is of."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from specmux_converters.document import Document
+
+SWAGGER_VERSIONS: Final = ("2.0", 2.0)
+"""The number is what an unquoted 2.0 in YAML is."""
+
+
+class Kind(Enum):
+    SWAGGER_2 = "Swagger 2.0"
+    OPENAPI_3 = "OpenAPI 3.0"
+    CRDS = "CustomResourceDefinitions"
+
+
+def kind_of(document: Document) -> Kind | None:
+    if document.get("swagger") in SWAGGER_VERSIONS:
+        return Kind.SWAGGER_2
+    version = document.get("openapi")
+    return Kind.OPENAPI_3 if isinstance(version, str) and version.startswith("3.") else None

@@ -1,0 +1,79 @@
+"""``specmux explain --offline`` comes at once because of what it does not import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from data.explained_documents import bed
+from fakes.openapi_server import Reference
+from fakes.openapi_thread import serving_in_thread
+from specmux_aggregator.sources import SourceOptions, opened
+
+KEY = "apis/garden.example.org/v1"
+PACKAGES = {
+    *("_sqlite3", "click", "diskcache", "orjson", "sqlite3", "zstandard"),
+    *("specmux_aggregator", "specmux_cache", "specmux_converters", "specmux_schemas"),
+}
+"""All that a stored field takes, beside what of the standard library comes with these."""
+ABSENT = (
+    *("aiohttp", "asyncio", "cbor2", "concurrent", "google", "jinja2", "multiprocessing", "ssl", "yaml"),
+    *("email", "http", "logging", "subprocess", "urllib.request"),
+    *("specmux_aggregator.upstream", "specmux_aggregator.kubernetes.kubeconfig", "specmux_cache.client"),
+    *("specmux_converters.codecs", "specmux_converters.crd", "specmux_converters.recognise"),
+    *("specmux_converters.swagger2", "specmux_converters.yaml"),
+)
+MODULES_MAX = 92
+"""Of this project. Each costs half a millisecond or more."""
+
+RUN = """
+import atexit, json, sys
+first = set(sys.modules)
+atexit.register(lambda: print(json.dumps(sorted(set(sys.modules) - first)), file=sys.stderr))
+from specmux_aggregator.cli import main
+main(sys.argv[1:], prog_name="specmux")
+"""
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[list[str]]:
+    """Options of a cache that has all documents of a server."""
+    with serving_in_thread(Reference({KEY: orjson.dumps(bed(name={"type": "string"}))})) as server:
+        with opened(SourceOptions(server=server.url, cache_directory=tmp_path)) as source:
+            source.resources()
+            source.load()
+        yield ["--server", server.url, "--cache-directory", str(tmp_path)]
+
+
+def imported(*arguments: str) -> list[str]:
+    environment = {**os.environ, "KUBECONFIG": os.devnull}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *arguments], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    modules: list[str] = json.loads(done.stderr)
+    return modules
+
+
+def test_offline_explain_imports_what_it_needs(stored: list[str]) -> None:
+    modules = imported("explain", "beds.spec.name", "--offline", *stored)
+    below = tuple(f"{each}." for each in ABSENT)
+    assert [name for name in modules if name in ABSENT or name.startswith(below)] == []
+    ours = [name for name in modules if name.startswith("specmux_")]
+    assert len(ours) <= MODULES_MAX, ours
+    foreign = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
+    assert {name for name in foreign if not name.startswith(("_", "org"))} <= PACKAGES
+
+
+def test_explain_of_a_server_converts_and_builds_nothing(stored: list[str]) -> None:
+    modules = imported("explain", "beds.spec.name", *stored)
+    assert "aiohttp" in modules
+    heavy = ("yaml", "jinja2", "specmux_converters.codecs", "specmux_converters.crd")
+    assert [name for name in modules if name.startswith((*heavy, "specmux_converters.swagger2"))] == []
