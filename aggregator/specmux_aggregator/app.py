@@ -41,6 +41,7 @@ from specmux_aggregator.endpoints.schema_answers import PREFIX, Access, release_
 from specmux_aggregator.endpoints.schema_tokens import PathTokens
 from specmux_aggregator.endpoints.schemas import SchemaFiles
 from specmux_aggregator.endpoints.service import Endpoint, Service
+from specmux_aggregator.endpoints.validation import ValidationStreams, validation_of
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.kubernetes.templates import ClusterTemplates
@@ -115,6 +116,9 @@ class App:
         self._reading = Reading(
             Reader(counted=self.metrics.reader_job), self._documents, lambda: self.publisher.current
         )
+        self._validation = validation_of(
+            self.settings.validation, self._documents, lambda: self.publisher.current, self.metrics
+        )
         self.discovery = self._discovery_watch()
         self._proxy_handler = self._proxying()
         self._gate = gate_of(
@@ -185,6 +189,8 @@ class App:
         if self.history is not None:
             await self.history.close()
         await self._reading.close()
+        if self._validation is not None:
+            await self._validation.close()
         await self._documents.close()
         self._builder.close()
         self._encoder.close()
@@ -332,11 +338,14 @@ class App:
         return found
 
     def _streams(self) -> StreamingHandler:
-        """What answers as it goes on: backends, and the stream of changes."""
-        if self.history is None:
-            return self._proxy_handler
-        private = self.settings.auth.is_private
-        return ChangeStreams(self.history.followers, self._proxy_handler, is_private=private)
+        """What answers beside the service: backends, the stream of changes, the check of objects."""
+        streams: StreamingHandler = self._proxy_handler
+        if self.history is not None:
+            private = self.settings.auth.is_private
+            streams = ChangeStreams(self.history.followers, streams, is_private=private)
+        if self._validation is not None:
+            streams = ValidationStreams(self._validation, streams)
+        return streams
 
     def _service(self) -> Service:
         pages = self._pages()

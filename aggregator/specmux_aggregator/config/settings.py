@@ -234,6 +234,22 @@ class Schemas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """Objects that clients send to be checked (docs/validation.md)."""
+
+    enabled: bool = _setting(False, "answer POST /openapi/validate")
+    max_in_flight: int = _setting(
+        16, "objects that are checked or wait for it; one more is answered 429", at_least=1
+    )
+    timeout: float = _setting(
+        10.0,
+        "seconds in which a body must have come, and then for waiting and the check together",
+        at_least=TICK,
+        at_most=300,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
     """What is done with published documents (docs/check.md)."""
 
@@ -326,6 +342,7 @@ class Settings:
     proxy: Proxy = field(default_factory=Proxy)
     discovery: Discovery = field(default_factory=Discovery)
     schemas: Schemas = field(default_factory=Schemas)
+    validation: Validation = field(default_factory=Validation)
     documents: Documents = field(default_factory=Documents)
     limits: Limits = field(default_factory=Limits)
     memory: Memory = field(default_factory=Memory)

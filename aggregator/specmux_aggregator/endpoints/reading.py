@@ -22,7 +22,7 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Entry, Snapshot
 from specmux_aggregator.reader.answers import Answer, Refusal
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed
-from specmux_aggregator.reader.state import ReaderState, Wants, add, align, keep
+from specmux_aggregator.reader.state import ReaderState, Wants, add, align, follow, keep
 from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.version import VERSION
 from specmux_converters.group_versions import GroupVersion
@@ -110,6 +110,26 @@ class Reading:
                     await self._hand(entry)
                 case Wants():
                     raise Unready(503, "the reader wants a document that nobody asked for")
+                case _:
+                    return found
+        raise Unready(503, "documents change faster than they are read")
+
+    async def of_found(
+        self, job: Callable[Concatenate[ReaderState, str, P], R | Wants], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The result of a job that finds out itself which document it is about, of those of the version that
+        it is told. Raises Unready."""
+        for _ in range(_ATTEMPTS):
+            snapshot, version = self._snapshot(), self.version
+            found = await self._ask(job, version, *args, **kwargs)
+            match found:
+                case Wants(None):
+                    hashes = {key: str(entry.key.hash) for key, entry in snapshot.entries.items()}
+                    await self._ask(follow, version, hashes)
+                case Wants((group_version,)) if group_version in snapshot.entries:
+                    await self._hand(snapshot.entries[group_version])
+                case Wants():
+                    raise Unready(503, "the reader wants a document that is not published")
                 case _:
                     return found
         raise Unready(503, "documents change faster than they are read")

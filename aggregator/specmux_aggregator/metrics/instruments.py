@@ -28,6 +28,8 @@ AGGREGATION_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 AUTH_REASONS: Final = ("malformed", "no_credentials", "bad_credentials", "forbidden", "unavailable")
 AUTH_REVIEWS: Final = ("token", "access")
 READER_RESULTS: Final = ("ok", "busy", "failed", "timeout")
+VALIDATION_RESULTS: Final = ("valid", "invalid", "refused", "busy", "failed")
+"""``refused``: it was no object that can be checked; ``busy``: 429."""
 AUTH_RESULTS: Final = ("answered", "failed", "crowded")
 """Labels of authentication, there from the start: an alert can tell none from no such series."""
 
@@ -82,6 +84,14 @@ class Metrics:
         )
         for result in READER_RESULTS:
             self.reader_jobs.labels(result)
+        self.validations = Counter(
+            "specmux_validations",
+            "Objects that clients sent to be checked.",
+            ["result"],
+            registry=registry,
+        )
+        for result in VALIDATION_RESULTS:
+            self.validations.labels(result)
         self.proxy = ProxyMetrics(registry)
         self.auth = AuthMetrics(registry)
 
@@ -91,6 +101,10 @@ class Metrics:
     def reader_job(self, result: str) -> None:
         """A job of the reader ended so."""
         self.reader_jobs.labels(result).inc()
+
+    def validation(self, result: str) -> None:
+        """A client's object was checked, or not, with this result."""
+        self.validations.labels(result).inc()
 
     def config_read(self, *, is_current: bool) -> None:
         """A changed configuration was read, and put in force or refused."""

@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from aiohttp import HttpVersion11, hdrs
+from aiohttp import hdrs
 
+from specmux_aggregator.server.bodies import invite
 from specmux_aggregator.server.protocols import WireRequest
 
-CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 RATE_MIN: Final = 1024.0
 """Bytes in a second that a body has to bring on average, once it took ``SLOW_TIMES`` answer_timeout."""
 
@@ -106,12 +106,8 @@ class Upload:
         self._whole()
 
     def _invite(self) -> None:
-        """Send 100 (Continue) to a client that waits for it (RFC 9110 10.1.1)."""
-        message, payload = self._request.message, self._request.payload
-        if self._deadline is None or payload.is_eof() or message.version != HttpVersion11:
-            return
-        if hdrs.EXPECT in message.headers:
-            self._request.connection.send(CONTINUE)
+        if self._deadline is not None:
+            invite(self._request)
 
 
 def _nothing() -> None:

@@ -44,12 +44,14 @@ class Reader:
         *,
         counted: Callable[[str], None] = lambda result: None,
         memory_bytes: int = MEMORY_BYTES,
+        most_in_flight: int = MOST_IN_FLIGHT,
         request_seconds: float = REQUEST_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._worker = Worker(timeout=2 * request_seconds)
         self._counted = counted
         self._memory_bytes = memory_bytes
+        self._most_in_flight = most_in_flight
         self._request_seconds = request_seconds
         self._idle_seconds = idle_seconds
         self._in_flight = 0
@@ -61,7 +63,7 @@ class Reader:
         self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
         """The result of ``job(state, *args, **kwargs)``. Raises ReaderBusy, ReaderFailed."""
-        if self._in_flight >= MOST_IN_FLIGHT:
+        if self._in_flight >= self._most_in_flight:
             self._counted("busy")
             raise ReaderBusy("too many requests wait for the reader")
         self._in_flight += 1

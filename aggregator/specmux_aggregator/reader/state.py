@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.search.index import Index
+
+R = TypeVar("R")
 
 PARSED_BYTES: Final = 64 * 1024 * 1024
 _PARSED_FACTOR: Final = 6
@@ -45,7 +47,10 @@ class ReaderState:
         """Of the set of documents that the index follows."""
         self.refused: dict[GroupVersion, str] = {}
         """Hashes of documents that cannot be read."""
+        self.published: Mapping[GroupVersion, str] = {}
+        """Hashes of the documents of ``version``, for jobs that find out themselves which one they want."""
         self._parsed: OrderedDict[str, tuple[Document, int]] = OrderedDict()
+        self._derived: dict[str, Any] = {}
         self._held = 0
 
     def document(self, hash: str) -> Document | None:
@@ -64,9 +69,20 @@ class ReaderState:
         self._parsed[hash] = document, size
         self._held += size
         while self._held > PARSED_BYTES and len(self._parsed) > 1:
-            _, (_, freed) = self._parsed.popitem(last=False)
+            gone, (_, freed) = self._parsed.popitem(last=False)
+            self._derived.pop(gone, None)
             self._held -= freed
         return document
+
+    def derived(self, hash: str, make: Callable[[Document], R]) -> R | None:
+        """What is made of a document that is held, kept as long as that; a process makes one thing of it."""
+        document = self.document(hash)
+        if document is None:
+            return None
+        if hash not in self._derived:
+            self._derived[hash] = make(document)
+        found: R = self._derived[hash]
+        return found
 
 
 def align(
@@ -85,6 +101,11 @@ def align(
         for key, hash in documents.items()
         if key not in state.refused and (key not in held or held[key].hash != hash)
     )
+
+
+def follow(state: ReaderState, version: str, documents: Mapping[GroupVersion, str]) -> None:
+    """As ``align``, for a process that has no index: nothing is wanted yet."""
+    state.version, state.published = version, documents
 
 
 def add(state: ReaderState, group_version: GroupVersion, hash: str, body: bytes) -> bool:

@@ -120,7 +120,10 @@ def decode_typed(body: Body, kind: TypedKind) -> Decoded:
     if fault is not None:
         text, path = fault
         raise Undecodable(mismatch_text(kind.node, text) if isinstance(text, Mismatch) else text, path=path)
-    return _finished(body, Decoded(body.value, state.strict, schema=state.schema))
+    decoded = _finished(body, Decoded(body.value, state.strict, schema=state.schema))
+    if body.format is BodyFormat.CBOR and decoded.strict:
+        decoded.strict_errors = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
+    return decoded
 
 
 def _run(decode: Callable[[], None], state: Decoding) -> tuple[Mismatch | str, Path] | None:
@@ -165,8 +168,6 @@ def _unknown(path: Path, place: str) -> StrictError:
 def _finished(body: Body, decoded: Decoded) -> Decoded:
     """With the texts of the errors as an apiserver groups them, and YAML's duplicates."""
     texts = [error.text for error in decoded.strict]
-    if body.format is BodyFormat.CBOR and decoded.strict:
-        texts = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
     duplicates = body.duplicates
     if duplicates:
         repeated = [StrictError(Check.DUPLICATE_FIELD, each.path, each.text) for each in duplicates]

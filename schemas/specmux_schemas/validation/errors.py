@@ -8,6 +8,8 @@ ValidationError
 
 from __future__ import annotations
 
+from typing import Any
+
 from specmux_schemas.validation.report import Path
 
 
@@ -29,11 +31,12 @@ class Undecodable(ValidationError):
 
 
 class InvalidDirective(ValidationError):
-    """Of a request: ``text`` is the field error that an apiserver answers with."""
+    """Of a request: ``status`` is what an apiserver answers with, ``text`` its message."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, status: dict[str, Any]) -> None:
         super().__init__(text)
         self.text = text
+        self.status = status
 
 
 class UnsupportedMediaType(ValidationError):

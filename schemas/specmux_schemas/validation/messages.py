@@ -25,6 +25,7 @@ _YAML_PREFIXES: Final = (
     "yaml: unmarshal errors:\n",
 )
 _DIRECTIVES: Final = ("", "Ignore", "Strict", "Warn")
+_OPTIONS_GROUP: Final = "meta.k8s.io"
 
 
 def parse_directive(text: str, options_kind: str = "CreateOptions") -> Directive:
@@ -34,9 +35,13 @@ def parse_directive(text: str, options_kind: str = "CreateOptions") -> Directive
     try:
         return Directive(text)
     except ValueError as error:
-        supported = ", ".join(quoted(each) for each in _DIRECTIVES)
-        field_error = f"fieldValidation: Unsupported value: {quoted(text)}: supported values: {supported}"
-        raise InvalidDirective(f'{options_kind}.meta.k8s.io "" is invalid: {field_error}') from error
+        status = _invalid(GroupVersionKind(_OPTIONS_GROUP, "", options_kind), "", [_unsupported(text)])
+        raise InvalidDirective(status["message"], status=status) from error
+
+
+def _unsupported(text: str) -> str:
+    supported = ", ".join(quoted(each) for each in _DIRECTIVES)
+    return f"fieldValidation: Unsupported value: {quoted(text)}: supported values: {supported}"
 
 
 def strict_message(strict_errors: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.located import located
-from specmux_schemas.validation.media_types import body_format
+from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
 from specmux_schemas.validation.rules.checking import BLOCKED, MISSING, check_rules
 from specmux_schemas.validation.rules.evaluation import Evaluation, evaluation
@@ -67,32 +67,27 @@ class Validator:
         ``old`` is the object as it is stored, for transition rules and unions. ``kind`` is what an endpoint
         takes, where it is known; else the body's own counts. Raises UnsupportedMediaType.
         """
-        form = body_format(media_type)
-        try:
-            source = read(body, form)
-        except Undecodable as error:
-            return _fatal(error, Body(body, form, None), None, directive)
-        return self._validated(source, directive, old, kind)
+        source = opened(body, body_format(media_type), directive)
+        return source if isinstance(source, Report) else self.validate_body(source, directive, old, kind)
 
     def validate_all(
         self, body: bytes, media_type: str = "application/json", directive: Directive = Directive.STRICT
     ) -> list[Report]:
         """The reports on an object and, of a List of the core group, on the objects in it."""
-        form = body_format(media_type)
-        try:
-            source = read(body, form)
-        except Undecodable as error:
-            return [_fatal(error, Body(body, form, None), None, directive)]
-        first = self._validated(source, directive, None, None)
+        source = opened(body, body_format(media_type), directive)
+        if isinstance(source, Report):
+            return [source]
+        first = self.validate_body(source, directive)
         if first.kind != LIST or first.fatal is not None:
             return [first]
         items = source.inside("items") if isinstance(source.value.get("items"), list) else None
         inner = [items.inside(index) for index in range(len(items.value))] if items is not None else []
-        return [first, *(self._validated(each, directive, None, None) for each in inner)]
+        return [first, *(self.validate_body(each, directive) for each in inner)]
 
-    def _validated(
-        self, source: Body, directive: Directive, old: Any, kind: GroupVersionKind | None
+    def validate_body(
+        self, source: Body, directive: Directive, old: Any = None, kind: GroupVersionKind | None = None
     ) -> Report:
+        """As ``validate``, of a body that was read."""
         found: TypeMeta | None = None
         try:
             found, wanted = self._wanted(source, kind)
@@ -179,6 +174,22 @@ class Validator:
     @cached_property
     def _evaluation(self) -> Evaluation | None:
         return evaluation()
+
+
+def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | Report:
+    """A body that can be read, or the report on one that cannot."""
+    try:
+        return read(body, form)
+    except Undecodable as error:
+        return _fatal(error, Body(body, form, None), None, directive)
+
+
+def kind_in(source: Body, directive: Directive) -> GroupVersionKind | Report:
+    """The kind that a body says it is, or the report on one that does not."""
+    try:
+        return type_meta_of(source).as_kind()
+    except Undecodable as error:
+        return _fatal(error, source, None, directive)
 
 
 def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | CustomKind) -> list[Violation]:

@@ -25,12 +25,15 @@ MOST_DECODED: Final = 1_000_000
 ERRORS_PREFIX: Final = "yaml: unmarshal errors:\n"
 
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_CONTENT: Final = frozenset(
-    (
-        *(yaml.ScalarEvent, yaml.AliasEvent, yaml.MappingStartEvent, yaml.MappingEndEvent),
-        *(yaml.SequenceStartEvent, yaml.SequenceEndEvent),
-    )
-)
+_STEPS: Final[dict[type, int]] = {
+    yaml.ScalarEvent: 0,
+    yaml.AliasEvent: 0,
+    yaml.MappingStartEvent: 1,
+    yaml.SequenceStartEvent: 1,
+    yaml.MappingEndEvent: -1,
+    yaml.SequenceEndEvent: -1,
+}
+"""How each event of the content changes the depth."""
 
 _ENDS: Final = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
@@ -76,14 +79,18 @@ def _first_document(data: bytes) -> list[Any]:
     """The events between the beginning and the end of the first document."""
     events: list[Any] = []
     loader = None
+    depth = 0
     try:
         loader = _LOADER(data)
-        following = loader.get_event
+        following, step_of = loader.get_event, _STEPS.get
         while (event := following()) is not None:
-            kind = type(event)
-            if kind in _CONTENT:
+            step = step_of(type(event))
+            if step is not None:
                 events.append(event)
-            elif kind is yaml.DocumentEndEvent:
+                depth += step
+                if depth > MOST_DEPTH:  # libyaml takes quadratic time for what is nested deeply
+                    raise Undecodable(f"nested more than {MOST_DEPTH} deep", line=event.start_mark.line + 1)
+            elif type(event) is yaml.DocumentEndEvent:
                 break
     except yaml.YAMLError as error:
         raise _syntax_error(error) from error

@@ -1,0 +1,164 @@
+"""``POST /openapi/validate`` over real sockets: an apiserver's answers, in every form, and who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import orjson
+import yaml
+
+from running.service import directory, service
+from running.validating import PATH, Shop, order, run, shop, write_documents
+from specmux_aggregator.config.settings import Auth
+
+UNKNOWN = 'unknown field "spec.extra"'
+
+
+def test_directives_are_an_apiservers(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        wrong = order(count=1, extra=True)
+        status, headers, told = await shop.post(wrong, "?fieldValidation=Strict")
+        assert (status, told["reason"], told["code"]) == (400, "BadRequest", 400)
+        assert told["message"] == (
+            f'Order in version "v1" cannot be handled as a Order: strict decoding error: {UNKNOWN}'
+        )
+        assert "Warning" not in headers
+        for query in ("", "?fieldValidation=Warn", "?fieldValidation="):
+            status, headers, told = await shop.post(wrong, query)
+            assert (status, told["status"]) == (200, "Success")
+            assert headers.getall("Warning") == ['299 - "unknown field \\"spec.extra\\""']
+        status, headers, _ = await shop.post(wrong, "?fieldValidation=Ignore")
+        assert (status, "Warning" in headers) == (200, False)
+        status, _, told = await shop.post(wrong, "?fieldValidation=strict")
+        assert (status, told["reason"], told["details"]["kind"]) == (422, "Invalid", "CreateOptions")
+        assert told["message"].endswith(
+            'Unsupported value: "strict": supported values: "", "Ignore", "Strict", "Warn"'
+        )
+
+    run(tmp_path, scenario)
+
+
+def test_invalid_object_is_told_with_its_causes_and_in_the_report(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        wrong = order(count=0, extra=True)
+        status, headers, told = await shop.post(wrong)
+        assert (status, headers["Cache-Control"]) == (422, "no-store")
+        field = "spec.count: Invalid value: 0: spec.count in body should be greater than or equal to 1"
+        assert told["message"] == f'Order.shop.example.org "one" is invalid: {field}'
+        (cause,) = told["details"]["causes"]
+        assert (cause["reason"], cause["field"]) == ("FieldValueInvalid", "spec.count")
+        status, _, report = await shop.post(wrong, "?report=1")
+        assert (status, report["valid"], report["status"]) == (200, False, told)
+        assert [each["check"] for each in report["violations"]] == ["unknown-field", "schema"]
+        assert report["violations"][1]["line"] == 1
+        assert report["warnings"] == ['299 - "unknown field \\"spec.extra\\""']
+        status, _, report = await shop.post(order(count=1), "?report")
+        assert (report["valid"], report["violations"]) == (True, [])
+
+    run(tmp_path, scenario)
+
+
+def test_forms_of_one_object_have_one_verdict(tmp_path: Path) -> None:
+    async def answers(shop: Shop, value: dict[str, Any]) -> AsyncIterator[tuple[Any, ...]]:
+        bodies = {
+            "application/json": orjson.dumps(value),
+            "application/json; charset=utf-8": orjson.dumps(value),
+            "application/yaml": yaml.safe_dump(value).encode(),
+            "application/cbor": cbor2.dumps(value),
+            None: orjson.dumps(value),
+        }
+        for content_type, body in bodies.items():
+            status, headers, told = await shop.post(body, "?report=1", content_type=content_type)
+            messages = [each["message"] for each in told["violations"]]
+            yield status, headers.getall("Warning", []), messages, told["status"]["code"]
+
+    async def scenario(shop: Shop) -> None:
+        for fields in ({"count": 1}, {"count": 0}, {"count": "1"}, {"count": 1, "extra": None}):
+            found = [each async for each in answers(shop, order(**fields))]
+            assert found == [found[0]] * len(found)
+
+    run(tmp_path, scenario)
+
+
+CBOR = "application/cbor"
+YAML = "application/yaml"
+OTHER_VERSION = {"apiVersion": "shop.example.org/v2", "kind": "Order"}
+NO_OBJECTS: list[tuple[Any, str, dict[str, str], int, str]] = [
+    ({"apiVersion": "shop.example.org/v1", "kind": "Ordr"}, "", {}, 404, "similar: Order"),
+    (OTHER_VERSION, "", {}, 404, 'no matches for kind "Order" in version "shop.example.org/v2"; no document'),
+    ({"apiVersion": "v1", "kind": "List", "items": []}, "", {}, 400, "send each of its items"),
+    ({"kind": "Order"}, "", {}, 400, "Object 'apiVersion' is missing in"),
+    (b"{", "", {}, 400, "unexpected end of JSON input"),
+    (b"", "", {}, 400, "unexpected end of JSON input"),
+    (b'{"apiVersion": NaN}', "", {}, 400, "invalid character 'N'"),
+    (b"{}", "?report=perhaps", {}, 400, "report is true or false"),
+    (b"{}", "", {"Content_Encoding": "gzip"}, 415, "content coding"),
+    (b"a: 1\n---\nb: 1\n", "", {"content_type": YAML}, 400, "several objects"),
+    (b"", "", {"content_type": "application/vnd.kubernetes.protobuf"}, 415, "accepted media types"),
+    (b"a=b", "", {"content_type": "application/x-www-form-urlencoded"}, 415, CBOR),
+]
+
+
+def test_what_is_no_object_is_said(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        for body, query, headers, code, message in NO_OBJECTS:
+            status, _, told = await shop.post(body, query, **headers)
+            assert (status, told["kind"], told["status"], told["code"]) == (code, "Status", "Failure", code)
+            assert message in told["message"], told
+
+    run(tmp_path, scenario)
+
+
+def test_other_methods_and_paths(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        for method in ("GET", "HEAD", "PUT", "DELETE"):
+            status, headers, body = await shop.client.get(PATH, method=method)
+            assert (status, headers["Allow"], bool(body)) == (405, "POST", method != "HEAD")
+        assert (await shop.client.get(f"{PATH}/", method="POST"))[0] == 404
+        assert (await shop.client.get("/openapi/v3"))[0] == 200
+
+    run(tmp_path, scenario)
+
+
+def test_nothing_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        write_documents(tmp_path)
+        async with service(directory("shop", tmp_path)) as client:
+            await client.ready()
+            assert (await client.get(PATH, method="POST"))[0] == 404
+
+    asyncio.run(scenario())
+
+
+def test_guard_is_asked_first(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        tokens = tmp_path / "tokens"
+        tokens.write_text("secret-of-alice,alice\n")
+        documents = tmp_path / "documents"
+        auth = Auth(mode="token-file", token_file=tokens)
+        async with shop(documents, auth=auth) as found:
+            for headers in ({}, {"Authorization": "Bearer wrong"}):
+                status, _, told = await found.post(order(count=1), **headers)
+                assert (status, told["reason"]) == (401, "Unauthorized")
+            status, _, told = await found.post(order(count=1), Authorization="Bearer secret-of-alice")
+            assert (status, told["status"]) == (200, "Success")
+
+    asyncio.run(scenario())
+
+
+def test_connection_is_kept_and_counted(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        for fields, result in (({"count": 1}, "valid"), ({"count": 0}, "invalid")):
+            before = shop.client.app.metrics.validations.labels(result)._value.get()
+            _, headers, _ = await shop.post(order(**fields))
+            assert "Connection" not in headers
+            assert shop.client.app.metrics.validations.labels(result)._value.get() == before + 1
+        assert shop.bodies == 0
+        _, _, text = await shop.client.get("/metrics")
+        assert b'route="validate"' in text
+
+    run(tmp_path, scenario)
