@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, Generic, TypeVar
+import time
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from typing import Any, Final, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+TURN: Final = 0.002
+"""Seconds of work on the event loop, after which it is somebody else's turn."""
 
 
 class SingleFlight(Generic[K, V]):
@@ -45,6 +49,19 @@ class SingleFlight(Generic[K, V]):
 
 async def _started(work: Callable[[], Awaitable[V]]) -> V:
     return await work()
+
+
+async def in_turns(steps: Generator[None, None, V]) -> V:
+    """What comes of ``steps``, a few milliseconds at a time, between which everybody else has a turn."""
+    while True:
+        until = time.perf_counter() + TURN
+        while time.perf_counter() < until:
+            try:
+                next(steps)
+            except StopIteration as end:
+                result: V = end.value
+                return result
+        await asyncio.sleep(0)
 
 
 def log_failure(task: asyncio.Task[Any], logger: logging.Logger, message: str) -> None:

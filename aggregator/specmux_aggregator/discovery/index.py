@@ -1,23 +1,32 @@
 """A Directory with the bytes of everything that can be asked of it, each made when it is first wanted. Pure.
 
-What was asked of the DiscoveryIndex before is made beforehand (``prepare``), outside the event loop.
+What is small is made when it is asked for. The rest is made in steps, between which others have their turn
+(``rendering.render``); what was asked of the index before, before anybody asks this one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from specmux_aggregator.discovery import accept, render
 from specmux_aggregator.discovery.accept import Form
 from specmux_aggregator.discovery.directory import Directory, Group, Version
+from specmux_aggregator.discovery.pieces import (
+    CBOR_WRITER,
+    JSON_WRITER,
+    Steps,
+    done,
+    is_longer,
+    self_described,
+    written,
+)
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag
-from specmux_converters import codecs
 from specmux_converters.media_types import CBOR, JSON
 
 CORE_PATH: Final = "/api"
@@ -29,6 +38,13 @@ Asked = tuple[str, Form, Coding]
 
 Subject = Group | Version | str
 """What a path leads to; a path itself where it leads to a list of all."""
+
+
+SMALL: Final = 100
+"""Groups, versions and resources of an answer that is made when it is asked for, in about a millisecond."""
+
+SMALL_BYTES: Final = 32 * 1024
+"""Bytes that are compressed where they are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +79,11 @@ class DiscoveryIndex:
         """What was made so far of the lists of all."""
         return tuple(key for key in self._coded if key[0] in (CORE_PATH, GROUPS_PATH))
 
-    def prepare(self, asked: Iterable[Asked]) -> None:
-        """Make what every kubectl asks for, and what was asked of the index before. Costs milliseconds per
-        hundred kilobytes, in CBOR five times that."""
+    def wanted(self, asked: Iterable[Asked]) -> Iterator[Asked]:
+        """What every kubectl asks for, and what was asked of the index before."""
         if self.is_complete:
             common = [(path, Form(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
-            for path, form, coding in (*common, *asked):
-                self.coded(path, path, form, coding)
+            yield from dict.fromkeys((*common, *asked))
 
     def find(self, path: str) -> Subject | None:
         """What there is at a path of discovery."""
@@ -79,44 +93,80 @@ class DiscoveryIndex:
             return None if self.directory.version is None else path
         return self._versions.get(path) or self._groups.get(path.removeprefix(GROUPS_PATH + "/"))
 
-    def rendering(self, path: str, subject: Subject, form: Form) -> Rendering:
-        key = (path, form)
-        rendering = self._renderings.get(key)
-        if rendering is None:
-            rendering = self._renderings[key] = self._made(path, subject, form)
+    def rendering(self, path: str, subject: Subject, form: Form) -> Rendering | None:
+        """None where it has to be made first, and is not small."""
+        rendering = self._renderings.get((path, form))
+        if rendering is None and not is_longer(_members(self.directory, subject), SMALL):
+            rendering = done(self.steps(path, subject, form))
         return rendering
 
-    def coded(self, path: str, subject: Subject, form: Form, coding: Coding) -> bytes:
-        """The rendering's bytes in a content coding."""
-        key = (path, form, coding)
-        if key not in self._coded:
-            self._coded[key] = encoded(self.rendering(path, subject, form).body, coding)
-        return self._coded[key]
+    def coded(self, path: str, form: Form, coding: Coding, rendering: Rendering) -> bytes | None:
+        """The rendering's bytes in a content coding; None where they have to be made first."""
+        body = self._coded.get((path, form, coding))
+        if body is None and (coding is Coding.IDENTITY or len(rendering.body) <= SMALL_BYTES):
+            body = self.encode(path, form, coding, rendering)
+        return body
 
-    def _made(self, path: str, subject: Subject, form: Form) -> Rendering:
-        if form.media_type == JSON:
-            body = self._json(subject, form)
-            return Rendering(hashlib.sha256(body).hexdigest().upper(), body)
-        plain = self.rendering(path, subject, Form(JSON, form.version))
-        return Rendering(plain.json_digest, codecs.encode(orjson.loads(plain.body), form.media_type))
+    def steps(self, path: str, subject: Subject, form: Form) -> Steps[Rendering]:
+        """Makes a rendering, and keeps it."""
+        key = (path, form)
+        if key not in self._renderings:
+            if form.media_type == JSON:
+                body = yield from written(self._tree(subject, form), JSON_WRITER)
+                digest = hashlib.sha256(body).hexdigest().upper()
+            else:
+                # Forms of one version share their content's hash.
+                plain = yield from self.steps(path, subject, Form(JSON, form.version))
+                digest = plain.json_digest
+                body = self_described((yield from written(self._tree(subject, form), CBOR_WRITER)))
+            self._renderings[key] = Rendering(digest, body)
+        return self._renderings[key]
 
-    def _json(self, subject: Subject, form: Form) -> bytes:
+    def encode(self, path: str, form: Form, coding: Coding, rendering: Rendering) -> bytes:
+        """Its bytes in a content coding, kept. May be called in a thread."""
+        body = self._coded[path, form, coding] = encoded(rendering.body, coding)
+        return body
+
+    def _tree(self, subject: Subject, form: Form) -> Any:
         directory = self.directory
         match subject:
             case Version():
-                return orjson.dumps(render.resource_list(subject))
+                return render.resource_list(subject)
             case Group():
-                return orjson.dumps(render.group_tree(subject))
+                return render.group_tree(subject)
             case _ if subject == VERSION_PATH:
-                return directory.version or b"{}"
+                return orjson.loads(directory.version or b"{}")
             case _ if form.version is not None:
                 core = () if directory.core is None else (directory.core,)
                 groups = core if subject == CORE_PATH else directory.groups
-                return orjson.dumps(render.aggregated_list(groups, version=form.version))
+                return render.aggregated_list(groups, version=form.version)
             case _ if subject == CORE_PATH:
-                return orjson.dumps(render.core_versions(directory))
+                return render.core_versions(directory)
             case _:
-                return orjson.dumps(render.group_list(directory))
+                return render.group_list(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """An answer whose bytes are not at hand."""
+
+    index: DiscoveryIndex
+    asked: Asked
+
+
+def _members(directory: Directory, subject: Subject) -> Iterator[object]:
+    """What an answer about ``subject`` is made of, one by one."""
+    match subject:
+        case Version():
+            for resource in subject.resources:
+                yield resource
+                yield from resource.subresources
+        case Group():
+            yield from subject.versions
+        case _ if subject != VERSION_PATH:
+            for version in directory.versions():
+                yield version
+                yield from _members(directory, version)
 
 
 def forms_of(path: str) -> tuple[Form, ...]:

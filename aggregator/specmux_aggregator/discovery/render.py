@@ -1,10 +1,16 @@
-"""A Directory in the forms that clients ask for: aggregated and legacy, as plain JSON trees. Pure."""
+"""A Directory in the forms that clients ask for: aggregated and legacy, as JSON trees. Pure.
+
+Arrays that may be long are iterators (``pieces``), to be read once.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from specmux_aggregator.discovery.directory import Directory, Group, Version
+from specmux_aggregator.discovery.pieces import has_iterator
 from specmux_schemas.resources import (
     GroupVersionKind,
     Resource,
@@ -16,7 +22,12 @@ from specmux_schemas.resources import (
 
 DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 
+SHORT: Final = 20
+"""Elements of an array that are written at once."""
+
 Tree = dict[str, Any]
+
+T = TypeVar("T")
 
 
 def aggregated_list(groups: tuple[Group, ...], *, version: str) -> Tree:
@@ -25,13 +36,13 @@ def aggregated_list(groups: tuple[Group, ...], *, version: str) -> Tree:
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"{DISCOVERY_GROUP}/{version}",
         "metadata": {},
-        "items": [
+        "items": (
             {
                 "metadata": {"name": group.name} if group.name else {},
-                "versions": [_aggregated_version(item) for item in group.versions],
+                "versions": _array(_aggregated_version, group.versions),
             }
             for group in groups
-        ],
+        ),
     }
 
 
@@ -40,7 +51,7 @@ def core_versions(directory: Directory) -> Tree:
     core = directory.core
     return {
         "kind": "APIVersions",
-        "versions": [] if core is None else [version.name for version in core.versions],
+        "versions": iter(() if core is None else [version.name for version in core.versions]),
         # Which of our addresses a client should prefer is not ours to know: the one it used.
         "serverAddressByClientCIDRs": [],
     }
@@ -51,7 +62,7 @@ def group_list(directory: Directory) -> Tree:
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [_group_fields(group) for group in directory.groups],
+        "groups": map(_group_fields, directory.groups),
     }
 
 
@@ -75,7 +86,7 @@ def resource_list(version: Version) -> Tree:
 def _aggregated_version(version: Version) -> Tree:
     return {
         "version": version.name,
-        "resources": [_aggregated_resource(resource) for resource in version.resources],
+        "resources": _array(_aggregated_resource, version.resources),
         "freshness": version.freshness.value,
     }
 
@@ -93,7 +104,7 @@ def _aggregated_resource(resource: Resource) -> Tree:
     if resource.categories:
         tree["categories"] = resource.categories
     if resource.subresources:
-        tree["subresources"] = [_aggregated_subresource(item) for item in resource.subresources]
+        tree["subresources"] = _array(_aggregated_subresource, resource.subresources)
     return tree
 
 
@@ -108,6 +119,14 @@ def _aggregated_subresource(subresource: Subresource) -> Tree:
     return tree
 
 
+def _array(make: Callable[[T], Tree], items: Sequence[T]) -> Iterator[Tree] | list[Tree]:
+    """An iterator where it is worth one, or holds one: what is written at once is written faster."""
+    if len(items) > SHORT:
+        return map(make, items)
+    made = [make(item) for item in items]
+    return iter(made) if any(map(has_iterator, made)) else made
+
+
 def _kind(kind: GroupVersionKind) -> Tree:
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
@@ -115,7 +134,7 @@ def _kind(kind: GroupVersionKind) -> Tree:
 def _group_fields(group: Group) -> Tree:
     return {
         "name": group.name,
-        "versions": [_version_fields(group, version) for version in group.versions],
+        "versions": _array(partial(_version_fields, group), group.versions),
         "preferredVersion": _version_fields(group, group.preferred),
     }
 
@@ -124,8 +143,7 @@ def _version_fields(group: Group, version: Version) -> Tree:
     return {"groupVersion": api_version(group.name, version.name), "version": version.name}
 
 
-def _legacy_resources(resources: Resources, parts: tuple[str, str]) -> list[Tree]:
-    found = []
+def _legacy_resources(resources: Resources, parts: tuple[str, str]) -> Iterator[Tree]:
     for resource in resources:
         if resource.kind.kind:
             tree = _legacy(resource.name, resource.kind, resource.verbs, resource, parts)
@@ -134,12 +152,9 @@ def _legacy_resources(resources: Resources, parts: tuple[str, str]) -> list[Tree
                 tree["shortNames"] = resource.short_names
             if resource.categories:
                 tree["categories"] = resource.categories
-            found.append(tree)
-        found += [
-            _legacy(f"{resource.name}/{item.name}", item.kind, item.verbs, resource, parts)
-            for item in resource.subresources
-        ]
-    return found
+            yield tree
+        for item in resource.subresources:
+            yield _legacy(f"{resource.name}/{item.name}", item.kind, item.verbs, resource, parts)
 
 
 def _legacy(

@@ -13,12 +13,14 @@ from typing import Final
 from specmux_aggregator.aggregation.first_look import BOUND
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.follower import Follower
-from specmux_aggregator.discovery.index import DiscoveryIndex
+from specmux_aggregator.discovery.index import Asked, DiscoveryIndex, Unmade
 from specmux_aggregator.discovery.merge import merge
+from specmux_aggregator.discovery.rendering import render
+from specmux_aggregator.discovery.state import Knowledge
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.tasks import SingleFlight, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,7 @@ class DiscoveryWatch:
         self._is_settled = is_settled
         self._running: dict[BackendName, _Running] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._renderings: SingleFlight[tuple[DiscoveryIndex, Asked], None] = SingleFlight()
         self._flush: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -114,6 +117,7 @@ class DiscoveryWatch:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._renderings.close()
         self._running.clear()
 
     async def _flush_soon(self) -> None:
@@ -132,18 +136,32 @@ class DiscoveryWatch:
         now = time.monotonic()
         is_late = self._has_followed and now >= self._started + BOUND
         is_complete = self.index.is_complete or is_late or (has_all and self._is_settled())
-        directory = await asyncio.to_thread(merge, known, now=now, grace=self._grace)
+        last = self.index
+        index = await asyncio.to_thread(self._merged, known, now, is_complete)
+        directory = last.directory if index is None else index.directory
         # Nobody tells when a cluster turns out to have no backends.
         settling = now + SETTLING if has_all else self._started + BOUND
         self._wake_at(directory.changes_at if is_complete else settling, now)
+        if index is None:
+            return
+        for asked in index.wanted(last.asked()):
+            await render(index, asked)
+        self.index = index
+        self.generation += 1
+
+    def _merged(self, known: list[Knowledge], now: float, is_complete: bool) -> DiscoveryIndex | None:
+        """The answers of this moment; None where they are those of the index in force. Of thousands of
+        group-versions this takes a while, so it is done in a thread."""
+        directory = merge(known, now=now, grace=self._grace)
         is_blind = not directory.versions() and any(item.failure is not None for item in known)
         last = self.index
         if (directory, is_complete, is_blind) == (last.directory, last.is_complete, last.is_blind):
-            return
-        index = DiscoveryIndex(directory, is_complete=is_complete, is_blind=is_blind)
-        await asyncio.to_thread(index.prepare, self.index.asked())
-        self.index = index
-        self.generation += 1
+            return None
+        return DiscoveryIndex(directory, is_complete=is_complete, is_blind=is_blind)
+
+    async def make(self, unmade: Unmade) -> None:
+        """Have the bytes of an answer at hand that were too many to be made at once."""
+        await self._renderings.run((unmade.index, unmade.asked), lambda: render(unmade.index, unmade.asked))
 
     def _wake_at(self, moment: float | None, now: float) -> None:
         if self._timer is not None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from specmux_aggregator.discovery.accept import Form, form_for
 from specmux_aggregator.discovery.directory import Version
-from specmux_aggregator.discovery.index import DiscoveryIndex, Subject, discovery_path, forms_of
+from specmux_aggregator.discovery.index import DiscoveryIndex, Subject, Unmade, discovery_path, forms_of
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared import Prepared
@@ -25,9 +25,9 @@ ROUTE: Final = "discovery"
 RETRY_AFTER: Final = ("Retry-After", "1")
 
 
-def decide(index: DiscoveryIndex, request: Request, *, is_private: bool = False) -> Prepared | None:
-    """What to answer; None for a path that is not discovery's. ``is_private``: who asks matters, so no shared
-    cache may keep it."""
+def decide(index: DiscoveryIndex, request: Request, *, is_private: bool = False) -> Prepared | Unmade | None:
+    """What to answer, or what has to be made first; None for a path that is not discovery's. ``is_private``:
+    who asks matters, so no shared cache may keep it."""
     path = discovery_path(request.path)
     if path is None:
         return None
@@ -53,11 +53,14 @@ def decide(index: DiscoveryIndex, request: Request, *, is_private: bool = False)
 
 def _represented(
     index: DiscoveryIndex, path: str, subject: Subject, form: Form, request: Request, *, is_private: bool
-) -> Prepared:
+) -> Prepared | Unmade:
     coding = coding_for(request.accept_encoding)
+    rendering = index.rendering(path, subject, form)
+    if rendering is None:
+        return Unmade(index, (path, form, coding))
     representation = Representation(
         content_type=form.content_type,
-        etag=index.rendering(path, subject, form).etag(form, coding),
+        etag=rendering.etag(form, coding),
         route=ROUTE,
         format=FORMATS[form.media_type],
         coding=coding,
@@ -65,7 +68,10 @@ def _represented(
         is_head=request.method == "HEAD",
     )
     answer = settled(representation, request)
-    return answer or delivered(representation, index.coded(path, subject, form, coding))
+    if answer is not None:
+        return answer
+    body = index.coded(path, form, coding, rendering)
+    return Unmade(index, (path, form, coding)) if body is None else delivered(representation, body)
 
 
 def _refused(code: int, message: str, request: Request, *fields: tuple[str, str]) -> Prepared:

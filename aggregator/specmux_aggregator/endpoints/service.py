@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.build.jobs import Unencodable
+from specmux_aggregator.discovery.index import Unmade
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.documents.representations import Representations
@@ -115,7 +116,7 @@ class Service:
             case Deliver(key, media_type, representation):
                 body = self._representations.get(key, media_type, representation.coding)
                 return None if body is None else delivered(representation, body)
-            case Revalidate():
+            case Revalidate() | Unmade():
                 return None
 
     async def respond(self, request: Request) -> Prepared:
@@ -131,10 +132,10 @@ class Service:
             return await endpoint.respond(request)
         failure = Failure(Cause.INTERNAL, "")
         for _ in range(ATTEMPTS):
-            decision = self._decide(self._publisher.current, request)
+            decision = await self._decided(request)
             if isinstance(decision, Revalidate):
                 await self._revalidate(decision.owner)
-                decision = self._decide(self._publisher.current, request, is_revalidated=True)
+                decision = await self._decided(request, is_revalidated=True)
             match decision:
                 case Prepared():
                     return decision
@@ -160,6 +161,18 @@ class Service:
                 break
         return unavailable(failure, request, retry_after=self._retry_after(request, failure))
 
+    async def _decided(self, request: Request, *, is_revalidated: bool = False) -> Decision:
+        """As ``_decide``, when what it needs of discovery has been made."""
+        decision = self._decide(self._publisher.current, request, is_revalidated=is_revalidated)
+        if not isinstance(decision, Unmade):
+            return decision
+        assert self._discovery is not None
+        await self._discovery.make(decision)
+        # Of the index that was asked, not of a later one, of which nothing may be made yet.
+        answer = discover(decision.index, request, is_private=self._is_private)
+        assert isinstance(answer, Prepared)
+        return answer
+
     def _endpoint_of(self, path: str) -> Endpoint | None:
         if path.startswith(DOCUMENT_PREFIX):
             return None
@@ -168,10 +181,12 @@ class Service:
                 return endpoint
         return None
 
-    def _decide(self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False) -> Decision:
+    def _decide(
+        self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False
+    ) -> Decision | Unmade:
         if request.path == ROOT_PATH and not snapshot.entries and self._is_looking():
             return looking(request, now=time.monotonic())
-        decision = decide(
+        decision: Decision | Unmade | None = decide(
             snapshot,
             request,
             offered=self._offered,

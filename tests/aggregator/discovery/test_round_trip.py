@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import orjson
-
 from shared_data import documents, load, shared
 from specmux_aggregator.discovery import render
 from specmux_aggregator.discovery.aggregated import parse_aggregated
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.merge import merge
+from specmux_aggregator.discovery.pieces import JSON_WRITER, done, written
 from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Told, after
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters.document import Limits
@@ -34,17 +33,17 @@ def test_resources_of_a_whole_release_survive_both_forms() -> None:
     )
     read = {}
     for groups in ((directory.core,) if directory.core else (), directory.groups):
-        body = orjson.dumps(render.aggregated_list(groups, version="v2"))
+        body = done(written(render.aggregated_list(groups, version="v2"), JSON_WRITER))
         lists = parse_aggregated(body, limits=LIMITS, max_group_versions=100)
         assert (lists.notes, lists.stale) == ((), frozenset())
         read |= lists.resources
     assert read == listings
-    body = orjson.dumps(render.core_versions(directory))
+    body = done(written(render.core_versions(directory), JSON_WRITER))
     core, _ = parse_core_versions(body, limits=LIMITS, max_group_versions=100)
     others, _ = parse_groups(
-        orjson.dumps(render.group_list(directory)), limits=LIMITS, max_group_versions=100
+        done(written(render.group_list(directory), JSON_WRITER)), limits=LIMITS, max_group_versions=100
     )
     assert {*core, *others} == set(listings)
     for version in directory.versions():
-        body = orjson.dumps(render.resource_list(version))
+        body = done(written(render.resource_list(version), JSON_WRITER))
         assert parse_resources(body, version.group_version, limits=LIMITS) == (version.resources, ())

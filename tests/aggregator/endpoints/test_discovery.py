@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from typing import Any
 
@@ -13,6 +14,7 @@ from data.discovery_values import DOWN, knowledge, resource
 from specmux_aggregator.discovery.accept import Form as WireForm
 from specmux_aggregator.discovery.index import DiscoveryIndex
 from specmux_aggregator.discovery.merge import merge
+from specmux_aggregator.discovery.rendering import render
 from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Told, after
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.messages import Coding, Request
@@ -61,7 +63,7 @@ def index(*others: Knowledge, now: float = 0.0, **fields: Any) -> DiscoveryIndex
 def ask(path: str, at: DiscoveryIndex | None = None, **fields: Any) -> Prepared:
     method = fields.pop("method", "GET")
     answer = decide(at or index(), Request(method, path, **fields))
-    assert answer is not None
+    assert isinstance(answer, Prepared)
     return answer
 
 
@@ -337,12 +339,12 @@ def test_forms_are_there_when_prepared() -> None:
     ask("/apis", before, accept=cbor)
     ask("/apis/apps/v1", before)
     made = index()
-    made.prepare(before.asked())
+    for asked in made.wanted(before.asked()):
+        asyncio.run(render(made, asked))
     # What every kubectl asks for at both paths, and the CBOR that somebody asked for.
     assert len(made.asked()) == len(made._coded) == 3
     assert ask("/apis", made, accept=cbor).body == ask("/apis", before, accept=cbor).body
     common = made._coded["/apis", WireForm(JSON, "v2"), Coding.GZIP]
     assert ask("/apis", made, accept=V2, accept_encoding="gzip").body is common
     unready = index(is_complete=False)
-    unready.prepare(before.asked())
-    assert not unready._coded
+    assert not [*unready.wanted(before.asked())]

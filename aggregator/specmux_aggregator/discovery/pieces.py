@@ -1,0 +1,107 @@
+"""A tree with long arrays as JSON or CBOR, a piece at a time. Pure.
+
+An array that may be long is an iterator in the tree, and whoever writes it stops after each leaf. None takes
+longer than a few resources do, so the event loop can write a list of all and let others have their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+import cbor2
+import orjson
+
+from specmux_converters.codecs.cbor import SELF_DESCRIBED
+
+T = TypeVar("T")
+
+Steps = Generator[None, None, T]
+"""Work that stops whenever others may have their turn, and returns what came of it."""
+
+
+class Writer(Protocol):
+    """One wire format."""
+
+    def leaf(self, value: Any) -> bytes: ...
+
+    def array(self, items: list[bytes]) -> bytes: ...
+
+    def object(self, members: list[tuple[str, bytes]]) -> bytes: ...
+
+
+class JSONWriter:
+    def leaf(self, value: Any) -> bytes:
+        return orjson.dumps(value)
+
+    def array(self, items: list[bytes]) -> bytes:
+        return b"[%b]" % b",".join(items)
+
+    def object(self, members: list[tuple[str, bytes]]) -> bytes:
+        return b"{%b}" % b",".join(b"%b:%b" % (orjson.dumps(name), value) for name, value in members)
+
+
+class CBORWriter:
+    """Deterministic, as the codec of documents (RFC 8949, section 4.2.1)."""
+
+    def leaf(self, value: Any) -> bytes:
+        return cbor2.dumps(value, canonical=True)
+
+    def array(self, items: list[bytes]) -> bytes:
+        return b"".join((_head(4, len(items)), *items))
+
+    def object(self, members: list[tuple[str, bytes]]) -> bytes:
+        written = sorted((cbor2.dumps(name), value) for name, value in members)
+        return b"".join((_head(5, len(written)), *(part for member in written for part in member)))
+
+
+JSON_WRITER: Final = JSONWriter()
+CBOR_WRITER: Final = CBORWriter()
+
+
+def written(tree: Any, writer: Writer) -> Steps[bytes]:
+    """The bytes of ``tree``, whose iterators are read once."""
+    if isinstance(tree, Iterator):
+        items = []
+        for item in tree:
+            piece = yield from written(item, writer)
+            items.append(piece)
+        return writer.array(items)
+    if isinstance(tree, dict) and has_iterator(tree):
+        members = []
+        for name, value in tree.items():
+            piece = yield from written(value, writer)
+            members.append((name, piece))
+        return writer.object(members)
+    yield
+    return writer.leaf(tree)
+
+
+def has_iterator(members: Mapping[str, Any]) -> bool:
+    """Whether an object has to be written by its members: one of them is an iterator."""
+    return any(isinstance(value, Iterator) for value in members.values())
+
+
+def self_described(item: bytes) -> bytes:
+    """A whole CBOR document."""
+    return SELF_DESCRIBED + item
+
+
+def done(steps: Steps[T]) -> T:
+    """All of it at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def is_longer(items: Iterable[object], most: int) -> bool:
+    """Whether there are more than so many; no more than that are looked at."""
+    return any(number > most for number, _ in enumerate(items, 1))
+
+
+def _head(major: int, argument: int) -> bytes:
+    head: bytes = cbor2.dumps(argument)
+    return bytes((head[0] | major << 5,)) + head[1:]
