@@ -59,7 +59,7 @@ class FakeDiscovery:
             raise web.HTTPNotFound
         lists = self.lists
         if lists is None:
-            lists = {key: [resource(key)] for key in keys if key.startswith(("api/", "apis/"))}
+            lists = {key: [resource(key)] for key in keys if _is_version(key)}
         body = self._body(path, lists)
         if body is None:
             raise web.HTTPNotFound
@@ -89,6 +89,12 @@ class FakeDiscovery:
             headers["Content-Type"] = V2
         headers.setdefault("Content-Type", "application/json")
         return web.Response(body=body, headers=headers)
+
+
+def _is_version(key: str) -> bool:
+    """Whether a document is a group-version's; a root lists documents of groups (``apis/apps``) too."""
+    parts = key.split("/")
+    return len(parts) == {"api": 2, "apis": 3}.get(parts[0])
 
 
 def _parts(key: str) -> tuple[str, str]:

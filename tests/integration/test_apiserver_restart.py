@@ -129,6 +129,7 @@ def test_service_that_starts_with_its_apiserver_has_what_an_earlier_run_had(
         async with world() as cluster:
             async with serves(cluster, state=tmp_path, settings={"polling": polling}) as client:
                 await client.until(lambda: set(client.app.publisher.current.entries) == EVERYTHING, "all")
+                await client.until(lambda: owner(client, WIDGETS) == "kubernetes-crds", "built")
             restarting = asyncio.create_task(restart(cluster))
             async with serves(cluster, state=tmp_path, settings={"polling": polling}) as client:
                 assert set(await client.paths()) == EVERYTHING

@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NewType
 
-from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.model.failure import Failure
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
@@ -71,11 +71,13 @@ class Observation:
     @property
     def is_closed(self) -> bool:
         """The extension apiserver refuses whoever shows no credentials, and it is shown none: that is how the
-        cluster wants it, and no outage. What the apiserver knows of it stands in."""
+        cluster wants it, and no outage. What the apiserver knows of it stands in. Definitions are watched
+        with the credentials of the cluster: that these are refused for a while closes nothing."""
         return (
             self.failure is not None
             and self.failure.status in (401, 403)
             and self.backend.found is not None
+            and self.backend.kind is not Kind.CRDS
             and not self.backend.is_fallback
             and not self.backend.shows_credentials
         )

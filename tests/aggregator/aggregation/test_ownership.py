@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import orjson
 
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.model.backend import Backend, BackendName, Found
+from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_converters.group_versions import GroupVersion
@@ -67,6 +68,15 @@ def test_fallback_publishes_what_no_other_has_and_is_no_conflict() -> None:
         snapshot = merged(*order)
         assert {key: entry.owner for key, entry in snapshot.entries.items()} == {APPS: "a", BATCH: "b"}
         assert snapshot.conflicts == ()
+
+
+def test_an_extension_apiserver_that_refuses_us_gives_way_and_refused_definitions_do_not() -> None:
+    refused = Failure(Cause.CREDENTIALS, "answered 403", status=403)
+    fallback = observation("a", APPS, found=Found(is_fallback=True))
+    for kind, owner in ((Kind.AUTO, "a"), (Kind.CRDS, "b")):
+        found = observation("b", APPS, found=Found())
+        refusing = replace(found, backend=replace(found.backend, kind=kind), failure=refused)
+        assert merged(fallback, refusing).entries[APPS].owner == owner
 
 
 def test_found_backend_does_not_publish_what_is_excluded() -> None:
