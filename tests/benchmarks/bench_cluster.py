@@ -31,6 +31,8 @@ import orjson
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
+from figures import keep  # noqa: E402
+
 from fakes.cluster import CRDS, FakeCluster  # noqa: E402
 from running.process import Process, specmux  # noqa: E402
 from shared_data import DATA, read  # noqa: E402
@@ -66,9 +68,11 @@ def main() -> None:
         "definitions  ready s  CPU s  RSS MiB  published ms: median  9 in 10"
         "  CPU ms of a change: median  mean"
     )
+    kept = {}
     for name, found in [*sets.items(), ("real", real())]:
         if found:
-            asyncio.run(before_the_start(name, found, options.changes))
+            kept[f"{name} definitions"] = asyncio.run(before_the_start(name, found, options.changes))
+    keep("cluster", kept)
     print("\nin a burst   first s  all s  CPU s  /livez ms: median  99 in 100  longest")
     for name, found in sets.items():
         asyncio.run(in_a_burst(name, found))
@@ -89,7 +93,12 @@ def real() -> list[dict[str, Any]]:
     return list(found.values())
 
 
-async def before_the_start(name: str, definitions: Sequence[dict[str, Any]], changes: int) -> None:
+async def before_the_start(
+    name: str, definitions: Sequence[dict[str, Any]], changes: int
+) -> tuple[float, ...]:
+    """Shows a row, and returns the seconds until all are served, and the CPU seconds until then."""
+    measured: list[float] = []
+
     async with FakeCluster({}) as cluster:
         for item in definitions:
             cluster.put(CRDS, item)
@@ -98,6 +107,7 @@ async def before_the_start(name: str, definitions: Sequence[dict[str, Any]], cha
         def follow(process: Process, started: float) -> None:
             process.until_ready()
             ready, cpu, memory = time.monotonic() - started, *usage(process)
+            measured.extend((ready, cpu))
             time.sleep(1.0)
             waits, costs = [], []
             for number in range(changes):
@@ -116,6 +126,7 @@ async def before_the_start(name: str, definitions: Sequence[dict[str, Any]], cha
             )
 
         await asyncio.to_thread(served, cluster, follow)
+    return tuple(measured)
 
 
 async def in_a_burst(name: str, definitions: Sequence[dict[str, Any]]) -> None:

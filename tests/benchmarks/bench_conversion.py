@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orjson
+from figures import IS_MADE, keep
 
 from shared_data import DATA, read
 from specmux_converters import ConversionMemo, convert, parse
@@ -36,6 +37,7 @@ SOURCES = {
     CORE: DATA / "kube-openapi-vectors/openapiconv/v2_api.v1.json.gz",
     WHOLE: DATA / "k8s-pairs/1.35/v2/swagger.json.gz",
 }
+PEERS = {"openapiconv": "go", "swagger2openapi": "npm"}
 BARS = {CORE: 15.0, WHOLE: 100.0}
 CHANGED_BAR = 35.0
 MEMORY_BAR = 120.0
@@ -80,12 +82,16 @@ def main() -> None:
         for name, path in paths.items():
             path.write_bytes(data[name])
         peers = dict(_peers(Path(folder), list(paths.values())))
+        kept = {}
         for name, body in data.items():
             ours = milliseconds(lambda body=body: converted(body))
             row(f"{name} -> all documents, cold", ours, BARS[name])
             for label, times in peers.items():
                 theirs = times[paths[name]]
                 print(f"    {label}: {theirs:8.1f} ms, {theirs / ours:5.1f} times ours")
+            found = (peers[label][paths[name]] if label in peers else None for label in PEERS)
+            kept[f"{name}, cold"] = (ours, *found)
+        keep("conversion", kept)
         row(f"{WHOLE}, one definition changed", changed(data[WHOLE]), CHANGED_BAR)
         row(f"{WHOLE}, hashes of all documents (beside)", hashing(data[WHOLE]))
         row(f"{WHOLE}, parse alone (part of the above)", milliseconds(lambda: parse(data[WHOLE])))
@@ -130,12 +136,14 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 
 def row(name: str, value: float, bar: float | None = None, *, unit: str = "ms") -> None:
-    verdict = "" if bar is None else f"  bar {bar:.0f} {unit}: {'met' if value <= bar else 'MISSED'}"
+    verdict = (
+        "" if bar is None or IS_MADE else f"  bar {bar:.0f} {unit}: {'met' if value <= bar else 'MISSED'}"
+    )
     print(f"{name:62} {value:8.1f} {unit}{verdict}")
 
 
 def _peers(folder: Path, paths: list[Path]) -> Iterator[tuple[str, dict[Path, float]]]:
-    for label, tool, prepare in (("openapiconv", "go", _go), ("swagger2openapi", "npm", _node)):
+    for (label, tool), prepare in zip(PEERS.items(), (_go, _node), strict=True):
         if shutil.which(tool) is None:
             print(f"({label} left out: no {tool})")
             continue

@@ -24,6 +24,8 @@ import yaml
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
+from figures import keep  # noqa: E402
+
 from shared_data import DATA, read  # noqa: E402
 from specmux_converters.crd import CRDBuild, CRDMemo, build  # noqa: E402
 from specmux_converters.document import Document  # noqa: E402
@@ -75,6 +77,7 @@ def report_first(texts: Sequence[bytes], manifests: Sequence[Document], rounds: 
     print(f"  build {building:6.0f}   {len(built.outlines)} documents, {len(built.problems)} problems")
     print(f"  JSON {writing:7.0f}")
     print(f"  all {reading + building + writing:8.0f}\n")
+    keep("crds", {"read into objects": (reading, peer)})
 
 
 def report_changes(manifests: Sequence[Document], rounds: int) -> None:

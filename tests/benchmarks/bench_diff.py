@@ -21,6 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from figures import keep
+
 from shared_data import DATA, documents, load
 from specmux_schemas.differences import Served, add_document, compare
 
@@ -40,14 +42,18 @@ def main() -> None:
         print(
             f"{'process CPU, s':<34} {'ours':>8} {'MiB':>6} {'oasdiff':>8} {'MiB':>6} {'ratio':>6} {'bar':>6}"
         )
-        for title, bar, ours, theirs in _comparisons(folder):
-            _show(title, bar, ours, theirs if oasdiff else [], oasdiff)
+        kept = {
+            title: _show(title, bar, ours, theirs if oasdiff else [], oasdiff)
+            for title, bar, ours, theirs in _comparisons(folder)
+        }
+    keep("diff", kept)
     print(f"\n{'library CPU, ms':<34} {'ours':>8} {'bar':>6}")
     for group_version, milliseconds in LIBRARY.items():
         print(f"{group_version + ' 1.29 to 1.30':<34} {_library(group_version):>8.1f} {milliseconds:>6.0f}")
 
 
 Pairs = list[tuple[Path, Path]]
+Pair = tuple[float, float | None]
 
 
 def _comparisons(folder: Path) -> Iterator[tuple[str, float, tuple[Path, Path], Pairs]]:
@@ -73,7 +79,8 @@ def _unpack(source: Path, target: Path) -> None:
     target.write_bytes(gzip.decompress(data) if source.suffix == ".gz" else data)
 
 
-def _show(title: str, bar: float, ours: tuple[Path, Path], theirs: Pairs, oasdiff: Path | None) -> None:
+def _show(title: str, bar: float, ours: tuple[Path, Path], theirs: Pairs, oasdiff: Path | None) -> Pair:
+    """Shows a row, and returns our CPU seconds and theirs."""
     mine, peer = [], []
     for _ in range(ROUNDS):
         mine.append(_used([*SPECMUX, "diff", *map(str, ours), "--format", "json"]))
@@ -84,11 +91,12 @@ def _show(title: str, bar: float, ours: tuple[Path, Path], theirs: Pairs, oasdif
             ]
             peer.append((sum(cpu for cpu, _ in runs), max(memory for _, memory in runs)))
     cpu, memory = statistics.median(used for used, _ in mine), max(size for _, size in mine)
-    line = f"{title:<34} {cpu:>8.2f} {memory:>6.0f}"
+    line, other = f"{title:<34} {cpu:>8.2f} {memory:>6.0f}", None
     if peer:
         other, its_memory = statistics.median(used for used, _ in peer), max(size for _, size in peer)
         line += f" {other:>8.2f} {its_memory:>6.0f} {cpu / other:>6.2f} {bar:>6}"
     print(line + (" above the bar" if memory > MEMORY_BAR else ""), flush=True)
+    return cpu, other
 
 
 def _used(command: list[str]) -> tuple[float, float]:

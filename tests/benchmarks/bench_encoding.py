@@ -27,6 +27,8 @@ import orjson
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from figures import keep
+
 from shared_data import DATA
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import Fragments
@@ -50,8 +52,15 @@ def main() -> None:
     print(f"{len(texts)} documents, {total(texts) / 1e6:.2f} MB; the largest {len(largest) / 1e6:.2f} MB\n")
     with tempfile.TemporaryDirectory() as folder:
         peer = build_peer(Path(folder))
-        report("the largest document, nothing known before", [largest], options.rounds, peer)
-        report(f"all {len(texts)} documents, parts shared", texts, options.rounds, peer)
+        one = report("the largest document, nothing known before", [largest], options.rounds, peer)
+        every = report(f"all {len(texts)} documents, parts shared", texts, options.rounds, peer)
+    names = {f"{len(largest) / 1e6:.2f} MB": one, f"all {len(texts)} documents": every}
+    rows = {
+        f"{name} to {kind}": (taken[f"JSON -> {kind}"], taken.get(f"JSON -> {kind}, Go"))
+        for name, taken in names.items()
+        for kind in ("Protobuf", "CBOR")
+    }
+    keep("encoding", rows)
 
 
 def read(folder: Path) -> list[bytes]:
@@ -67,7 +76,8 @@ def total(texts: Sequence[bytes]) -> int:
     return sum(map(len, texts))
 
 
-def report(title: str, texts: Sequence[bytes], rounds: int, peer: Path | None) -> None:
+def report(title: str, texts: Sequence[bytes], rounds: int, peer: Path | None) -> dict[str, float]:
+    """Shows the rows, and returns their milliseconds."""
     documents = [orjson.loads(text) for text in texts]
     protobuf = [codecs.encode(document, media_types.PROTOBUF) for document in documents]
     cbor = [codecs.encode(document, media_types.CBOR) for document in documents]
@@ -107,6 +117,7 @@ def report(title: str, texts: Sequence[bytes], rounds: int, peer: Path | None) -
         ratio = "" if ours == spent else f"   ours takes {ours / spent:.2f} of it"
         print(f"  {name:42}{spent:9.1f} ms{ratio}")
     print()
+    return taken
 
 
 def median_ms(run: Callable[[], object], rounds: int) -> float:

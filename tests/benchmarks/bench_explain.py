@@ -26,6 +26,8 @@ from typing import Any
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
+from figures import keep  # noqa: E402
+
 from data.explained_documents import release  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
@@ -99,17 +101,21 @@ async def commands(rounds: int) -> None:
                 "specmux explain, server, warm": [SPECMUX, "explain", SUBJECT, *server],
                 "specmux explain, offline": [SPECMUX, "explain", SUBJECT, *server, "--offline"],
                 "specmux explain, folder": [SPECMUX, "explain", SUBJECT, "--directory", folder],
-                "specmux search, folder": [SPECMUX, "search", "replicas", "--directory", folder],
+                "specmux search, folder": [SPECMUX, "search", "spec", "--directory", folder],
             }
             kubectl = shutil.which("kubectl")
             if kubectl is not None:
                 arguments = [f"--server={client.base}", f"--cache-dir={home}/kubectl", "explain", SUBJECT]
                 shown["kubectl explain, warm"] = [Path(kubectl), *arguments]
+            kept = {}
             for name, command in shown.items():
                 await asyncio.to_thread(run, command)
                 taken = [await asyncio.to_thread(run, command) for _ in range(rounds)]
                 wall, used = (statistics.median(each[at] for each in taken) for at in (0, 1))
                 print(f"{name:<36} {1000 * wall:7.0f} ms, {1000 * used:5.0f} ms CPU")
+                if "explain" in name:
+                    kept[name] = (used,)
+            keep("explain", kept)
 
 
 def run(command: list[Any]) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orjson
+from figures import keep
 
 from running.process import Process, specmux, write_documents
 
@@ -126,6 +127,8 @@ def main() -> None:
             median = statistics.median(values)
             ratio = f"   {median / peer:5.2f} of Go" if peer else ""
             print(f"  {row:<18} {median:6.0f} µs{ratio}   ({min(values):.0f}-{max(values):.0f})")
+    named = {"first fetch": "specmux, first", "every later one": "specmux, stored"}
+    keep("first_fetch", {name: (statistics.median(rows[row]), peer) for name, row in named.items()})
 
 
 if __name__ == "__main__":

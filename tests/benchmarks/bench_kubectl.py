@@ -26,6 +26,8 @@ from aiohttp import web
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
+from figures import keep  # noqa: E402
+
 from fakes.discovery import V2  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import DATA, documents, load  # noqa: E402
@@ -66,6 +68,9 @@ async def compare(release: str, rounds: int, kubectl: str) -> None:
                         seconds.setdefault((key, name), []).append(taken)
     for (what, name), taken in sorted(seconds.items()):
         print(f"{what:<42} {name:<11} {1000 * statistics.median(taken):7.0f} ms")
+    medians = {key: 1000 * statistics.median(taken) for key, taken in seconds.items()}
+    rows = {what: (medians[what, "specmux"], medians[what, "own server"]) for what, _ in sorted(medians)}
+    keep("kubectl", rows)
 
 
 def answer(etag: str, body: bytes) -> Callable[[web.Request], Awaitable[web.Response]]:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from figures import keep
+
 from fakes.streaming_backend import Seen, StreamingBackend, streaming
 from running.process import Process, specmux
 from running.wire_client import WireClient, connected
@@ -104,6 +106,7 @@ async def measure(backend: StreamingBackend, process: Process, count: int) -> No
             await asyncio.sleep(0.05)
             await wire.ask(f"/openapi/v3/{KEY}")
             status = (await wire.answer())[0].status
+    medians = {}
     for name, url in (("direct", backend.url), ("through specmux", base)):
         async with connected(url) as wire:
             await small(wire, count // 10)
@@ -112,9 +115,11 @@ async def measure(backend: StreamingBackend, process: Process, count: int) -> No
             used = (cpu_seconds(pid) - used) / count * 1e6
             middle, late = statistics.median(took), took[len(took) * 99 // 100]
             print(f"{name}: 1 KiB p50 {middle:.0f} µs, p99 {late:.0f} µs, service CPU {used:.0f} µs each")
+            medians[name] = middle
             before = resident_mib(pid)
             rate, peak = await large(wire, pid)
             print(f"{name}: 256 MiB at {rate:.0f} MiB/s, service RSS +{max(peak - before, 0):.1f} MiB")
+    keep("proxying", {"GET of 1 KiB": (medians["through specmux"], medians["direct"])})
     await watches(base, backend, pid, 1000)
 
 

@@ -23,6 +23,8 @@ import zstandard
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
+from figures import keep  # noqa: E402
+
 from data.explained_documents import release  # noqa: E402
 from data.search_queries import QUERIES  # noqa: E402
 from shared_data import DATA  # noqa: E402
@@ -45,8 +47,9 @@ def main() -> None:
     if not DATA.is_dir():
         print("skipped: wants the reference data")
         return
-    measured("1.35 and its custom resources", release(), options.rounds)
-    measured(f"custom resources {COPIES} times", multiplied(release()), max(1, options.rounds // 3))
+    once = measured("1.35 and its custom resources", release(), options.rounds)
+    often = measured(f"custom resources {COPIES} times", multiplied(release()), max(1, options.rounds // 3))
+    keep("search", dict(zip(("build", "loaded from a file"), zip(once, often, strict=True), strict=True)))
 
 
 def multiplied(documents: dict[GroupVersion, Document]) -> dict[GroupVersion, Document]:
@@ -65,7 +68,8 @@ def multiplied(documents: dict[GroupVersion, Document]) -> dict[GroupVersion, Do
     return made
 
 
-def measured(title: str, documents: dict[GroupVersion, Document], rounds: int) -> None:
+def measured(title: str, documents: dict[GroupVersion, Document], rounds: int) -> tuple[float, float]:
+    """Shows what it costs, and returns the seconds that building and loading take."""
     builds, largest = [], 0.0
     for _ in range(rounds):
         gc.collect()
@@ -88,6 +92,7 @@ def measured(title: str, documents: dict[GroupVersion, Document], rounds: int) -
     print(f"  held {held(documents):.1f} MiB; on disk {len(packed) / 1e6:.1f} MB, loaded in {loading:.2f} s")
     p99 = taken[int(len(taken) * 0.99)]
     print(f"  queries: median {taken[len(taken) // 2]:.1f} ms, p99 {p99:.1f} ms")
+    return statistics.median(builds), loading
 
 
 def queries(index: Index) -> list[float]:

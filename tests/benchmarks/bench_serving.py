@@ -38,6 +38,8 @@ import trustme
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from figures import keep
+
 from shared_data import DATA
 
 HERE = Path(__file__).resolve()
@@ -45,6 +47,8 @@ SPECMUX = Path(sys.executable).with_name("specmux")
 SERVER_CORE, CLIENT_CORE = "0", "1"
 LIMIT = 120.0  # seconds to start, documents included
 NETNS = "BENCH_SERVING_NETNS"
+NO_SETTINGS = ("SPECMUX_SHARED", "SPECMUX_MADE_DOCUMENTS")
+"""Variables with the prefix of settings that are none; the service refuses those."""
 TOKEN = "0123456789abcdef0123456789abcdef"
 ENCODINGS = ("identity", "gzip", "zstd")
 ACCEPTS = (
@@ -161,6 +165,9 @@ class Server:
             connection.close()
 
 
+CLIENTS = {"repeats itself": False, "a unique header each": True}
+"""How a client asks, and whether no two of its requests are alike."""
+
 WAITING = 1000
 
 CLIENT_HELLO_BEGINS = bytes.fromhex("160301020001")
@@ -252,15 +259,24 @@ def rows(options: argparse.Namespace, run: Path) -> None:
     print("| request | client | nginx | specmux | ratio | ordinary tier | ratio |")
     print("|---|---|---|---|---|---|---|")
     for row in table:
-        for unique in (False, True):
+        for client, unique in CLIENTS.items():
             for peer in ("nginx", "nginx without sendfile") if row.big else ("nginx",):
                 base = measured[row.name, unique, peer]
                 costs = (measured[row.name, unique, name] for name in ("memoised", "ordinary"))
                 cells = " | ".join(f"{cost:.1f} | {cost / base:.2f}" for cost in costs)
                 name = row.name if peer == "nginx" else f"{row.name}, {peer}"
-                client = "a unique header each" if unique else "repeats itself"
                 print(f"| {name} | {client} | {base:.1f} | {cells} |")
     print("\nCPU microseconds of the server per request.\n")
+    servers = ("memoised", "ordinary", "nginx")
+    keep(
+        "serving",
+        {
+            f"{row.name}, {client}": (measured[row.name, unique, server] for server in servers)
+            for row in table
+            if not row.big
+            for client, unique in CLIENTS.items()
+        },
+    )
 
 
 def secured(options: argparse.Namespace, run: Path) -> None:
@@ -285,12 +301,11 @@ def secured(options: argparse.Namespace, run: Path) -> None:
     print("| request | client | nginx with TLS 1.3 | specmux | ratio | no auth | token-file | ratio |")
     print("|---|---|---|---|---|---|---|---|")
     for row in kinds:
-        for unique in (False, True):
+        for client, unique in CLIENTS.items():
             cells = []
             for costs, base, name in ((tlsed, peer.name, "encrypted"), (asked, "plain", "guarded")):
                 before, after = costs[row.name, unique, base], costs[row.name, unique, name]
                 cells.append(f"{before:.1f} | {after:.1f} | {after / before:.2f}")
-            client = "a unique header each" if unique else "repeats itself"
             print(f"| {row.name} | {client} | {' | '.join(cells)} |")
     print("\nCPU microseconds of the server per request.\n")
 
@@ -477,10 +492,11 @@ def specmux(
     is_encrypted: bool = False,
 ) -> Iterator[Server]:
     """``specmux serve`` of a directory, ready with all its documents."""
+    environment = {name: value for name, value in os.environ.items() if name not in NO_SETTINGS}
     command = ["taskset", "-c", SERVER_CORE, str(SPECMUX), "serve", "--directory", str(directory)]
     with tempfile.NamedTemporaryFile("w+") as log:
         process = subprocess.Popen(
-            [*command, "--listen-port", "0", *flags], stderr=log, start_new_session=True
+            [*command, "--listen-port", "0", *flags], stderr=log, start_new_session=True, env=environment
         )
         try:
             port = listening_port(process, Path(log.name))

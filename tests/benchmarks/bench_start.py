@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+from figures import keep
+
 BAR = 0.15
 """Seconds of processor time."""
 
@@ -34,17 +36,20 @@ def main() -> None:
         "python -c pass": ([sys.executable, "-c", "pass"], {}, None),
         "specmux --version": ([*ours, "--version"], {}, BAR),
         "specmux --help": ([*ours, "--help"], {}, BAR),
-        "specmux c<TAB>": (ours, COMPLETION, BAR),
+        "specmux c, completed": (ours, COMPLETION, BAR),
         "specmux serve --help": ([*ours, "serve", "--help"], {}, None),
     }
     if kubectl is not None:
         commands["kubectl version --client"] = ([kubectl, "version", "--client"], {}, None)
     print(f"{'command':<26} {'CPU ms':>7} {'clock ms':>9} {'bar':>5}")
+    kept = {}
     for name, (command, environment, bar) in commands.items():
         cpu, clock = measured(command, environment, rounds)
         print(
             f"{name:<26} {1000 * cpu:7.0f} {1000 * clock:9.0f} {'' if bar is None else f'{1000 * bar:5.0f}'}"
         )
+        kept[name] = (1000 * cpu,)
+    keep("start", kept)
 
 
 def measured(command: list[str], environment: dict[str, str], rounds: int) -> tuple[float, float]:

@@ -29,6 +29,9 @@ import yaml
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
+from figures import IS_MADE, keep  # noqa: E402
+from made_documents import made_object  # noqa: E402
+
 from shared_data import DATA, GOLDEN, documents, load, read  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402
@@ -49,12 +52,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     report_library()
+    kept = {}
     for title, manifests in (
         (f"{KINDS} kinds, small", objects(options.manifests)),
         ("Deployments", [deployment()] * (options.manifests // 10)),
     ):
         with tempfile.TemporaryDirectory() as folder:
-            report_commands(Path(folder), title, manifests, options.rounds)
+            each = report_commands(Path(folder), title, manifests, options.rounds)
+            kept[title] = (each.get(name) for name in ("specmux validate", *MODULES))
+    keep("validation", kept)
 
 
 def report_library() -> None:
@@ -73,6 +79,8 @@ def report_library() -> None:
 
 
 def deployment() -> dict[str, Any]:
+    if IS_MADE:
+        return made_object("apps", "v1", "Deployment")
     container = {
         "image": "nginx:1.25",
         "ports": [{"containerPort": 80, "name": "http", "protocol": "TCP"}],
@@ -99,7 +107,10 @@ def deployment() -> dict[str, Any]:
     return copied
 
 
-def report_commands(folder: Path, title: str, manifests: list[dict[str, Any]], rounds: int) -> None:
+def report_commands(
+    folder: Path, title: str, manifests: list[dict[str, Any]], rounds: int
+) -> dict[str, float]:
+    """Milliseconds of a manifest by program."""
     count = len(manifests)
     texts = [yaml.safe_dump(each) for each in manifests]
     size = sum(map(len, texts)) / len(texts)
@@ -115,6 +126,7 @@ def report_commands(folder: Path, title: str, manifests: list[dict[str, Any]], r
     subprocess.run(write_schemas, check=True, capture_output=True)
     print(f"\n{count} manifests, {title}: {size:.0f} bytes each on the average")
     print(f"{'':18} {'ms each':>8} {'start, ms':>10} {'memory, MiB':>12}")
+    found = {}
     for name, command in commands(source, schemas).items():
         runs = [measured([*command, str(many)]) for _ in range(rounds)]
         starts = [measured([*command, str(one)]) for _ in range(rounds)]
@@ -123,6 +135,8 @@ def report_commands(folder: Path, title: str, manifests: list[dict[str, Any]], r
         memory = max(memory for _, memory in runs)
         each = (total - start) / (count - 1) * 1e3
         print(f"{name:18} {each:8.3f} {start * 1e3:10.0f} {memory:12.0f}")
+        found[name] = each
+    return found
 
 
 def objects(count: int) -> list[dict[str, Any]]:
@@ -146,7 +160,7 @@ def commands(source: Path, schemas: Path) -> dict[str, Sequence[str]]:
     kubeconform = peer("kubeconform")
     if kubeconform:
         found["kubeconform"] = [kubeconform, "-strict", "-n", "1", "-schema-location", location]
-    kubectl_validate = peer("kubectl-validate")
+    kubectl_validate = None if IS_MADE else peer("kubectl-validate")
     if kubectl_validate:
         found["kubectl-validate"] = [kubectl_validate, "--version", "1.30"]
     return found

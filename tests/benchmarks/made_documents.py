@@ -41,7 +41,8 @@ def write_documents(folder: Path) -> str:
     for number in range(DEFINITIONS):
         text = yaml.safe_dump(definition(number))
         _write(folder / "data/crds/made" / f"crd{number}.yaml", text.encode())
-    (folder / "golden").mkdir(exist_ok=True)
+    objects = [orjson.dumps({"accept": True, "object": made_object(*each)}) for each in _served_kinds()]
+    _write(folder / "golden/json-schema/verdicts-typed.jsonl.gz", gzip.compress(b"\n".join(objects), 1))
     return (
         f"made documents: {len(RELEASES)} releases, Swagger 2.0 of {sizes['1.35'] / 1e6:.2f} MB in "
         f"{sum(map(len, GROUPS.values()))} group-versions, its core of {len(core) / 1e6:.2f} MB, "
@@ -98,6 +99,24 @@ def definition(number: int) -> Value:
             ],
         },
     }
+
+
+def made_object(group: str, version: str, kind: str) -> Value:
+    """An object that the made documents take."""
+    spec: Value = {f"field{number}": f"a value of field {number}" for number in range(FIELDS)}
+    return {
+        "apiVersion": f"{group}/{version}" if group else version,
+        "kind": kind,
+        "metadata": {"name": "made", "labels": {f"label-{number}": "web" for number in range(8)}},
+        "spec": {**spec, "template": {f"part{number}": f"part {number} " * 20 for number in range(6)}},
+    }
+
+
+def _served_kinds() -> Iterator[tuple[str, str, str]]:
+    for group, versions in GROUPS.items():
+        for version in versions:
+            for kind in KINDS:
+                yield group, version, kind
 
 
 def _write_release(folder: Path, release: str) -> int:

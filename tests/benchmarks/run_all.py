@@ -16,7 +16,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+from figures import FOLDER  # noqa: E402
 from made_documents import write_documents  # noqa: E402
+from plots import draw_kept  # noqa: E402
 
 from shared_data import DATA  # noqa: E402
 
@@ -27,10 +29,13 @@ def main() -> int:
     unknown = [name for name in chosen if name not in benchmarks]
     if unknown:
         sys.exit(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(benchmarks)}")
+    for name in chosen:
+        (FOLDER / f"{name}.json").unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="specmux-bench-") as folder:
         failed = run([benchmarks[name] for name in chosen], data_for(Path(folder)))
+    print(f"\nplots, each beside its figures: {', '.join(map(str, draw_kept())) or 'none'}")
     if failed:
-        print(f"\nfailed: {', '.join(failed)}")
+        print(f"failed: {', '.join(failed)}")
     return len(failed)
 
 
@@ -43,7 +48,7 @@ def data_for(folder: Path) -> dict[str, str]:
         "What is measured on them is not comparable with docs/benchmarks.md, nor meant for its bars.",
         flush=True,
     )
-    return {**os.environ, "SPECMUX_SHARED": str(folder)}
+    return {**os.environ, "SPECMUX_SHARED": str(folder), "SPECMUX_MADE_DOCUMENTS": "1"}
 
 
 def run(benchmarks: list[Path], environment: dict[str, str]) -> list[str]:
