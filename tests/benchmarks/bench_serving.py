@@ -246,28 +246,24 @@ def congestion_control() -> str:
 
 def rows(options: argparse.Namespace, run: Path) -> None:
     """The table of requests: CPU per request of every server, and the ratio to nginx."""
-    with (
-        specmux(options.directory, name="memoised") as fast,
-        specmux(options.directory, "--no-listen-accelerator", name="ordinary") as ordinary,
-    ):
+    with specmux(options.directory, name="specmux") as fast:
         table = request_kinds(fast, run)
         documents = next(row for row in table if row.name.startswith("50 KB"))
         hash_ = documents.target.rpartition("=")[2]
         with nginx(run, "on", hash_) as plain, nginx(run, "off", hash_) as copying:
             table = [with_nginx_etag(row, plain) for row in table if re.search(options.only, row.name)]
-            measured = measure(options, run, table, [fast, ordinary, plain, copying])
-    print("| request | client | nginx | specmux | ratio | ordinary tier | ratio |")
-    print("|---|---|---|---|---|---|---|")
+            measured = measure(options, run, table, [fast, plain, copying])
+    print("| request | client | nginx | specmux | ratio |")
+    print("|---|---|---|---|---|")
     for row in table:
         for client, unique in CLIENTS.items():
             for peer in ("nginx", "nginx without sendfile") if row.big else ("nginx",):
                 base = measured[row.name, unique, peer]
-                costs = (measured[row.name, unique, name] for name in ("memoised", "ordinary"))
-                cells = " | ".join(f"{cost:.1f} | {cost / base:.2f}" for cost in costs)
+                cost = measured[row.name, unique, "specmux"]
                 name = row.name if peer == "nginx" else f"{row.name}, {peer}"
-                print(f"| {name} | {client} | {base:.1f} | {cells} |")
+                print(f"| {name} | {client} | {base:.1f} | {cost:.1f} | {cost / base:.2f} |")
     print("\nCPU microseconds of the server per request.\n")
-    servers = ("memoised", "ordinary", "nginx")
+    servers = ("specmux", "nginx")
     keep(
         "serving",
         {

@@ -74,7 +74,7 @@ PLOTS: Final = {
     "serving": Plot(
         "What a request costs the serving process",
         "µs CPU",
-        (ours("specmux"), ours("ordinary tier", "specmux, ordinary tier"), peer("nginx")),
+        (ours("specmux"), peer("nginx")),
         r"^(?!1\.1 MB)",
         named_by=2,
     ),

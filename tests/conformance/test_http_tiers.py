@@ -28,8 +28,8 @@ AUDIT = "Audit-Id: 0"
 
 @pytest.fixture(scope="module")
 def tiers() -> Iterator[dict[str, Running]]:
-    with running("ordinary") as one, running("accelerated") as two, running("memoised") as three:
-        yield {"ordinary": one, "accelerated": two, "memoised": three}
+    with running("parsed") as one, running("memoised") as two:
+        yield {"parsed": one, "memoised": two}
 
 
 def byte_by_byte(data: bytes) -> list[bytes]:
@@ -145,7 +145,7 @@ AFTER_MEMOISED: dict[str, bytes] = {
 @pytest.mark.parametrize("case", CASES)
 def test_tiers_answer_the_same(case: str, tiers: dict[str, Running]) -> None:
     sent = CASES[case]
-    expected = timeless(tiers["ordinary"].exchange(*sent))
+    expected = timeless(tiers["parsed"].exchange(*sent))
     for tier in TIERS:
         for _ in range(3):
             assert timeless(tiers[tier].exchange(*sent)) == expected, tier
@@ -156,7 +156,7 @@ def test_tiers_answer_the_same(case: str, tiers: dict[str, Running]) -> None:
 )
 def test_tiers_answer_the_same_when_the_client_closes_its_side(case: str, tiers: dict[str, Running]) -> None:
     sent = CASES[case]
-    expected = timeless(tiers["ordinary"].exchange(*sent))
+    expected = timeless(tiers["parsed"].exchange(*sent))
     for tier in TIERS:
         for _ in range(2):
             assert timeless(tiers[tier].exchange(*sent, half_close=True)) == expected, tier
@@ -165,7 +165,7 @@ def test_tiers_answer_the_same_when_the_client_closes_its_side(case: str, tiers:
 @pytest.mark.parametrize("case", CASES)
 def test_tiers_answer_the_same_when_all_comes_in_one_piece(case: str, tiers: dict[str, Running]) -> None:
     sent = b"".join(CASES[case])
-    expected = timeless(tiers["ordinary"].exchange(sent))
+    expected = timeless(tiers["parsed"].exchange(sent))
     for tier in TIERS[1:]:
         for _ in range(2):
             assert timeless(tiers[tier].exchange(sent)) == expected, tier
@@ -174,31 +174,31 @@ def test_tiers_answer_the_same_when_all_comes_in_one_piece(case: str, tiers: dic
 @pytest.mark.parametrize("case", AFTER_MEMOISED)
 def test_tiers_answer_the_same_after_a_memoised_request(case: str, tiers: dict[str, Running]) -> None:
     sent = [request(), request(), request(), AFTER_MEMOISED[case]]
-    expected = timeless(tiers["ordinary"].exchange_in_step(*sent))
+    expected = timeless(tiers["parsed"].exchange_in_step(*sent))
     assert expected.count(b"200 OK") >= 3
     for tier in TIERS[1:]:
         for _ in range(3):
             assert timeless(tiers[tier].exchange_in_step(*sent)) == expected, tier
 
 
-def test_ordinary_answers_are_what_was_asked_for(tiers: dict[str, Running]) -> None:
-    ordinary = tiers["ordinary"]
+def test_answers_are_what_was_asked_for(tiers: dict[str, Running]) -> None:
+    parsed = tiers["parsed"]
     answer = timeless(
-        ordinary.exchange(request("/a?x=1", "Accept: a", "Accept: b", "Accept-Encoding: gzip", close=True))
+        parsed.exchange(request("/a?x=1", "Accept: a", "Accept: b", "Accept-Encoding: gzip", close=True))
     )
     assert answer == (
         b'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nETag: "v"\r\nContent-Length: 20\r\n'
         b"Connection: close\r\nDate: ...\r\n\r\n/a?x=1 a, b gzip 1\n"
     ).replace(b"Content-Length: 20", b"Content-Length: 19")
-    assert ordinary.exchange(request("/big"), END).count(BIG) == 1
-    assert ordinary.exchange(*CASES["pipelined x100"]).count(b"HTTP/1.1 200 OK") == 100
-    assert ordinary.exchange(*CASES["GET with a body that looks like a request"]).count(b"HTTP/1.1") == 2
-    assert b"/inner" not in ordinary.exchange(*CASES["GET with a body that looks like a request"])
-    assert ordinary.exchange(*CASES["close, then more in one piece"]).count(b"HTTP/1.1") == 1
-    assert b"\r\nConnection: keep-alive\r\n" in ordinary.exchange(*CASES["HTTP/1.0 kept"])
-    assert b" 505 " in ordinary.exchange(*CASES["HTTP/2.0"])
-    assert b" 417 " in ordinary.exchange(*CASES["Expect something else"])
-    assert ordinary.exchange(*CASES["half a head"]) == b""
+    assert parsed.exchange(request("/big"), END).count(BIG) == 1
+    assert parsed.exchange(*CASES["pipelined x100"]).count(b"HTTP/1.1 200 OK") == 100
+    assert parsed.exchange(*CASES["GET with a body that looks like a request"]).count(b"HTTP/1.1") == 2
+    assert b"/inner" not in parsed.exchange(*CASES["GET with a body that looks like a request"])
+    assert parsed.exchange(*CASES["close, then more in one piece"]).count(b"HTTP/1.1") == 1
+    assert b"\r\nConnection: keep-alive\r\n" in parsed.exchange(*CASES["HTTP/1.0 kept"])
+    assert b" 505 " in parsed.exchange(*CASES["HTTP/2.0"])
+    assert b" 417 " in parsed.exchange(*CASES["Expect something else"])
+    assert parsed.exchange(*CASES["half a head"]) == b""
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -216,7 +216,7 @@ def test_slow_reader_with_pipelining_gets_everything_in_order(tier: str, tiers: 
 def test_reader_that_stalls_between_single_requests_gets_everything_in_order(
     tier: str, tiers: dict[str, Running]
 ) -> None:
-    """The accelerator begins a large answer, cannot finish it, and other requests come meanwhile."""
+    """A large answer is begun, cannot be finished at once, and other requests come meanwhile."""
     with tiers[tier].connect(receive_buffer=4096) as client:
         for _ in range(3):
             client.sendall(request("/big"))
@@ -234,7 +234,7 @@ def test_reader_that_stalls_between_single_requests_gets_everything_in_order(
 
 def test_tiers_take_the_way_they_are_named_after(tiers: dict[str, Running]) -> None:
     def way(tier: str) -> tuple[int, int]:
-        return tiers[tier].counts.accelerated, tiers[tier].counts.memo_hits
+        return tiers[tier].counts.at_once, tiers[tier].counts.memo_hits
 
     before = {tier: way(tier) for tier in TIERS}
     for tier in TIERS:
@@ -242,6 +242,6 @@ def test_tiers_take_the_way_they_are_named_after(tiers: dict[str, Running]) -> N
             for _ in range(5):
                 client.sendall(request(f"/{tier}"))
                 read_answer(client)
-    for tier, accelerated, memo_hits in (("memoised", 5, 3), ("accelerated", 5, 0), ("ordinary", 0, 0)):
-        expected = (before[tier][0] + accelerated, before[tier][1] + memo_hits)
+    for tier, memo_hits in (("memoised", 3), ("parsed", 0)):
+        expected = (before[tier][0] + 5, before[tier][1] + memo_hits)
         eventually(partial(lambda tier, expected: way(tier) == expected, tier, expected))

@@ -140,7 +140,7 @@ def test_paths_are_not_ours_when_discovery_is_off() -> None:
     run(scenario)
 
 
-def test_answers_are_those_of_the_accelerator_and_the_memo_when_discovery_changes() -> None:
+def test_answers_at_once_and_from_the_memo_follow_discovery() -> None:
     async def scenario() -> None:
         one = server(APPS)
         async with serving(one), service(backend("a", one.url), polling=QUICK) as client:

@@ -20,7 +20,7 @@ from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.stats import RequestCounts
 
-TIERS = ("ordinary", "accelerated", "memoised")
+TIERS = ("parsed", "memoised")
 LIMIT = 10.0  # seconds for anything on loopback before a test gives up
 
 BIG = bytes(range(256)) * 4096
@@ -138,7 +138,7 @@ def running(
     settings = {"header_timeout": 0.5, "shutdown_timeout": 1.0, **listen}
     server = HTTPServer(
         service,
-        Listen(port=0, accelerator=tier != "ordinary", **settings),
+        Listen(port=0, **settings),
         use_memo=tier == "memoised",
         guard=gate,
         client_ca_file=client_ca_file,

@@ -76,10 +76,7 @@ class Transport(asyncio.Transport):
 async def tiers_in_memory() -> AsyncIterator[dict[str, HTTPServer]]:
     """A started server of each tier."""
     servers = {
-        tier: HTTPServer(
-            QuickService(), Listen(port=0, accelerator=tier != "ordinary"), use_memo=tier == "memoised"
-        )
-        for tier in TIERS
+        tier: HTTPServer(QuickService(), Listen(port=0), use_memo=tier == "memoised") for tier in TIERS
     }
     try:
         for server in servers.values():

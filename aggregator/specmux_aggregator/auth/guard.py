@@ -11,7 +11,7 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.auth.authenticator import Asked, Authenticator, Reason, Refusal
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.server.listener import HEALTH
+from specmux_aggregator.server.dispatch import HEALTH
 from specmux_aggregator.server.protocols import ClientConnection
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.tasks import log_failure

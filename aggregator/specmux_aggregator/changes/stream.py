@@ -18,10 +18,9 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.changes.endpoint import PATH, ROUTE
 from specmux_aggregator.changes.events import MOST_FOLLOWERS, SILENCE, Event, Follower, Followers, Kind
 from specmux_aggregator.http.negotiation import media_type_for
-from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_aggregator.server.protocols import Response, StreamingHandler, WireRequest
+from specmux_aggregator.http.prepared import refusal
+from specmux_aggregator.server.protocols import Reply, Response, StreamingHandler, WireRequest
 from specmux_aggregator.server.requests import target_of
-from specmux_aggregator.server.responses import WireResponse
 from specmux_converters.media_types import MediaType
 
 EVENT_STREAM: Final = MediaType("text/event-stream")
@@ -50,19 +49,19 @@ class ChangeStreams:
     def claims(self, message: RawRequestMessage) -> bool:
         return _is_stream(message) or self._inner.claims(message)
 
-    async def stream(self, request: WireRequest) -> Response:
+    async def stream(self, request: WireRequest) -> Response | Reply:
         if not _is_stream(request.message):
             return await self._inner.stream(request)
         try:
             kind, since = asked(request.message)
         except ValueError as error:
-            return _answer(request, refusal(400, "BadRequest", str(error), route=ROUTE))
+            return Reply(refusal(400, "BadRequest", str(error), route=ROUTE), is_last=True)
         follower = self._followers.add(kind, since)
         if follower is None:
             message = f"{MOST_FOLLOWERS} follow already, and no more may"
-            return _answer(
-                request,
-                refusal(503, "ServiceUnavailable", message, fields=[("Retry-After", "30")], route=ROUTE),
+            fields = [("Retry-After", "30")]
+            return Reply(
+                refusal(503, "ServiceUnavailable", message, fields=fields, route=ROUTE), is_last=True
             )
         form = media_type_for(request.message.headers.get("Accept"), STREAMED) or EVENT_STREAM
         return Streamed(
@@ -76,7 +75,7 @@ class ChangeStreams:
 
 
 class Streamed:
-    """Writes one follower's events; has what aiohttp's connection asks of a response."""
+    """Writes one follower's events."""
 
     keep_alive = False
 
@@ -92,19 +91,20 @@ class Streamed:
     ) -> None:
         self._follower = follower
         self._form = form
+        self._request = request
         self._connection = request.connection
         self._heartbeat = heartbeat
         self._ended = ended
         self._is_chunked = request.message.version != HttpVersion10
         self._head = self._headed(is_private=is_private)
 
-    async def prepare(self, request: WireRequest) -> None:
-        """Write until the client leaves or is cut. Raises ConnectionError, as aiohttp expects."""
-        self._connection.streamed = request
+    async def write(self) -> None:
+        """Write until the client leaves or is cut. Raises ConnectionError."""
+        self._connection.streamed = self._request
         try:
             self._connection.send(self._head + self._framed(_beat(self._form)))
-            await request.writer.drain()
-            await self._write_events(request)
+            await self._connection.drain()
+            await self._write_events()
         except (ConnectionError, asyncio.CancelledError):
             self._connection.connections.stats.disconnects += 1
             raise
@@ -113,17 +113,14 @@ class Streamed:
             if self._connection.streamed is not None:
                 self._connection.end_streaming()
 
-    async def write_eof(self) -> None:
-        """Nothing is left to write."""
-
-    async def _write_events(self, request: WireRequest) -> None:
+    async def _write_events(self) -> None:
         while (event := await self._follower.next(self._heartbeat)) is not None:
             data = _beat(self._form) if event is SILENCE else _written(event, self._form)
             self._connection.send(self._framed(data))
-            await request.writer.drain()
+            await self._connection.drain()
         reset = _written(Event(0, "reset", b"{}"), self._form)
         self._connection.send(self._framed(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
-        await request.writer.drain()
+        await self._connection.drain()
 
     def _framed(self, data: bytes) -> bytes:
         return b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked and data else data
@@ -184,8 +181,3 @@ def _beat(form: MediaType) -> bytes:
     if form == EVENT_STREAM:
         return b": \n\n"
     return b"\xf7" if form == CBOR_SEQUENCE else b"\n"
-
-
-def _answer(request: WireRequest, prepared: Prepared) -> WireResponse:
-    started = asyncio.get_running_loop().time()
-    return WireResponse(prepared, connection=request.connection, started=started, is_last=True)

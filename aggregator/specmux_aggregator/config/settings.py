@@ -63,7 +63,6 @@ class Listen:
     shutdown_timeout: float = _setting(
         10.0, "seconds that running requests get when the service stops", at_least=0
     )
-    accelerator: bool = _setting(True, "answer prepared requests inside the HTTP parser's callback")
     event_loop: str = _setting(
         "auto",
         "asyncio, uvloop (an extra), or auto: uvloop where it is installed",

@@ -6,7 +6,6 @@ a reader process of its own, so that no body holds up explaining and searching.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -32,9 +31,8 @@ from specmux_aggregator.server.bodies import (
     BodyStalled,
     BodyTooLarge,
 )
-from specmux_aggregator.server.protocols import Response, StreamingHandler, WireRequest
+from specmux_aggregator.server.protocols import Reply, Response, StreamingHandler, WireRequest
 from specmux_aggregator.server.requests import target_of
-from specmux_aggregator.server.responses import WireResponse
 from specmux_schemas.validation import InvalidDirective, UnsupportedMediaType
 from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.messages import parse_directive
@@ -73,14 +71,13 @@ class ValidationStreams:
     def claims(self, message: RawRequestMessage) -> bool:
         return _is_ours(message) or self._inner.claims(message)
 
-    async def stream(self, request: WireRequest) -> Response:
+    async def stream(self, request: WireRequest) -> Response | Reply:
         if not _is_ours(request.message):
             return await self._inner.stream(request)
-        started = time.monotonic()
         prepared = await self._validation.answer(request)
         message = request.message
         ends = message.should_close or message.upgrade or not request.payload.is_eof()
-        return WireResponse(prepared, connection=request.connection, started=started, is_last=ends)
+        return Reply(prepared, is_last=ends)
 
 
 class ValidationEndpoint:

@@ -109,9 +109,9 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
             counts.held_cuts,
         ),
         (
-            "specmux_accelerated_requests",
-            "Requests answered inside the parser's callback.",
-            counts.accelerated,
+            "specmux_requests_answered_at_once",
+            "Requests answered in the turn of the event loop in which they came.",
+            counts.at_once,
         ),
         ("specmux_memo_hits", "Of these, requests recognised by their bytes.", counts.memo_hits),
     )

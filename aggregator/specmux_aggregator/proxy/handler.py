@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -31,10 +30,9 @@ from specmux_aggregator.proxy.response import ProxiedResponse
 from specmux_aggregator.proxy.routes import OUT_OF_REACH, owner_of, swagger_candidates
 from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
 from specmux_aggregator.proxy.upload import Upload
-from specmux_aggregator.server.listener import CROWDED, CROWDED_HEAD, is_last
-from specmux_aggregator.server.protocols import Response, WireRequest
+from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD
+from specmux_aggregator.server.protocols import Reply, Response, WireRequest
 from specmux_aggregator.server.requests import fields_of
-from specmux_aggregator.server.responses import WireResponse
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import too_large
 
@@ -121,7 +119,7 @@ class ProxyHandler:
         """Whether a backend sees the client's own credentials, and decides by them."""
         return self.claims(message) and not is_swagger(_target(message))
 
-    async def stream(self, request: WireRequest) -> Response:
+    async def stream(self, request: WireRequest) -> Response | Reply:
         connection, target = request.connection, _target(request.message)
         answer: ProxiedResponse | Prepared | None = self._refusal(request, target)
         if answer is None and is_swagger(target):
@@ -135,8 +133,7 @@ class ProxyHandler:
                     connection.end_streaming()
         if isinstance(answer, ProxiedResponse):
             return answer
-        ends = is_last(request, answer) or answer.status in (400, 408, 501)
-        return WireResponse(answer, connection=connection, started=time.monotonic(), is_last=ends)
+        return Reply(answer, is_last=answer.status in (400, 408, 501) or None)
 
     async def close(self) -> None:
         """Let go of every connection to a backend."""

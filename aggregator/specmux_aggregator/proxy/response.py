@@ -39,7 +39,7 @@ class Framing(Enum):
 
 
 class ProxiedResponse:
-    """Writes one answer that a backend has begun; has what aiohttp's connection asks of a response."""
+    """Writes one answer that a backend has begun."""
 
     def __init__(
         self,
@@ -76,10 +76,10 @@ class ProxiedResponse:
     def keep_alive(self) -> bool:
         return not self._is_last and not self._connection.is_drained
 
-    async def prepare(self, request: WireRequest) -> None:
-        """Write everything. Raises ConnectionError, as aiohttp expects, when either side is gone."""
+    async def write(self) -> None:
+        """Write everything. Raises ConnectionError when either side is gone."""
         try:
-            broken = await self._pass_on(request)
+            broken = await self._pass_on()
         except (ConnectionError, asyncio.CancelledError):
             self._connection.connections.stats.disconnects += 1
             raise
@@ -96,10 +96,7 @@ class ProxiedResponse:
         self._cut()
         raise ConnectionResetError("the backend's answer is not whole")
 
-    async def write_eof(self) -> None:
-        """Nothing is left to write."""
-
-    async def _pass_on(self, request: WireRequest) -> Exception | Failure | None:
+    async def _pass_on(self) -> Exception | Failure | None:
         """Write head and body; returns why it cannot go on to the end."""
         content, sent = self._answer.content, 0
         unsent = self._head
@@ -122,7 +119,7 @@ class ProxiedResponse:
             if data:
                 self._connection.send(data)
                 self._moved(len(piece))
-                await request.writer.drain()
+                await self._connection.drain()
             if is_at_end:
                 return None
             unsent = piece = b""

@@ -4,74 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
-
-from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.prepared import TimeLines
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.complaints import AcceptComplaints
-from specmux_aggregator.server.connection import BODY_BUFFER, HEADERS_MAX, LINGER, Connection
+from specmux_aggregator.server.connection import LINGER, Connection
+from specmux_aggregator.server.dispatch import Dispatch
 from specmux_aggregator.server.held import HELD_MAX, HeldByAll
-from specmux_aggregator.server.protocols import Response, WireRequest
-from specmux_aggregator.server.refusals import LINE_MAX
 from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
-
-logger = logging.getLogger(__name__)
 
 IDLE_FOUND: Final = 64
 """Connections that were idle longest, looked for together once there is room for no more."""
 
 
-class Connections(web.Server):
+class Connections:
     """Makes the connections of one listener and keeps them in view. Lives in one event loop."""
 
-    def __init__(
-        self,
-        handler: Callable[[WireRequest], Awaitable[Response]],
-        listen: Listen,
-        *,
-        stats: RequestStats,
-        make_connection: Callable[..., Connection] = Connection,
-    ) -> None:
-        # aiohttp's own types want a whole BaseRequest, of which WireRequest has what its connection asks for.
-        handle: Any = handler
-        factory: Any = WireRequest
-        # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
-        super().__init__(handle, request_factory=factory, handler_cancellation=True)
+    def __init__(self, dispatch: Dispatch, listen: Listen, *, stats: RequestStats) -> None:
         self.stats = stats
         self.lines = TimeLines()
         self.files = BodyFiles()
         self.held = HeldByAll()
         self.complaints = AcceptComplaints()
         self.listen = listen
-        self._make_connection = make_connection
+        self._dispatch = dispatch
         self.admission = Admission(listen, stats, make_room=self.make_room)
         self._open: set[Connection] = set()
         self._idle: deque[tuple[float, Connection]] = deque()
         self._is_empty = asyncio.Event()
         self._is_empty.set()
 
-    def __call__(self) -> RequestHandler:
-        return self._make_connection(
-            self,
-            loop=asyncio.get_running_loop(),
-            keepalive_timeout=self.listen.keepalive_timeout,
-            access_log=None,
-            logger=logger,
-            max_line_size=LINE_MAX,
-            max_field_size=LINE_MAX,
-            max_headers=HEADERS_MAX,
-            lingering_time=LINGER,
-            read_bufsize=BODY_BUFFER,
-            auto_decompress=False,  # bodies are only ever dropped
-        )
+    def __call__(self) -> Connection:
+        shared: Any = self  # it is told of its own connections alone, where Shared says any
+        return Connection(shared, self._dispatch)
 
     def opened(self, connection: Connection) -> None:
         self._open.add(connection)
@@ -93,7 +62,7 @@ class Connections(web.Server):
             if connection.idle_since == since:
                 self.stats.idle_closed += 1
                 self.admission.release(connection)
-                connection.force_close()
+                connection.close()
                 return True
         return False
 
@@ -103,6 +72,9 @@ class Connections(web.Server):
             match connection.overdue(now, self.listen):
                 case None:
                     continue
+                case "keepalive":
+                    connection.close()
+                    continue
                 case "header_timeout":
                     self.stats.header_timeouts += 1
                 case "write_stall":
@@ -111,11 +83,11 @@ class Connections(web.Server):
 
     def cut_largest(self) -> None:
         """Cut those that hold most of requests until a quarter of what all may hold is free again."""
-        for connection in sorted(self._open, key=lambda one: one.held.cost, reverse=True):
+        for connection in sorted(self._open, key=lambda one: one.incoming.held.cost, reverse=True):
             if self.held.cost <= HELD_MAX * 3 // 4:
                 break
             self.stats.held_cuts += 1
-            connection.held.clear()
+            connection.incoming.clear()
             connection.cut_off()
 
     def close_when_answered(self) -> None:
@@ -129,7 +101,8 @@ class Connections(web.Server):
         try:
             await asyncio.wait_for(self._is_empty.wait(), seconds)
         except TimeoutError:
+            running = [one.task for one in self._open if one.task is not None]
             for connection in tuple(self._open):
                 connection.cut_off()
-            await self.shutdown(LINGER)
+            await asyncio.wait([*running, asyncio.create_task(self._is_empty.wait())], timeout=LINGER)
         self.files.clear()

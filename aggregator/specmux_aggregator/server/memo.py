@@ -5,6 +5,7 @@ Both memos are dropped with each generation of the service, and an answer is not
 
 from __future__ import annotations
 
+from aiohttp.hdrs import AUTHORIZATION
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.server.protocols import Responder
@@ -40,9 +41,12 @@ class Answers:
         slot = self._exact.get(data)
         return slot if slot is not None and slot.is_good(now) else None
 
-    def remember(self, data: bytes, slot: Slot) -> None:
-        """``data`` was one whole request, from boundary to boundary, and ``slot`` is its answer."""
-        if self._use_memo and not self._is_guarded and len(data) <= KEY_MAX:
+    def remember(self, data: bytes, message: RawRequestMessage, slot: Slot) -> None:
+        """``data`` was this message and nothing else, from boundary to boundary, and ``slot`` is its answer;
+        the connection goes on after it."""
+        if not self._use_memo or self._is_guarded or len(data) > KEY_MAX:
+            return
+        if AUTHORIZATION not in message.headers:  # nobody's token is kept
             self._exact.offer(data, slot)
 
     def find(self, message: RawRequestMessage, now: float) -> Slot | None:

@@ -9,7 +9,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
-from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
@@ -22,41 +21,27 @@ from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A large answer of which the head and the first ``sent`` bytes of the body are written."""
-
-    prepared: Prepared
-    sent: int
-    started: float
-    """Monotonic seconds."""
-
-
 class WireRequest:
-    """One parsed message; has what aiohttp's connection asks of a request, and no more."""
+    """One parsed message, the body that follows it, and the connection it came by."""
 
-    __slots__ = ("_task", "connection", "has_body", "message", "payload", "writer")
+    __slots__ = ("connection", "has_body", "message", "payload")
 
     def __init__(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: ClientConnection,
-        writer: AbstractStreamWriter,
-        task: asyncio.Task[None],
+        self, message: RawRequestMessage, payload: StreamReader, connection: ClientConnection
     ) -> None:
         self.message = message
         self.payload = payload
         self.has_body = payload is not EMPTY_PAYLOAD
-        self.connection = protocol
-        self.writer = writer
-        self._task = task
+        self.connection = connection
 
-    def _cancel(self, exc: BaseException) -> None:
-        """The connection is gone. Nobody waits for the body."""
 
-    def _finish(self) -> None:
-        """The answer is ready. Nothing is held."""
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of our own."""
+
+    prepared: Prepared
+    is_last: bool | None = None
+    """Whether the connection ends with it; None: its request says so."""
 
 
 class ClientConnection(Protocol):
@@ -82,17 +67,11 @@ class ClientConnection(Protocol):
     def is_drained(self) -> bool:
         """The client will send nothing more, and all it sent was taken up."""
 
-    def take_begun(self) -> Begun | None:
-        """What was begun of the next message's answer, once."""
-
-    def push(self, body: bytes, sent: int) -> int:
-        """Write more of a large body; how much of it is written. Raises ConnectionResetError."""
-
     def send(self, data: bytes) -> None:
         """Write a part of an answer that streams in. Raises ConnectionResetError without a client."""
 
-    async def linger(self) -> None:
-        """Drop for a while what a refused client still sends, so that it reads its answer (RFC 9112 9.6)."""
+    async def drain(self) -> None:
+        """Wait until the client took what was sent. Raises ConnectionResetError without a client."""
 
     def end_streaming(self) -> None:
         """The backend's answer is written."""
@@ -146,14 +125,14 @@ class Guard(Protocol):
 
 
 class Response(Protocol):
-    """What aiohttp's connection asks of a response."""
+    """An answer that comes piece by piece, and is written by whoever has the pieces."""
 
     @property
-    def keep_alive(self) -> bool: ...
+    def keep_alive(self) -> bool:
+        """Whether the connection goes on after it."""
 
-    async def prepare(self, request: WireRequest) -> None: ...
-
-    async def write_eof(self) -> None: ...
+    async def write(self) -> None:
+        """Write everything. Raises ConnectionError when the client, or who answers, is gone."""
 
 
 class StreamingHandler(Protocol):
@@ -162,5 +141,5 @@ class StreamingHandler(Protocol):
     def claims(self, message: RawRequestMessage) -> bool:
         """Whether this request goes to a backend. Asked about every request: cheap, and without waiting."""
 
-    async def stream(self, request: WireRequest) -> Response:
+    async def stream(self, request: WireRequest) -> Response | Reply:
         """The backend's answer as it streams in, or our own where there is none."""

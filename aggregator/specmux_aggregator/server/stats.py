@@ -81,7 +81,7 @@ class RequestCounts:
     held_cuts: int
     idle_closed: int
     accept_errors: int
-    accelerated: int
+    at_once: int
     memo_hits: int
 
 
@@ -90,8 +90,8 @@ class RequestStats:
 
     __slots__ = (
         "_cells",
-        "accelerated",
         "accept_errors",
+        "at_once",
         "connections",
         "connections_refused",
         "connections_refused_by_address",
@@ -131,8 +131,8 @@ class RequestStats:
         """Closed to make room for a new connection: idle longest when as many as may be were open."""
         self.held_cuts = 0
         """Cut: all connections together held too much of requests, and these held most."""
-        self.accelerated = 0
-        """Answered inside the parser's callback; includes ``memo_hits``."""
+        self.at_once = 0
+        """Answered in the turn of the event loop in which they came; includes ``memo_hits``."""
         self.memo_hits = 0
         """Answered without parsing: the same bytes had been a whole request before."""
 
@@ -165,6 +165,6 @@ class RequestStats:
             held_cuts=self.held_cuts,
             idle_closed=self.idle_closed,
             accept_errors=self.accept_errors,
-            accelerated=self.accelerated,
+            at_once=self.at_once,
             memo_hits=self.memo_hits,
         )

@@ -26,7 +26,7 @@ from specmux_aggregator.config.settings import Auth, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server import listener as server_module
 
-on_both_tiers = pytest.mark.parametrize("tier", ["ordinary", "accelerated", "memoised"])
+on_both_tiers = pytest.mark.parametrize("tier", ["parsed", "memoised"])
 
 PROXIED = ("X-Remote-User: alice", "X-Remote-Group: dev", "X-Remote-Group: ops", "X-Remote-Extra-Scopes: a")
 
@@ -65,7 +65,7 @@ def authorities(tmp_path: Path) -> Authorities:
 
 @contextmanager
 def guarded(
-    authorities: Authorities, tier: str = "accelerated", *, fake: FakeReviewer | None = None, **auth: Any
+    authorities: Authorities, tier: str = "parsed", *, fake: FakeReviewer | None = None, **auth: Any
 ) -> Iterator[Running]:
     if fake is None:
         settings = Settings(auth=Auth(mode="mtls", client_ca_file=authorities.ca_file, **auth))
@@ -309,7 +309,7 @@ def test_forged_user_over_plain_http_is_ignored(reviewer: Reviewing) -> None:
     gate = gate_of(
         Settings(auth=Auth(mode="kubernetes")), Metrics(CollectorRegistry()), cluster=reviewer.fake.backend
     )
-    with running("accelerated", gate=gate) as server:
+    with running("parsed", gate=gate) as server:
         assert status(server.exchange(request("/a", *PROXIED, close=True))) == 401
         assert reviewer.fake.count(ACCESS, user="alice") == 0
 

@@ -31,7 +31,7 @@ from specmux_aggregator.auth.users import User, proven
 from specmux_aggregator.config.settings import Auth, Polling, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 
-on_both_tiers = pytest.mark.parametrize("tier", ["ordinary", "accelerated", "memoised"])
+on_both_tiers = pytest.mark.parametrize("tier", ["parsed", "memoised"])
 
 ALICE = "Authorization: Bearer alice-token"
 BOB = "Authorization: Bearer bob-token"
@@ -71,7 +71,7 @@ class Guarded:
 @contextmanager
 def guarded(
     fake: FakeReviewer,
-    tier: str = "accelerated",
+    tier: str = "parsed",
     *,
     polling: Polling = POLLING,
     is_proven: bool = True,
@@ -112,8 +112,8 @@ def test_known_user_is_let_in_and_reviewed_once(reviewer: Reviewing, tier: str) 
         }
         assert reviewer.fake.count(ACCESS, user="alice") == 1
         assert started.server.counts.memo_hits == 0, "the memo knows nobody"
-        if tier != "ordinary":
-            eventually(lambda: started.server.counts.accelerated == 19)
+        if tier != "parsed":
+            eventually(lambda: started.server.counts.at_once == 19)
 
 
 @on_both_tiers
@@ -250,13 +250,13 @@ def test_tiers_answer_the_same_behind_a_gate(reviewer: Reviewing) -> None:
         for method in ("GET", "HEAD", "POST")
     ] * 2
     answers = {}
-    for tier in ("ordinary", "accelerated", "memoised"):
+    for tier in ("parsed", "memoised"):
         with guarded(reviewer.fake, tier) as started:
             in_one_piece = timeless(started.server.exchange(*sent, request("/end", ALICE, close=True)))
             singly = [timeless(started.server.exchange(message, half_close=True)) for message in sent]
             answers[tier] = (in_one_piece, singly)
-    assert answers["ordinary"] == answers["accelerated"] == answers["memoised"]
-    assert answers["ordinary"][0].count(b"HTTP/1.1 ") == len(sent) + 1
+    assert answers["parsed"] == answers["parsed"] == answers["memoised"]
+    assert answers["parsed"][0].count(b"HTTP/1.1 ") == len(sent) + 1
 
 
 @on_both_tiers
@@ -531,7 +531,7 @@ def test_request_that_a_backend_decides_about_needs_a_known_caller_only(reviewer
         is_authorised_elsewhere=lambda message: message.path.startswith("/a"),
     )
     assert gate is not None
-    with running("accelerated", gate=gate) as server:
+    with running("parsed", gate=gate) as server:
         for field, target, status in (
             (ALICE, "/a", 200), (ALICE, "/a", 200), (ALICE, "/b", 403), ("X: y", "/a", 401),
             ("Authorization: Bearer wrong", "/a", 401),

@@ -86,13 +86,13 @@ def invoked(*arguments: str, env: dict[str, str] | None = None) -> tuple[Result,
 
 def test_flags_become_a_source(tmp_path: Path) -> None:
     result, (source,) = invoked(
-        "--listen-port", "1", "--no-listen-accelerator", "--memory-documents-bytes", "1GiB",
+        "--listen-port", "1", "--no-discovery-enabled", "--memory-documents-bytes", "1GiB",
         "--state-dir", str(tmp_path),
         "--backend", "a=http://a/base/", "--backend", "b=https://b", "--other", "x",
     )  # fmt: skip
     assert result.exit_code == 0
     settings = source.read()
-    assert settings.listen == Listen(port=1, accelerator=False)
+    assert (settings.listen, settings.discovery.enabled) == (Listen(port=1), False)
     assert settings.memory.documents_bytes == 2**30
     assert settings.state.directory == tmp_path
     assert [(backend.name, backend.url) for backend in settings.backends] == [

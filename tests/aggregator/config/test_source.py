@@ -38,7 +38,8 @@ def test_file_sets_everything_it_names(tmp_path: Path) -> None:
     settings = configured(
         tmp_path,
         """
-listen: {address: "::1", port: 0, tls_cert_file: tls.crt, tls_key_file: /etc/tls.key, accelerator: off}
+listen: {address: "::1", port: 0, tls_cert_file: tls.crt, tls_key_file: /etc/tls.key}
+discovery: {enabled: off}
 polling: {interval: 2, jitter: 0.5}
 memory: {documents_bytes: 64MiB}
 log: {level: debug}
@@ -58,8 +59,8 @@ backends:
         port=0,
         tls_cert_file=tmp_path / "tls.crt",
         tls_key_file=Path("/etc/tls.key"),
-        accelerator=False,
     )
+    assert not settings.discovery.enabled
     assert (settings.polling.interval, settings.polling.jitter) == (2.0, 0.5)
     assert settings.memory.documents_bytes == 64 * 1024 * 1024
     core, docs = settings.backends
@@ -158,7 +159,7 @@ backends:
         ("listen: {port: -1}", "1: listen.port: -1 is less than 0"),
         ("listen: {address: 1}", "1: listen.address: wants a text, and YAML reads this as int"),
         ("listen: {address: ''}", "1: listen.address: empty"),
-        ("listen: {accelerator: 1}", "1: listen.accelerator: wants true or false"),
+        ("discovery: {enabled: 1}", "1: discovery.enabled: wants true or false"),
         ("listen: {tls_cert_file: a}", "listen: wants both tls_cert_file and tls_key_file"),
         ("polling: {interval: .nan}", '1: polling.interval: ".nan" is not a number'),
         ("polling: {interval: soon}", '1: polling.interval: "soon" is not a number'),

@@ -27,7 +27,7 @@ from running.serving import (
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
-from specmux_aggregator.server.responses import WireResponse
+from specmux_aggregator.server.protocols import Reply
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)
 
@@ -119,7 +119,7 @@ def test_request_that_would_wait_is_refused_when_as_many_as_may_wait(tier: str, 
 
 
 def test_health_is_answered_however_many_wait() -> None:
-    with running("ordinary", Probed(), max_in_flight=1) as started, crowd(started, 1):
+    with running("parsed", Probed(), max_in_flight=1) as started, crowd(started, 1):
         for path in ("/livez", "/readyz", "/livez?verbose"):
             assert b" 200 OK" in started.exchange(request(path, close=True))
         assert b" 429 " in started.exchange(request("/slow", close=True))
@@ -127,12 +127,12 @@ def test_health_is_answered_however_many_wait() -> None:
 
 
 def test_any_number_may_wait_when_the_setting_is_zero() -> None:
-    with running("ordinary", max_in_flight=0) as started, crowd(started, 50):
+    with running("parsed", max_in_flight=0) as started, crowd(started, 50):
         assert b" 200 OK" in started.exchange(request("/slow", close=True))
 
 
 def test_place_of_a_client_that_left_is_free_again() -> None:
-    with running("ordinary", max_in_flight=1) as started:
+    with running("parsed", max_in_flight=1) as started:
         with started.connect() as client:
             client.sendall(request("/hang"))
             eventually(lambda: started.counts.in_flight == 1)
@@ -159,9 +159,9 @@ class SlowGuard:
 
 
 def test_those_whose_leave_is_asked_for_count_as_waiting() -> None:
-    with running("ordinary", max_in_flight=1) as started, started.connect() as client:
+    with running("parsed", max_in_flight=1) as started, started.connect() as client:
         guard = SlowGuard()
-        started.server._guard = guard
+        started.server._dispatch._guard = guard
         client.sendall(request())
         eventually(lambda: started.counts.in_flight == 1)
         assert b" 429 " in started.exchange(request(close=True))
@@ -184,12 +184,12 @@ class SilentHandler:
         while not self.released.is_set():
             await asyncio.sleep(0.01)
         prepared = prepare(200, [], b"streamed")
-        return WireResponse(prepared, connection=asked.connection, started=0.0, is_last=True)
+        return Reply(prepared, is_last=True)
 
 
 def test_requests_for_a_silent_backend_keep_nobody_else_from_waiting() -> None:
-    with running("ordinary", max_in_flight=1) as started, ExitStack() as stack:
-        streaming = started.server._streaming = SilentHandler()
+    with running("parsed", max_in_flight=1) as started, ExitStack() as stack:
+        streaming = started.server._dispatch._streaming = SilentHandler()
         held = [stack.enter_context(started.connect()) for _ in range(3)]
         for client in held:
             client.sendall(request("/apis/a/v1/b"))

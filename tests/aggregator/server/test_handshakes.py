@@ -285,7 +285,7 @@ def test_handshake_is_done_when_the_loop_reads_before_it_begins(
 ) -> None:
     uvloop = pytest.importorskip("uvloop", reason="the extra uvloop is not installed")
     monkeypatch.setattr(asyncio, "new_event_loop", uvloop.new_event_loop)
-    with encrypted(authority, "accelerated") as started:
+    with encrypted(authority, "parsed") as started:
         for _ in range(5):
             with authority.context().wrap_socket(started.connect(), server_hostname=NAME) as client:
                 client.sendall(request("/big"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import ssl
 import time
@@ -25,7 +24,6 @@ from running.serving import (
 )
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.errors import InvalidConfig, SpecmuxError
-from specmux_aggregator.server import accelerator_check as canary
 from specmux_aggregator.server import listener as server
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.stats import RequestCounts
@@ -60,21 +58,6 @@ def test_start_refuses_the_pure_python_parser(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(server, "HttpRequestParser", HttpRequestParser)
     with pytest.raises(SpecmuxError, match="no C parser"):
         asyncio.run(HTTPServer(FakeService(), Listen(port=0)).start())
-
-
-def test_accelerator_that_fails_its_trial_is_off_and_costs_one_line(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(canary, "PRIVATE", (*canary.PRIVATE, "_gone"))
-    with running("memoised") as started, started.connect() as client:
-        for _ in range(4):
-            client.sendall(request())
-            assert read_answer(client).endswith(b"/a? None None 1\n")
-        assert started.counts.accelerated == 0
-    lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert [record.getMessage() for record in lines] == [
-        "the accelerator is off: aiohttp's connection has no _gone"
-    ]
 
 
 @on_every_tier
@@ -164,13 +147,12 @@ def test_client_that_does_not_read_is_cut_off(tier: str) -> None:
 @on_every_tier
 @pytest.mark.parametrize("keepalive_timeout", [0.1, 60.0])
 def test_client_that_leaves_a_small_answer_unread_is_cut_off(tier: str, keepalive_timeout: float) -> None:
-    """The accelerator has handed it over whole, so to aiohttp the connection is idle."""
     timeouts = {"write_timeout": 0.4, "keepalive_timeout": keepalive_timeout}
     with running(tier, **timeouts) as started, started.connect(receive_buffer=4096) as client:
         client.sendall(request("/wide"))
         eventually(lambda: started.counts.connections == 1)
         (connection,) = started.server._connections._open
-        while not connection.writing_paused:
+        while not connection.outgoing.is_paused:
             client.sendall(request("/wide"))
             time.sleep(0.005)
         eventually(lambda: started.counts.connections == 0)
@@ -238,7 +220,7 @@ def test_stop_cuts_what_does_not_end_in_time(tier: str, target: str) -> None:
 
 def test_slow_request_costs_one_line_without_its_query(caplog: pytest.LogCaptureFixture) -> None:
     with running("memoised", service=FakeService()) as started:
-        started.server._slow_request = 0.0
+        started.server._dispatch._slow_request = 0.0
         started.exchange(request("/slow?token=s3cret", close=True))
         started.exchange(request("/quick", close=True))
     (line,) = [record.getMessage() for record in caplog.records]

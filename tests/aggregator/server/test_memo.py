@@ -1,16 +1,14 @@
-"""When the accelerator answers, when it must not, and what makes it forget."""
+"""What is answered from memory, what is remembered, and what makes it forgotten."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 import pytest
 
-from running.serving import FakeService, Running, eventually, read_answer, request, running
+from running.serving import TIERS, FakeService, Running, eventually, read_answer, request, running
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared
-from specmux_aggregator.server import accelerator_check as canary
 from specmux_aggregator.server.request_memo import KEY_MAX
 
 
@@ -24,37 +22,7 @@ def ask(started: Running, *sent: bytes) -> list[bytes]:
         return bodies
 
 
-def test_canary_has_no_complaint_about_the_installed_aiohttp() -> None:
-    assert asyncio.run(canary.complaint()) is None
-
-
-@pytest.mark.parametrize("release", ["3.15.0", "4.0.0a1"])
-def test_canary_complains_about_a_release_it_was_not_written_against(
-    release: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("aiohttp.__version__", release)
-    assert asyncio.run(canary.complaint()) == f"aiohttp {release} is not 3.14.x"
-
-
-@pytest.mark.parametrize("broken", ["_feed", "_send", "_can_answer", "data_received"])
-def test_canary_complains_when_the_accelerator_does_not_work(
-    broken: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: object) -> None:
-        raise AttributeError("moved in a new release")
-
-    monkeypatch.setattr(f"specmux_aggregator.server.accelerator.AcceleratedConnection.{broken}", fails)
-    complaint = asyncio.run(canary.complaint())
-    assert complaint is not None
-    assert "trial" in complaint
-
-
-def test_canary_complains_when_requests_take_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specmux_aggregator.server.accelerator.is_plain", lambda message: False)
-    assert asyncio.run(canary.complaint()) == "request 0 of the trial took another way"
-
-
-@pytest.mark.parametrize("tier", ["ordinary", "accelerated", "memoised"])
+@pytest.mark.parametrize("tier", TIERS)
 def test_new_generation_is_seen_by_the_next_request(tier: str) -> None:
     with running(tier) as started, started.connect() as client:
         for generation in (1, 2, 3):
@@ -76,10 +44,10 @@ def test_answer_is_not_remembered_past_its_time() -> None:
 
 
 def test_without_memo_the_service_is_asked_each_time() -> None:
-    with running("accelerated") as started:
+    with running("parsed") as started:
         ask(started, *[request()] * 10)
         assert len(started.service.asked) == 10
-        eventually(lambda: started.counts.accelerated == 10)
+        eventually(lambda: started.counts.at_once == 10)
 
 
 def test_unique_header_costs_the_parser_but_not_the_service() -> None:
@@ -87,7 +55,7 @@ def test_unique_header_costs_the_parser_but_not_the_service() -> None:
         bodies = ask(started, *[request("/a", f"Audit-Id: {number}") for number in range(50)])
         assert set(bodies) == {b"/a? None None 1\n"}
         assert len(started.service.asked) == 2
-        eventually(lambda: started.counts.accelerated == 50)
+        eventually(lambda: started.counts.at_once == 50)
         assert started.counts.memo_hits == 0
 
 
@@ -114,7 +82,7 @@ def test_fields_that_matter_are_told_apart(fields: tuple[str, ...]) -> None:
 def test_flood_of_unknown_hashes_leaves_nothing_in_the_memos() -> None:
     with running("memoised") as started:
         ask(started, *[request(f"/a?hash={number:0128X}") for number in range(3000)])
-        answers = started.server._answers
+        answers = started.server._dispatch.answers
         assert len(answers._exact) == len(answers._similar) == 0
 
 
@@ -124,9 +92,9 @@ def test_long_requests_are_answered_but_not_remembered() -> None:
         ask(started, *[long] * 5)
         longer = request("/a", "Accept: " + "x" * KEY_MAX)
         ask(started, *[longer] * 5)
-        eventually(lambda: started.counts.accelerated == 10)
+        eventually(lambda: started.counts.at_once == 10)
         assert started.counts.memo_hits == 0
-        assert len(started.server._answers._exact) == 0
+        assert len(started.server._dispatch.answers._exact) == 0
         assert sum(one.accept is not None for one in started.service.asked) == 5
 
 
@@ -136,7 +104,7 @@ def test_requests_with_a_token_are_answered_but_not_remembered() -> None:
         answers = [started.exchange_in_step(*[asked] * 4, request(close=True)) for _ in range(2)]
         assert all(answer.count(b" 200 OK") == 5 for answer in answers)
         counts = started.counts
-        assert (counts.accelerated, counts.memo_hits) == (8, 0)
+        assert (counts.at_once, counts.memo_hits) == (10, 0)
 
 
 def test_memo_is_shared_by_connections_but_not_by_targets() -> None:

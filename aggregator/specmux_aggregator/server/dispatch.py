@@ -1,0 +1,168 @@
+"""What becomes of a message: refused, asked for leave, passed on to a backend, or answered by the service."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+from aiohttp import hdrs
+from aiohttp.http import RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+
+from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.protocols import (
+    ClientConnection,
+    Guard,
+    Reply,
+    Responder,
+    Response,
+    StreamingHandler,
+    WireRequest,
+)
+from specmux_aggregator.server.refusals import FAILED, path_of
+from specmux_aggregator.server.request_memo import Slot
+from specmux_aggregator.server.requests import REFUSALS, fields_of, refused, request_of
+from specmux_aggregator.server.stats import RequestStats
+
+logger = logging.getLogger(__name__)
+
+BODY_MAX: Final = 64 * 1024  # bytes of a request body after which the connection is not used again
+
+HEALTH: Final = frozenset({"/livez", "/readyz"})
+"""Never refused for too many others: who is restarted under load helps nobody."""
+
+_CROWDED: Final = (429, "TooManyRequests", "too many requests are waiting here, please try again later")
+_LATER: Final = [("Retry-After", "1")]
+CROWDED: Final = refusal(*_CROWDED, fields=_LATER)
+CROWDED_HEAD: Final = refusal(*_CROWDED, fields=_LATER, is_head=True)
+
+ENDING: Final = REFUSALS | {FAILED}
+
+
+class Dispatch:
+    """Shared by the connections of one server."""
+
+    def __init__(
+        self,
+        service: Responder,
+        answers: Answers,
+        *,
+        stats: RequestStats,
+        max_in_flight: int,
+        slow_request: float,
+        guard: Guard | None = None,
+        streaming: StreamingHandler | None = None,
+    ) -> None:
+        """``max_in_flight``: requests that may wait; 0: any number. ``slow_request``: seconds after which a
+        request is logged. Without ``guard`` everybody may ask; without ``streaming`` no request goes to a
+        backend."""
+        self.answers = answers
+        self.is_stopping = False
+        """Every answer is the last one of its connection."""
+        self._service = service
+        self._stats = stats
+        self._max_in_flight = max_in_flight
+        self._slow_request = slow_request
+        self._guard = guard
+        self._streaming = streaming
+
+    def slot(self, prepared: Prepared) -> Slot:
+        """An answer with the place where it is counted."""
+        return Slot(prepared, self._stats.cell(prepared))
+
+    def immediate(self, message: RawRequestMessage, connection: ClientConnection, now: float) -> Slot | None:
+        """The answer to a message without a body, if it is at hand; None if it has to be waited for."""
+        prepared = self._refused(message, connection)
+        if prepared is not None:
+            return self.slot(prepared)
+        if self._streaming is not None and self._streaming.claims(message):
+            return None
+        if self._guard is not None and not self._guard.permits(message, connection):
+            return None
+        slot = self.answers.find(message, now)
+        if slot is not None:
+            self._stats.at_once += 1
+        return slot
+
+    async def respond(self, request: WireRequest, started: float) -> Reply | Response:
+        """The answer, whatever it takes. ``started``: monotonic seconds."""
+        message, connection = request.message, request.connection
+        self._stats.in_flight += 1
+        try:
+            prepared = self._refused(message, connection)
+            if prepared is None:
+                prepared = await self._forbidden(message, connection)
+            if prepared is None and self._streaming is not None and self._streaming.claims(message):
+                return await self._streamed(request, self._streaming)
+            if prepared is None:
+                prepared = await self._answer(message, started)
+        except asyncio.CancelledError:
+            self._stats.disconnects += 1
+            raise
+        finally:
+            self._stats.in_flight -= 1
+        return Reply(prepared)
+
+    async def _streamed(self, request: WireRequest, streaming: StreamingHandler) -> Reply | Response:
+        self._stats.in_flight_elsewhere += 1
+        try:
+            return await streaming.stream(request)
+        finally:
+            self._stats.in_flight_elsewhere -= 1
+
+    def _refused(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
+        prepared = refused(message)
+        if prepared is not None:
+            self._stats.malformed += 1
+            connection.connections.complaints.malformed(connection.peername, prepared.status)
+        return prepared
+
+    async def _forbidden(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
+        if self._guard is None or self._guard.permits(message, connection):
+            return None
+        return self._crowded(message) or await self._guard.refusal(message, connection)
+
+    def _crowded(self, message: RawRequestMessage) -> Prepared | None:
+        """The refusal of a request that would have to wait while as many as may wait do."""
+        # Whatever needs no waiting has come and gone between two looks, so all others in flight wait.
+        # The proxy counts by backend those that wait for an answer: a silent one crowds nobody out.
+        waiting = self._stats.in_flight - self._stats.in_flight_elsewhere
+        cap = self._max_in_flight
+        if not cap or waiting <= cap or message.path.partition("?")[0] in HEALTH:
+            return None
+        self._stats.requests_refused += 1
+        return CROWDED_HEAD if message.method == "HEAD" else CROWDED
+
+    async def _answer(self, message: RawRequestMessage, started: float) -> Prepared:
+        slot = self.answers.find(message, started)
+        if slot is not None:
+            return slot.prepared
+        crowded = self._crowded(message)
+        if crowded is not None:
+            return crowded
+        prepared = await self._service.respond(request_of(fields_of(message)))
+        seconds = time.monotonic() - started
+        # 503 is a state that was logged when it began, and is counted: no line for each who asks meanwhile.
+        if prepared.status >= 500 and prepared.status != 503:
+            logger.warning("%s %s: %d", message.method, path_of(message), prepared.status)
+        elif seconds > self._slow_request:
+            logger.warning(
+                "%s %s: %d after %.3f s", message.method, path_of(message), prepared.status, seconds
+            )
+        return prepared
+
+
+def ends(message: RawRequestMessage, payload: StreamReader, prepared: Prepared) -> bool:
+    """Whether the connection ends with this answer."""
+    if message.should_close or prepared in ENDING:
+        return True
+    if message.upgrade or message.method == "CONNECT":
+        # The parser stops at these, and drops what followed unless the protocol changes. It never does here.
+        return True
+    if payload is EMPTY_PAYLOAD:
+        return False
+    # The body of a request is dropped; one that is large or of unknown length is not worth the wait.
+    return message.chunked or int(message.headers[hdrs.CONTENT_LENGTH]) > BODY_MAX

@@ -1,0 +1,120 @@
+"""What goes to a client: answers from memory as far as the kernel takes them, the rest when it takes more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from specmux_aggregator.server.protocols import Shared
+from specmux_aggregator.server.request_memo import Slot
+from specmux_aggregator.server.sending import SLICE, WHOLE_MAX, push
+
+CLOSE: Final = b"Connection: close\r\n"
+KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"
+"""For HTTP/1.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """A large answer of which the head and the first ``sent`` bytes of the body are written."""
+
+    slot: Slot
+    sent: int
+    started: float
+    is_last: bool
+
+
+class Outgoing:
+    """Of one connection."""
+
+    __slots__ = (
+        "_drained",
+        "_is_encrypted",
+        "_shared",
+        "_transport",
+        "answered_at",
+        "is_busy",
+        "is_paused",
+        "pushes",
+        "unsent",
+    )
+
+    def __init__(self, transport: asyncio.Transport, shared: Shared, *, is_encrypted: bool) -> None:
+        self._transport = transport
+        self._shared = shared
+        self._is_encrypted = is_encrypted
+        self._drained: asyncio.Future[None] | None = None
+        """Waits until writing is not paused any more."""
+        self.answered_at = time.monotonic()
+        """When the last answer was written, or the connection made, in monotonic seconds."""
+        self.is_paused = False
+        """Something that was written waits for the kernel to take it."""
+        self.is_busy = False
+        """It is paused, or a part of an answer is unsent."""
+        self.unsent: Unsent | None = None
+        self.pushes = 0
+        """Tells a full buffer that moves from one that does not."""
+
+    def answer(self, slot: Slot, started: float, line: bytes = b"", *, is_last: bool = False) -> bool:
+        """Write an answer. False: a part of it is unsent. ``started``: when its request was taken up, in
+        monotonic seconds. ``line``: a field to add to its head."""
+        prepared = slot.prepared
+        body = prepared.body
+        end = line + self._shared.lines.end_of_head(prepared, started)
+        if len(body) <= WHOLE_MAX:
+            self._transport.write(b"".join((prepared.head, end, body)))
+            self._count(slot, started)
+            return True
+        self._transport.write(b"".join((prepared.head, end, memoryview(body)[:SLICE])))
+        return self._push(Unsent(slot, SLICE, started, is_last))
+
+    def resume(self) -> Unsent | None:
+        """The kernel took what waited. Returns the answer of which the last byte is handed over now."""
+        self.is_paused = self.is_busy = False
+        drained, self._drained = self._drained, None
+        if drained is not None and not drained.done():
+            drained.set_result(None)
+        unsent, self.unsent = self.unsent, None
+        return unsent if unsent is not None and self._push(unsent) else None
+
+    def pause(self) -> None:
+        self.is_paused = self.is_busy = True
+
+    def send(self, data: bytes) -> None:
+        """Write a part of an answer that streams in."""
+        self.pushes += 1
+        self._transport.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the client took what was sent. Raises ConnectionResetError without a client."""
+        if self.is_paused:
+            if self._drained is None:
+                self._drained = asyncio.get_running_loop().create_future()
+            await self._drained
+
+    def lose(self) -> bool:
+        """The client is gone; whether an answer was not read to its end."""
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_exception(ConnectionResetError("the client is gone"))
+        was_busy = self.is_busy
+        self.unsent = None
+        return was_busy
+
+    def _push(self, unsent: Unsent) -> bool:
+        slot, sent, body = unsent.slot, unsent.sent, unsent.slot.prepared.body
+        if not self.is_paused:
+            self.pushes += 1
+            file = None if self._is_encrypted else self._shared.files.file_of(body)
+            sent = push(self._transport, body, sent, file)
+        if sent < len(body):
+            self.is_busy = True
+            self.unsent = Unsent(slot, sent, unsent.started, unsent.is_last)
+            return False
+        self._count(slot, unsent.started)
+        return True
+
+    def _count(self, slot: Slot, started: float) -> None:
+        now = self.answered_at = time.monotonic()
+        slot.cell.add(now - started)
