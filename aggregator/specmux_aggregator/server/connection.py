@@ -130,9 +130,7 @@ class Connection(asyncio.Protocol):
         self.peername = wire.get_extra_info("peername")
         self.incoming = Incoming(self, self.connections.held)
         self.outgoing = Outgoing(wire, self.connections, is_encrypted=is_encrypted)
-        # sending.push relies on being told of every byte that waits. asyncio's TLS tells from this mark on,
-        # others above it: with 0 it would say after every other write that something waits, and not its end.
-        wire.set_write_buffer_limits(high=1 if is_encrypted else 0)
+        wire.set_write_buffer_limits(high=0)  # sending.push relies on being told of every byte that waits
         if hasattr(wire, "max_size"):
             wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
         if self.connections.admission.admit(self, self.peername):
