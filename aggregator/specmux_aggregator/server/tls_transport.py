@@ -222,8 +222,13 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
 
     # The records.
 
+    @property
+    def _has_ended(self) -> bool:
+        """Whatever comes means nothing any more."""
+        return self._is_closing or self._is_over
+
     def _receive(self, data: bytes) -> None:
-        if self._is_closing or self._is_over:
+        if self._has_ended:
             return
         if self._app is None:
             self._shake(data)
