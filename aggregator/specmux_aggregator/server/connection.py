@@ -186,7 +186,7 @@ class Connection(asyncio.Protocol):
         if self.is_idle or self._is_lingering:
             return None
         if self.transport is not None and self.transport.get_extra_info("sslcontext") is not None:
-            return None  # TLS has no half-closed state in asyncio
+            return None  # nor do other servers answer behind a client's close_notify
         if self.streamed is not None:
             # A watch may be silent for minutes: its backend would be held for a client that is gone.
             return None
