@@ -35,7 +35,7 @@ from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import Pages
-from specmux_aggregator.endpoints.page import reading_endpoints
+from specmux_aggregator.endpoints.pages_of_documents import reading_endpoints
 from specmux_aggregator.endpoints.reading import Reading
 from specmux_aggregator.endpoints.schema_answers import PREFIX, Access, release_in
 from specmux_aggregator.endpoints.schema_tokens import PathTokens
@@ -349,6 +349,7 @@ class App:
             status=pages.status,
             log=None if self.history is None else self.history.log,
             is_private=self.settings.auth.is_private,
+            has_swagger=self.settings.ui.swagger,
         )
         return Service(
             self.publisher,
