@@ -58,7 +58,16 @@ FIELDS = (
     "Authorization: Bearer t",
     "X-Forwarded-Host: evil",
     "Trailer: X",
+    "Audit-Id: 1",
+    "audit-id:2 ",
+    "X-Request-Id:\t3",
+    "Cookie: a=b",
+    "Folded: 1\r\n 2",
+    "User-Agent: k",
+    "Sec-WebSocket-Key1: x",
 )
+NAMES = ("Audit-Id", "X-Request-Id", "traceparent", "X")
+"""Of fields that nobody reads."""
 BODIES = (
     b"abc",
     b"3\r\nabc\r\n0\r\n\r\n",
@@ -84,8 +93,12 @@ def stream(seed: int) -> list[bytes]:
 
 
 def _request(chance: random.Random) -> bytes:
-    if chance.randrange(3) == 0:
-        return b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+    match chance.randrange(6):
+        case 0 | 1:
+            return b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+        case 2:
+            fields = "".join(f"{chance.choice(NAMES)}: {chance.randrange(10**6)}\r\n" for _ in range(3))
+            return f"GET /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode()
     fields = [] if chance.randrange(12) == 0 else ["Host: a"]
     fields += chance.sample(FIELDS, chance.choice((0, 0, 1, 2, 4)))
     line = f"{chance.choice(METHODS)} {chance.choice(TARGETS)} {chance.choice(VERSIONS)}"

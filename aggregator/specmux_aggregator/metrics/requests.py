@@ -113,7 +113,7 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
             "Requests answered in the turn of the event loop in which they came.",
             counts.at_once,
         ),
-        ("specmux_memo_hits", "Of these, requests recognised by their bytes.", counts.memo_hits),
+        ("specmux_memo_hits", "Of these, requests recognised without being parsed.", counts.memo_hits),
     )
 
 

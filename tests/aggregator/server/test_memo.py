@@ -50,13 +50,21 @@ def test_without_memo_the_service_is_asked_each_time() -> None:
         eventually(lambda: started.counts.at_once == 10)
 
 
-def test_unique_header_costs_the_parser_but_not_the_service() -> None:
+def test_unique_header_costs_neither_the_service_nor_the_parser() -> None:
     with running("memoised") as started:
         bodies = ask(started, *[request("/a", f"Audit-Id: {number}") for number in range(50)])
         assert set(bodies) == {b"/a? None None 1\n"}
         assert len(started.service.asked) == 2
         eventually(lambda: started.counts.at_once == 50)
-        assert started.counts.memo_hits == 0
+        assert started.counts.memo_hits == 48
+        answers = started.server._dispatch.answers
+        assert (len(answers._exact), len(answers._deciding)) == (0, 1)
+
+
+def test_request_that_repeats_behind_unique_ones_is_known_by_its_bytes() -> None:
+    with running("memoised") as started:
+        ask(started, *[request("/a", f"Audit-Id: {number}") for number in range(5)], *[request()] * 3)
+        assert len(started.server._dispatch.answers._exact) == 1
 
 
 @pytest.mark.parametrize(
@@ -83,18 +91,19 @@ def test_flood_of_unknown_hashes_leaves_nothing_in_the_memos() -> None:
     with running("memoised") as started:
         ask(started, *[request(f"/a?hash={number:0128X}") for number in range(3000)])
         answers = started.server._dispatch.answers
-        assert len(answers._exact) == len(answers._similar) == 0
+        assert len(answers._exact) == len(answers._deciding) == len(answers._similar) == 0
 
 
 def test_long_requests_are_answered_but_not_remembered() -> None:
     with running("memoised") as started:
-        long = request("/a", "X-Long: " + "x" * KEY_MAX)
+        long = request("/a", "User-Agent: " + "x" * KEY_MAX)
         ask(started, *[long] * 5)
         longer = request("/a", "Accept: " + "x" * KEY_MAX)
         ask(started, *[longer] * 5)
         eventually(lambda: started.counts.at_once == 10)
         assert started.counts.memo_hits == 0
-        assert len(started.server._dispatch.answers._exact) == 0
+        answers = started.server._dispatch.answers
+        assert len(answers._exact) == len(answers._deciding) == 0
         assert sum(one.accept is not None for one in started.service.asked) == 5
 
 
