@@ -49,7 +49,9 @@ SECTIONS: Final = {
     },
     "Client": {
         "get": Listed(f"{_COMMANDS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."),
-        "cache": Listed(f"{_COMMANDS}.cache:cache", "Keep the OpenAPI documents of servers on disk."),
+        "cache": Listed(
+            f"{_COMMANDS}.cache:cache", "Keep the OpenAPI documents of servers on disk.", is_group=True
+        ),
     },
     "Other": {
         "completion": Listed(f"{_COMMANDS}.completion:completion", "Print the completion of a shell."),

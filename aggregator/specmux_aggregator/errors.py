@@ -5,6 +5,7 @@ SpecmuxError
 ├── NoBackendReachable   a command that needs one found none
 │   └── SourceUnreachable  the server that a command reads documents from
 ├── SourceError          a command's documents cannot be had; says what to give instead
+│   └── NoSource           the command line names none, or one that cannot be
 └── WorkerFailed         a build in the worker process crashed or ran out of time
     └── TookTooLong      the latter
 """
@@ -36,6 +37,10 @@ class SourceUnreachable(NoBackendReachable):
 
 class SourceError(SpecmuxError):
     """The documents that a command was to read cannot be had; the message says what to do."""
+
+
+class NoSource(SourceError):
+    """What the command line and the kubeconfig say names no server and no files: a matter of usage."""
 
 
 class WorkerFailed(SpecmuxError):

@@ -50,6 +50,17 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
   - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
 """
+MANIFESTS = {
+    "widget.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n",
+    "typo.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {sise: 1}\n",
+    "gadget.yaml": "apiVersion: other.com/v1\nkind: Gadget\nmetadata: {name: a}\n",
+    "template.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n",
+    "notes.txt": "hello\n",
+    "sized.yaml": DEFINITION.replace(
+        "{type: object}",
+        "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}",
+    ),
+}
 KUBECONFIG = {
     "current-context": "gone",
     "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
@@ -184,6 +195,84 @@ MISTAKES = [
     wrong("get v1 --offline --directory $dir/several", 2, "--offline is for servers"),
     wrong("init $dir/dead.yaml", 2, "is there already", "--force"),
     wrong("init $dir/none/specmux.yaml", 1, "No such file"),
+    # validate
+    wrong("validate", 2, "Missing argument"),
+    wrong("validate $dir/none.yaml", 2, "none.yaml: no such file or folder"),
+    wrong("validate $dir/widget.yaml", 2, "no kubeconfig", "--directory DIR"),
+    wrong("validate --file $dir/crd.yaml $dir/bare", 2, "bare: no manifest in it", ".yaml"),
+    wrong("validate --file $dir/crd.yaml $dir/empty.yaml", 0, "no object in", "nothing was validated"),
+    wrong("validate --file $dir/crd.yaml $dir/template.yaml", 1, "template.yaml:1", "helm template CHART"),
+    wrong("validate --file $dir/crd.yaml $dir/gadget.yaml", 1, "no kind", "--ignore-missing-schemas"),
+    wrong("validate --file $dir/sized.yaml $dir/typo.yaml", 1, "typo.yaml:4", 'unknown field "spec.sise"'),
+    wrong("validate --file $dir/none.json $dir/widget.yaml", 2, "does not exist"),
+    wrong("validate --field-validation strickt $dir/widget.yaml", 2, "'strickt' is not one of", "strict"),
+    wrong("validate -o xml $dir/widget.yaml", 2, "'xml' is not one of", "junit"),
+    wrong("-o yaml validate --file $dir/crd.yaml $dir/widget.yaml", 2, "cannot be printed as yaml", "json"),
+    wrong("validate --workers 0 $dir/widget.yaml", 2, "0 is not in the range"),
+    wrong("validate --server http://127.0.0.1:1 $dir/widget.yaml", 4, "refused"),
+    # explain, search
+    wrong("explain", 2, "Missing argument"),
+    wrong("explain widget", 2, "no kubeconfig", "--server URL"),
+    wrong("explain widgit --file $dir/crd.yaml", 1, "'widgit'", "did you mean Widget"),
+    wrong("explain gizmo --file $dir/crd.yaml", 1, "'gizmo'", "known: Widget"),
+    wrong("explain thing --file $dir/v3.json", 1, "describe no kind at all"),
+    wrong("explain widget.spec.sise --file $dir/sized.yaml", 1, '"sise" does not exist', "mean size?"),
+    wrong("explain widget..spec --file $dir/crd.yaml", 2, "unexpected '.' at 7"),
+    wrong("explain widget --api-version v3 --file $dir/crd.yaml", 1, "in v3", "it is in example.com/v1"),
+    wrong("explain widget spec --file $dir/crd.yaml", 2, "unexpected extra argument"),
+    wrong("explain widget --directory $dir/bare", 1, "no document in it", ".json"),
+    wrong("explain widget --file $dir/notes.txt", 1, "notes.txt", "not a YAML mapping"),
+    wrong("explain widget --server 127.0.0.1:8080", 2, "http:// or https://"),
+    wrong("explain widget --server http://127.0.0.1:1", 4, "refused"),
+    wrong("search", 2, "Missing argument"),
+    wrong("search size --server http://127.0.0.1:1 --offline", 1, "not in the cache", "specmux cache warm"),
+    wrong("search zzz --file $dir/crd.yaml", 1, "nothing found", "fewer or shorter"),
+    wrong("search size --limit 0 --file $dir/crd.yaml", 2, "0 is not in the range"),
+    # diff, check
+    wrong("diff $dir/v3.json", 2, "Missing argument 'NEW'"),
+    wrong("diff $dir/v3.json ftp://a/b", 2, "no such file or folder", "git:REV:PATH"),
+    wrong("diff $dir/v3.json $dir/bare", 1, "no documents in it"),
+    wrong("diff $dir/v3.json $dir/notes.txt", 1, "notes.txt: (document): not a YAML mapping"),
+    wrong("diff $dir/v3.json $dir/v3.json -g apps/v1", 1, "neither has apis/apps/v1", "all are compared"),
+    wrong("diff $dir/v3.json $dir/v3.json --state $dir/none", 2, "does not exist"),
+    wrong("diff $dir/v3.json $dir/v3.json --server $ok", 2, "--server is for two hashes"),
+    wrong("diff $dir/v3.json $dir/v3.json --policy $dir/list.yaml", 3, "list.yaml"),
+    wrong("diff git:nothing $dir/v3.json", 1, "git:REV:PATH"),
+    wrong("diff - -", 1, "standard input", "there is nothing in it"),
+    wrong("check", 2, "no kubeconfig", "--file FILE"),
+    wrong("check $dir/none.json", 2, "does not exist"),
+    wrong("check $dir/notes.txt", 5, "notes.txt: error: not a YAML mapping"),
+    wrong("check $dir/v3.json -g apps/v1", 2, "--group-version is for servers"),
+    wrong("check $dir/v3.json -o xml", 2, "'xml' is not one of", "sarif"),
+    # schemas, mcp, ui
+    wrong("schemas $dir/out", 2, "no kubeconfig"),
+    wrong("schemas http://a/schemas --file $dir/crd.yaml", 2, "into a folder", "--print-editor-config"),
+    wrong("schemas $dir/v3.json --file $dir/crd.yaml", 1, "v3.json: not a folder"),
+    wrong("schemas $dir/out --file $dir/crd.yaml --kinds Gadget", 1, "no kind is called so", "nothing"),
+    wrong("schemas $dir/out --file $dir/crd.yaml --release 1.35", 2, "v1.35.0"),
+    wrong("schemas $dir/out --file $dir/crd.yaml --base-url schemas", 2, "http://… or https://…"),
+    wrong("schemas $dir/out --print-editor-config emacs", 2, "'emacs' is not one of", "neovim"),
+    wrong("mcp", 2, "no kubeconfig", "--directory DIR"),
+    wrong("mcp --directory $dir/bare", 1, "no document in it"),
+    wrong("mcp --file $dir/crd.yaml --against $dir/none", 2, "no such file or folder", "context:NAME"),
+    wrong("mcp --http --port 0", 2, "0 is not in the range"),
+    wrong("ui", 2, "no kubeconfig", "--directory DIR"),
+    wrong("ui --directory $dir/none", 2, "does not exist"),
+    wrong("ui --directory $dir/several --context here", 2, "different sources"),
+    # and what came since
+    wrong("warm", 2, "No such command 'warm'", "cache warm"),
+    wrong("valdate $dir/widget.yaml", 2, "No such command 'valdate'", "validate"),
+    wrong("demo --port 99999", 2, "99999 is not in the range"),
+    wrong("man $dir/v3.json", 2, "is a file"),
+    wrong("status 127.0.0.1:8080", 2, "http:// or https://", "such as http://127.0.0.1:8080"),
+    wrong("status $ok --server $html", 2, "different services", "one of them"),
+    wrong("status --offline", 2, "asks a running service"),
+    wrong("merge $dir/several --server $ok", 2, "different sources", "one of them"),
+    wrong("merge $dir/several --offline", 2, "--offline is for servers"),
+    wrong("cache ls --server nope", 2, "http:// or https://"),
+    wrong("cache export $dir/x.bundle --server http://127.0.0.1:2", 1, "nothing of this", "cache warm"),
+    wrong("serve --kubeconfig $dir/v3.json", 3, "v3.json", "no current-context"),
+    wrong("check-config $dir/notes.txt", 3, "notes.txt:1", "wants a mapping"),
 ]  # fmt: skip
 
 
@@ -243,6 +332,8 @@ def _write(folder: Path) -> None:
     (folder / "cut.json.gz").write_bytes(gzip.compress(document("api/v1"))[:-9])
     (folder / "crd.yaml").write_text(DEFINITION)
     (folder / "crds/crd.yaml").write_text(DEFINITION)
+    for name, text in MANIFESTS.items():
+        (folder / name).write_text(text)
     (folder / "token").write_text("s3cret\n")
     (folder / "tokens.csv").write_text("s3cret,alice\n")
     (folder / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
@@ -271,4 +362,4 @@ def test_a_mistake_is_told_with_the_next_step(
 
 
 def test_there_are_as_many_as_were_tried() -> None:
-    assert len({mistake.line for mistake in MISTAKES}) >= 78
+    assert len({mistake.line for mistake in MISTAKES}) >= 160

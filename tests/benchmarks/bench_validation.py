@@ -148,7 +148,9 @@ def objects(count: int) -> list[dict[str, Any]]:
         if case["accept"] and not str(found.get("kind", "")).endswith("List"):
             by_kind.setdefault(found["kind"], []).append(found)
     kinds = sorted(by_kind, key=lambda kind: (kind != "Deployment", -len(by_kind[kind]), kind))[:KINDS]
-    return [by_kind[kinds[n % KINDS]][n // KINDS % len(by_kind[kinds[n % KINDS]])] for n in range(count)]
+    chosen = [by_kind[kind] for kind in kinds]
+    most = len(chosen)
+    return [chosen[n % most][n // most % len(chosen[n % most])] for n in range(count)]
 
 
 def commands(source: Path, schemas: Path) -> dict[str, Sequence[str]]:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from specmux_converters.conversion_memo import ConversionMemo
-from specmux_converters.parts import Part
+from specmux_converters.parts import ConversionMemo, Part
 
 
 def part(text: bytes = b"{}") -> Part:

@@ -88,7 +88,7 @@ CBOR = "application/cbor"
 YAML = "application/yaml"
 OTHER_VERSION = {"apiVersion": "shop.example.org/v2", "kind": "Order"}
 NO_OBJECTS: list[tuple[Any, str, dict[str, str], int, str]] = [
-    ({"apiVersion": "shop.example.org/v1", "kind": "Ordr"}, "", {}, 404, "similar: Order"),
+    ({"apiVersion": "shop.example.org/v1", "kind": "Ordr"}, "", {}, 404, "did you mean Order"),
     (OTHER_VERSION, "", {}, 404, 'no matches for kind "Order" in version "shop.example.org/v2"; no document'),
     ({"apiVersion": "v1", "kind": "List", "items": []}, "", {}, 400, "send each of its items"),
     ({"kind": "Order"}, "", {}, 400, "Object 'apiVersion' is missing in"),

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from specmux_aggregator.aggregation.loop import Pace
-from specmux_aggregator.aggregation.refresher import Follower, Publish, Refresher
+from specmux_aggregator.aggregation.refresher import Publish, Refresher
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.observation import Observation
@@ -15,7 +14,6 @@ from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.origins.crds import Manifests
 from specmux_aggregator.origins.outcome import Outcome
 from specmux_aggregator.upstream.body_budget import BodyBudget
-from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
 
 DIRECTORY_INTERVAL: Final = 1.0
@@ -33,31 +31,19 @@ def refresher_of(
     settings: Settings,
     publish: Publish,
     observed: Callable[[Observation, Outcome, float], None],
-    follow: Callable[[Observation, BackendClient | None], Follower] | None,
-    pace: Pace | None = None,
 ) -> Refresher:
     """A new refresher; whoever asks for it runs it. ``manifests``: those of the cluster, where one is
-    watched. ``follow``: makes what follows the documents, and asks with the same client."""
-    backend, polling, limits = observation.backend, settings.polling, settings.limits
-    client = None
-    if backend.url:
-        client = BackendClient(backend, polling=polling, limits=limits, identities=identities, bodies=bodies)
+    watched."""
+    backend, polling = observation.backend, settings.polling
     if backend.kind.is_directory:
         polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
     origin = origin_of(
         backend,
         builder,
         manifests=manifests,
-        client=client,
+        identities=identities,
+        bodies=bodies,
         polling=polling,
-        limits=limits,
+        limits=settings.limits,
     )
-    return Refresher(
-        origin,
-        observation,
-        polling=polling,
-        publish=publish,
-        observed=observed,
-        follower=None if follow is None else follow(observation, client),
-        pace=pace,
-    )
+    return Refresher(origin, observation, polling=polling, publish=publish, observed=observed)

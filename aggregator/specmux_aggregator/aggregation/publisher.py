@@ -18,7 +18,6 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Conflict, DocumentKey, Snapshot
-from specmux_aggregator.tasks import Coalescer
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
@@ -26,9 +25,6 @@ logger = logging.getLogger(__name__)
 
 GATHER = 0.02
 """Seconds in which changes of several backends are gathered: the root is rebuilt once for a burst."""
-
-REST = 4.0
-"""Times what a publication took, until the next: of a thousand backends that all come at once."""
 
 
 class PublicationArchive(Protocol):
@@ -54,13 +50,7 @@ class Publisher:
         self._archive = archive
         self._subscribers: list[Callable[[Snapshot], None]] = []
         self._observations: dict[BackendName, Observation] = {}
-        self._publication = Coalescer(
-            self._publish_all,
-            logger=logger,
-            failure="a Snapshot could not be published",
-            gather=GATHER,
-            rest=REST,
-        )
+        self._flush: asyncio.Task[None] | None = None
         self.current: Snapshot = merge({}, generation=0)
         self._keep_root()
 
@@ -72,7 +62,7 @@ class Publisher:
             key = DocumentKey(name, group_version, observation.offers[group_version].hash)
             self._representations.put(key, JSON, Coding.GZIP, body, pin=True)
         self._observations[name] = observation
-        await asyncio.shield(self._publication.ask())
+        await self._flushed()
         if self._archive is not None:
             self._archive.remember(observation, bodies)
 
@@ -84,9 +74,16 @@ class Publisher:
     async def replace_backends(self, observations: Mapping[BackendName, Observation]) -> None:
         """Forget backends that are gone, and take in those that are new or configured anew."""
         self._observations = dict(observations)
-        await asyncio.shield(self._publication.ask())
+        await self._flushed()
 
-    async def _publish_all(self) -> None:
+    async def _flushed(self) -> None:
+        if self._flush is None:
+            self._flush = asyncio.create_task(self._flush_soon())
+        await asyncio.shield(self._flush)
+
+    async def _flush_soon(self) -> None:
+        await asyncio.sleep(GATHER)
+        self._flush = None
         started = time.perf_counter()
         last = self.current
         self.current = merge(self._observations, generation=last.generation + 1)

@@ -73,7 +73,9 @@ def with_server(command: Command) -> Command:
     ),
 )
 @click.option(
+    "--cache-directory",
     "--directory",
+    "directory",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
     envvar="SPECMUX_CACHE_DIRECTORY",
@@ -173,6 +175,8 @@ def warm(
 @click.pass_obj
 def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
     """List what is stored."""
+    if prefix is not None and not prefix.lower().startswith(("http://", "https://")):
+        raise click.BadParameter("wants a URL that begins with http:// or https://", param_hint="--server")
     with failures(), store_of(directory) as store:
         rows = list(store.rows(*([prefix] if prefix else [])))
         listed = [
@@ -274,6 +278,9 @@ def export_bundle(
     with failures(), opened(directory, source, partition) as client:
         count = client.export(bundle)
         show(output, {"exported": count}, [f"{count} exported"])
+    if not count:
+        warn('nothing of this server is stored; "specmux cache warm" fetches its documents')
+        raise SystemExit(NOT_FOUND)
 
 
 @cache.command(

@@ -17,6 +17,7 @@ from specmux_aggregator.commands.document_files import (
 )
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.options import STDIN
@@ -33,7 +34,7 @@ _LEVELS: Final = ("error", "warning", "never")
 @click.command(
     epilog=examples(
         ("a release's documents", "specmux check openapi-1.35/"),
-        ("for code scanning", "specmux check swagger.json --format sarif > results.sarif"),
+        ("for code scanning", "specmux check swagger.json -o sarif > results.sarif"),
         ("the current context's cluster", "specmux check"),
         ("one group-version of a server", "specmux check --server http://127.0.0.1:8080 -g apis/apps/v1"),
     )
@@ -43,14 +44,6 @@ _LEVELS: Final = ("error", "warning", "never")
     nargs=-1,
     metavar="[FILE|DIR|-]...",
     type=click.Path(path_type=Path, exists=True, allow_dash=True),
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("text", "json", "junit", "sarif")),
-    default="text",
-    show_default=True,
-    help="How it is told.",
 )
 @click.option(
     "--fail-on",
@@ -69,15 +62,17 @@ _LEVELS: Final = ("error", "warning", "never")
 )
 @click.option(
     "--jobs",
+    metavar="N",
     type=click.IntRange(min=1),
     default=lambda: len(os.sched_getaffinity(0)),
     help="Processes that check.  [default: all cores]",
 )
 @click.option("--no-cache", is_flag=True, help="Check again what was checked before.")
+@format_option("text", "json", "junit", "sarif")
 @source_options
 def check(
     paths: tuple[Path, ...],
-    form: str,
+    output: str,
     fail_on: str,
     group_versions: tuple[str, ...],
     jobs: int,
@@ -94,6 +89,8 @@ def check(
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 4 no answer.
     """
+    if group_versions and (paths or source.is_local):
+        raise click.UsageError("--group-version is for servers; of files, name those to check")
     with reported_errors(), reported_refusals():
         subjects = _of_files(source.with_files(paths)) if paths or source.is_local else None
         if subjects is None:
@@ -102,7 +99,7 @@ def check(
             checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
         from specmux_aggregator.checking.reports import render
 
-        write_out(render(checked, form).encode(), is_text=True)
+        write_out(render(checked, output).encode(), is_text=True)
     failing = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[fail_on]
     if any(finding.level in failing for each in checked for finding in each.findings):
         raise click.exceptions.Exit(FOUND)
@@ -135,7 +132,7 @@ def _of_server(source: SourceOptions, group_versions: tuple[str, ...]) -> list[S
     with opened(source) as documents, progress("fetching"):
         wanted = [GroupVersion(name) for name in group_versions] or None
         loaded = documents.load(wanted)
-        report_unread(loaded.unread)
+        report_unread(loaded)
         return [
             Subject(str(key), canonical(document), key)
             for key, document in sorted(loaded.documents.documents.items())

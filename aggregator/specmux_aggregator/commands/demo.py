@@ -38,7 +38,14 @@ READY_TIMEOUT = 30.0
 
 
 @click.command(epilog=examples("specmux demo", ("on any free port", "specmux demo --port 0")))
-@click.option("--port", default=8080, show_default=True, help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
 def demo(port: int) -> None:
     """Start backends and the service on this machine, and say what to try.
 

@@ -8,14 +8,23 @@ from typing import Final
 
 import click
 
-from specmux_aggregator.commands.document_files import read_file, refusals, reported_refusals, write_out
+from specmux_aggregator.commands.document_files import (
+    FileRefused,
+    read_file,
+    refusals,
+    reported_refusals,
+    write_out,
+)
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.sources import SourceOptions, server_options
+from specmux_aggregator.sources.options import is_given
 from specmux_converters.errors import ConverterError
+from specmux_schemas.differences import Served
 from specmux_schemas.differences.policy import NO_POLICY, Policy, read_policy
 
 FOUND: Final = 5
@@ -28,16 +37,13 @@ _LEVELS: Final = ("breaking", "warning", "notice", "never")
 @click.command(
     epilog=examples(
         ("two releases", "specmux diff openapi-1.34/ openapi-1.35/"),
-        ("a pull request's definitions", "specmux diff git:origin/main:crds/ crds/ --format github"),
+        ("a pull request's definitions", "specmux diff git:origin/main:crds/ crds/ -o github"),
         ("a cluster before an upgrade", "specmux diff context:production context:staging"),
         ("one group-version of a server", "specmux diff old.json http://127.0.0.1:8080 -g apis/apps/v1"),
     )
 )
 @click.argument("old")
 @click.argument("new")
-@click.option(
-    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="How it is told."
-)
 @click.option(
     "--fail-on",
     type=click.Choice(_LEVELS),
@@ -68,14 +74,15 @@ _LEVELS: Final = ("breaking", "warning", "notice", "never")
     "--state",
     "state",
     metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Where a service keeps documents: OLD and NEW may be their hashes then.",
 )
+@format_option(*_FORMATS)
 @server_options
 def diff(
     old: str,
     new: str,
-    form: str,
+    output: str,
     fail_on: str,
     policy: Path | None,
     basis: str | None,
@@ -103,18 +110,30 @@ def diff(
 
             found = kept_comparison(old, new, wanted[0], source)
         else:
+            if is_given("server"):
+                raise click.UsageError(
+                    "--server is for two hashes and one --group-version; give its URL as OLD or NEW"
+                )
             before, after = (
                 served_by(word, source, group_versions=wanted, state=state) for word in (old, new)
             )
+            _require(wanted, before, after, f"{old} and {new}")
             with refusals(new):
                 found = compare(before, after, basis=Basis(basis) if basis else None)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
         report = report_of(found, old=old, new=new, policy=rules, today=today)
         level = None if fail_on == "never" else Severity[fail_on.upper()]
-        text = render(report, form, fail_on=level, coloured=is_coloured())
+        text = render(report, output, fail_on=level, coloured=is_coloured())
         write_out(text.encode(), is_text=True)
     if level is not None and report.worst is not None and report.worst >= level:
         raise click.exceptions.Exit(FOUND)
+
+
+def _require(wanted: tuple[str, ...], before: Served, after: Served, where: str) -> None:
+    """Raises FileRefused for a group-version that neither side has: nothing would be compared."""
+    for name in wanted:
+        if name not in before.group_versions and name not in after.group_versions:
+            raise FileRefused(where, f"neither has {name}; without --group-version all are compared")
 
 
 def _discovery_key(name: str) -> str:

@@ -70,11 +70,13 @@ def is_hash(word: str) -> bool:
 def _of_path(word: str) -> Served:
     path = Path(word)
     if path == STDIN:
-        return _of_files({word: read_file(path)}, where=word)
+        return _of_files({word: read_file(path)}, where="standard input")
     if path.is_dir():
         return _of_files({str(each): read_file(each) for each in document_files(path)}, where=word)
     if not path.exists():
-        raise click.BadParameter(f"{cut(word)}: no such file or folder")
+        raise click.UsageError(
+            f"{cut(word)}: no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
+        )
     return _of_files({word: read_file(path)}, where=word)
 
 
@@ -109,7 +111,7 @@ def _of_files(files: Mapping[str, bytes], *, where: str) -> Served:
         try:
             _recognise(name, data, read)
         except (ConverterError, BadCoding, TooLarge) as error:
-            refusals.append(f"{cut(name)}: {error}")
+            refusals.append(f"{cut(name)}: {error}" if len(files) > 1 else str(error))
     served = _served(read, refusals)
     if not served.group_versions and not served.stored_versions:
         raise FileRefused(where, "; ".join(refusals[:3]) or "nothing in it is served")

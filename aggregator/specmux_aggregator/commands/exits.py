@@ -8,9 +8,10 @@ from typing import Final
 
 import click
 
-from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, SpecmuxError
+from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, NoSource, SpecmuxError
 
 RUNTIME: Final = 1
+USAGE: Final = 2
 INVALID_CONFIG: Final = 3
 NO_BACKEND_REACHABLE: Final = 4
 
@@ -27,6 +28,8 @@ def reported_errors() -> Iterator[None]:
 
 def _exit_code(error: SpecmuxError) -> int:
     match error:
+        case NoSource():
+            return USAGE
         case InvalidConfig():
             return INVALID_CONFIG
         case NoBackendReachable():

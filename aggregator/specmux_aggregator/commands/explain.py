@@ -11,13 +11,13 @@ import click
 
 from specmux_aggregator.commands.exits import RUNTIME, reported_errors
 from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import group_output, show
+from specmux_aggregator.commands.output import format_option, show
 from specmux_aggregator.console import warn, write_line
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.completion import complete_kinds
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_aggregator.sources.source import Loaded, Source
+    from specmux_aggregator.sources.source import Source
     from specmux_schemas.errors import UnknownField, UnknownKind
     from specmux_schemas.explain.field_path import Step
     from specmux_schemas.explain.kind_names import Asked, KindName
@@ -36,10 +36,6 @@ class Wanted:
     depth: int | None
 
 
-def _form(context: click.Context, _: click.Parameter, value: str | None) -> str:
-    return value or group_output(context)
-
-
 @click.command(
     epilog=examples(
         ("a field of the current context's cluster", "specmux explain deploy.spec.strategy"),
@@ -52,8 +48,10 @@ def _form(context: click.Context, _: click.Parameter, value: str | None) -> str:
 @click.option("--api-version", metavar="GROUP/VERSION", default="", help="The kind of this group-version.")
 @click.option("--all-versions", is_flag=True, help="Explain the kind in each of its versions.")
 @click.option("-R", "--recursive", is_flag=True, help="All fields below, in one line each.")
-@click.option("--max-depth", type=click.IntRange(1, 64), help="Levels of fields in JSON and YAML.")
-@click.option("-o", "--output", type=click.Choice(FORMS), callback=_form, help="[default: text]")
+@click.option(
+    "--max-depth", metavar="N", type=click.IntRange(1, 64), help="Levels of fields in JSON and YAML."
+)
+@format_option(*FORMS)
 @source_options
 def explain(
     subject: str,
@@ -75,13 +73,12 @@ def explain(
 
     Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage.
     """
-    from specmux_aggregator.sources.kinds import chosen_in, kinds_of_source, versions_of
-
     with reported_errors(), reported_unknown(), opened(source) as documents:
-        kinds = kinds_of_source(documents, is_ordered=not source.is_local)
-        asked = chosen_in(kinds, subject, api_version)
-        chosen = versions_of(asked) if all_versions else [asked.chosen]
-        if not all_versions and asked.others:
+        asked = _asked(documents, subject, api_version, is_ordered=not source.is_local)
+        chosen = [asked.chosen]
+        if all_versions:
+            chosen += [each for each in asked.others if _is_version_of(each, asked.chosen)]
+        elif asked.others:
             named = ", ".join(_title(each) for each in asked.others[:5])
             click.echo(f"{_title(asked.chosen)} is explained; there is also {named}", err=True)
         wanted = Wanted(output, recursive, max_depth)
@@ -103,24 +100,30 @@ def reported_unknown() -> Iterator[None]:
 
 
 def _suggestion(error: UnknownKind | UnknownField) -> str:
-    return f"; similar: {', '.join(error.similar)}" if error.similar else ""
+    return f"; did you mean {' or '.join(error.similar)}?" if error.similar else ""
+
+
+def _asked(source: Source, subject: str, api_version: str, *, is_ordered: bool) -> Asked:
+    from specmux_aggregator.sources.kinds import kinds_of_source
+    from specmux_schemas.explain.field_path import parse
+    from specmux_schemas.explain.kind_names import asked_for
+
+    return asked_for(kinds_of_source(source, is_ordered=is_ordered), parse(subject), version=api_version)
 
 
 def _show(source: Source, chosen: list[KindName], asked: Asked, wanted: Wanted) -> None:
-    from specmux_aggregator.sources.kinds import loaded_for, versions_of
-
-    # Only text says in which other versions a field is, and only that needs their documents.
-    same = versions_of(asked) if wanted.form == "text" else chosen
-    loaded = loaded_for(source, (*chosen, *same))
-    report_unread(loaded.unread)
+    same = [each for each in asked.others if _is_version_of(each, asked.chosen)]
+    loaded = source.load({each.group_version for each in (asked.chosen, *same)})
+    report_unread(loaded)
     explained = []
     for number, each in enumerate(chosen):
-        if each.group_version not in loaded.documents.documents:
+        document = loaded.documents.documents.get(each.group_version)
+        if document is None:
             warn(f"{_title(each)}: its document could not be read")
             continue
-        also = [other for other in same if other is not each]
+        also = [other for other in (asked.chosen, *same) if other is not each]
         try:
-            explained.append(_explained(loaded, each, also, asked.steps, wanted))
+            explained.append(_explained(loaded.documents, each, also, asked.steps, wanted))
         except _unknown_field() as error:
             if number == 0:
                 raise
@@ -140,13 +143,15 @@ def _unknown_field() -> type[UnknownField]:
 
 
 def _explained(
-    loaded: Loaded, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: Wanted
+    documents: Any, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: Wanted
 ) -> Any:
     """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
-    from specmux_aggregator.sources.kinds import schema_of
+    from specmux_schemas.errors import UnknownKind
     from specmux_schemas.explain.tree import MOST_DEPTH, find, tree_of
 
-    found = schema_of(loaded, name)
+    found = documents.find(name.kind)
+    if found is None:
+        raise UnknownKind(f"no document describes {_title(name)}", name=name.kind.kind)
     place = find(found.document, found.schema, steps)
     match wanted.form:
         case "skeleton":
@@ -160,7 +165,7 @@ def _explained(
         case "text":
             from specmux_schemas.explain.text import text
 
-            others = [_version(each) for each in also if _has(loaded, each, steps)]
+            others = [_version(each) for each in also if _has(documents, each, steps)]
             return text(found.document, name.kind, place.names, recursive=wanted.is_recursive, also_in=others)
     from specmux_schemas.explain.as_json import as_json
 
@@ -168,10 +173,10 @@ def _explained(
     return as_json(name.kind, place.names, tree_of(found.document, place, depth=depth))
 
 
-def _has(loaded: Loaded, name: KindName, steps: tuple[Step, ...]) -> bool:
+def _has(documents: Any, name: KindName, steps: tuple[Step, ...]) -> bool:
     from specmux_schemas.explain.tree import find
 
-    found = loaded.documents.find(name.kind)
+    found = documents.find(name.kind)
     if found is None:
         return False
     try:
@@ -179,6 +184,10 @@ def _has(loaded: Loaded, name: KindName, steps: tuple[Step, ...]) -> bool:
     except _unknown_field():
         return False
     return True
+
+
+def _is_version_of(name: KindName, other: KindName) -> bool:
+    return (name.kind.group, name.kind.kind) == (other.kind.group, other.kind.kind)
 
 
 def _version(name: KindName) -> str:

@@ -23,6 +23,7 @@ class Listed:
     """``module:attribute``"""
     summary: str
     """The first sentence of its help (a test compares them)."""
+    is_group: bool = False
 
     def load(self) -> click.Command:
         module, _, attribute = self.target.partition(":")
@@ -38,10 +39,14 @@ class SuggestingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            close = difflib.get_close_matches(name, self.list_commands(ctx), n=3)
+            close = difflib.get_close_matches(name, self.list_commands(ctx), n=3) or self.below(name)
             meant = f" Did you mean {' or '.join(close)}?" if close else ""
             ctx.fail(f"No such command '{name}'.{meant}")
         return super().resolve_command(ctx, args)
+
+    def below(self, name: str) -> list[str]:
+        """Commands of this name in the groups of this one, as they are to be called."""
+        return []
 
 
 class CommandList(SuggestingGroup):
@@ -59,6 +64,14 @@ class CommandList(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         listed = self._listed(cmd_name)
         return None if listed is None else listed.load()
+
+    def below(self, name: str) -> list[str]:
+        found = []
+        for parent, listed in self._every():
+            group = listed.load() if listed.is_group else None
+            if isinstance(group, click.Group) and name in group.commands:
+                found.append(f"{parent} {name}")
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(len(name) for name in self.list_commands(ctx))

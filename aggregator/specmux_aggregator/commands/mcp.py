@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -20,7 +21,9 @@ from specmux_aggregator.sources import SourceOptions, opened, source_options
     )
 )
 @click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1, at /mcp.  [default: stdio]")
-@click.option("--port", type=click.IntRange(1, 65535), default=8765, show_default=True, help="For --http.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(1, 65535), default=8765, show_default=True, help="For --http."
+)
 @click.option("--against", metavar="WHAT", help="What diff compares with: a file, a folder, a URL.")
 @source_options
 def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> None:
@@ -37,12 +40,15 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
         raise click.UsageError(f"{error.name} is missing; install specmux[mcp]") from error
     from specmux_aggregator.agents.library import Library
     from specmux_aggregator.commands.diff_sides import served_by
-    from specmux_aggregator.sources.search_index import SearchIndex
 
+    is_elsewhere = against is None or against.startswith(("http://", "https://", "git:", "context:"))
+    if not is_elsewhere and not Path(against or "").exists():
+        named = "no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
+        raise click.BadParameter(f"{against}: {named}", param_hint="--against")
     before = None if against is None else partial(served_by, against, source, group_versions=())
     with reported_errors(), opened(source) as documents:
-        index = SearchIndex(documents, source.directory_of_cache)
-        library = Library(documents, is_ordered=not source.is_local, against=before, index=index)
+        documents.group_versions()  # what cannot be read is told now, and not to a model
+        library = Library(documents, is_ordered=not source.is_local, against=before)
         server = server_of(library, has_diff=before is not None)
         if http:
             server.run("streamable-http", host="127.0.0.1", port=port)

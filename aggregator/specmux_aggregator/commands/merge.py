@@ -24,6 +24,7 @@ from specmux_aggregator.commands.output import document_format
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources import SourceOptions, opened, server_options
+from specmux_aggregator.sources.options import is_given
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -58,8 +59,14 @@ def merge(source_name: str | None, output: str, output_file: Path | None, source
 
     Exit codes: 0 ok, 1 refused or not reached, 2 usage.
     """
+    is_folder = source_name is not None and Path(source_name).is_dir()
+    if source_name is not None and (is_given("server") or source.kubeconfig or source.context):
+        named = f"{cut(source_name)} and the server of the options"
+        raise click.UsageError(f"{named} are different sources; give one of them")
+    if is_folder and source.offline:
+        raise click.UsageError("--offline is for servers; a folder is read without one anyway")
     with reported_refusals(), progress("merging"):
-        if source_name is not None and Path(source_name).is_dir():
+        if source_name is not None and is_folder:
             documents = _read(Path(source_name))
         else:
             documents = _fetched(_server(source_name, source))

@@ -26,7 +26,7 @@ def output_option(command: Command) -> Command:
         "--output",
         type=click.Choice(FORMATS),
         callback=_chosen,
-        help="How it is printed.  [default: text]",
+        help="Output format.  [default: text]",
     )(command)
 
 
@@ -34,8 +34,28 @@ def document_format(command: Command) -> Command:
     """For commands whose output is a document: ``output`` is ``json`` or ``yaml``."""
     return click.option(
         "-o", "--output", type=click.Choice(("json", "yaml")), callback=_document,
-        help="How it is written.  [default: json]",
+        help="Output format.  [default: json]",
     )(command)  # fmt: skip
+
+
+def format_option(*forms: str) -> Callable[[Command], Command]:
+    """For commands with forms of their own, text among them, which get ``output: str``.
+
+    ``--format`` is another name of it. A form that was asked for before the command has to be one of them.
+    """
+
+    def chosen(context: click.Context, _: click.Parameter, value: str | None) -> str:
+        wanted = value or group_output(context)
+        if wanted not in forms:
+            raise click.UsageError(
+                f"{context.info_name} cannot be printed as {wanted}, but as {', '.join(forms)}"
+            )
+        return wanted
+
+    return click.option(
+        "-o", "--output", "--format", "output", type=click.Choice(forms), callback=chosen,
+        help="Output format.  [default: text]",
+    )  # fmt: skip
 
 
 def output_of_group(command: Command) -> Command:
@@ -46,7 +66,7 @@ def output_of_group(command: Command) -> Command:
         type=click.Choice(FORMATS),
         callback=_remember,
         expose_value=False,
-        help="How commands print what they found.  [default: text]",
+        help="Output format of every command.  [default: text]",
     )(command)
 
 

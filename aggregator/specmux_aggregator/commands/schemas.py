@@ -22,9 +22,10 @@ from specmux_aggregator.sources import SourceOptions, opened, report_unread, sou
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER
-from specmux_converters.json_schema.tree import LAYOUTS, files, gone
+from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 
 _RELEASE: Final = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+")
+_HTTP: Final = ("http://", "https://")
 _INDEX: Final = "index.json"
 _INDEX_MAX: Final = 64 * 1024 * 1024
 
@@ -76,6 +77,12 @@ def schemas(
 
     Exit codes: 0 ok, 1 refused or not reached, or a kind could not be converted, 2 usage.
     """
+    if editor is None and target.lower().startswith(_HTTP):
+        raise click.UsageError(
+            f"{target}: schemas are written into a folder; a URL is for --print-editor-config"
+        )
+    if base_url and not base_url.lower().startswith(_HTTP):
+        raise click.UsageError(f"--base-url is http://… or https://…; not {base_url!r}")
     if release != MASTER and not _RELEASE.fullmatch(release):
         raise click.UsageError(f"--release is v1.35.0, or {MASTER}; not {release!r}")
     if editor is not None:
@@ -96,9 +103,12 @@ def _write(
     """Raises FileRefused, SpecmuxError, and click's Exit where a kind was left out."""
     with opened(source) as documents:
         loaded = documents.load()
-    report_unread(loaded.unread)
+    report_unread(loaded)
     held = loaded.documents.documents
     made = {key: DocumentSchemas(each, key, example_of) for key, each in held.items()}
+    for pattern in kinds:
+        if not any(is_chosen(kind, (pattern,)) for each in made.values() for kind in each.kinds):
+            raise FileRefused(f"--kinds {pattern}", "no kind is called so; nothing was written")
     left_out: list[Kind] = []
 
     def report(kind: Kind, error: ConverterError) -> None:
@@ -157,6 +167,6 @@ def _index_in(folder: Path) -> dict[str, object]:
 
 def _address(target: str) -> str:
     """Where an editor finds the catalogue."""
-    if target.lower().startswith(("http://", "https://")):
+    if target.lower().startswith(_HTTP):
         return target.rstrip("/")
     return Path(target).resolve().as_uri()

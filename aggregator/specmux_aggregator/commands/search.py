@@ -30,8 +30,12 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
     )
 )
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Rows at most.")
-@click.option("--offset", type=click.IntRange(0, 1000), default=0, help="Rows that are left out first.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(1, 200), default=20, show_default=True, help="Rows at most."
+)
+@click.option(
+    "--offset", metavar="N", type=click.IntRange(0, 1000), default=0, help="Skip so many rows first."
+)
 @click.option("--group", metavar="GROUP", help='Kinds of this API group alone; "" is the core group.')
 @output_option
 @source_options
@@ -49,20 +53,24 @@ def search(
         from specmux_schemas.search.as_json import found_json
         from specmux_schemas.search.query import search as rows_for
 
-        found = rows_for(_index(documents, source), " ".join(words), limit=limit, offset=offset, group=group)
+        found = rows_for(_index(documents), " ".join(words), limit=limit, offset=offset, group=group)
     if found.is_partial:
         warn("a word is so frequent that not every place of it was looked at; add another")
     show(output, found_json(found), _lines(found))
     if not found.rows:
+        if output == "text":
+            warn("every word has to be the beginning of a word there: try fewer or shorter ones")
         raise click.exceptions.Exit(RUNTIME)
 
 
-def _index(documents: Source, options: SourceOptions) -> Index:
-    from specmux_aggregator.sources.search_index import SearchIndex
+def _index(source: Source) -> Index:
+    from specmux_schemas.search.index import Index
 
-    kept = SearchIndex(documents, options.directory_of_cache)
-    index = kept.current()
-    report_unread(kept.unread)
+    loaded = source.load()
+    report_unread(loaded)
+    index = Index()
+    for key, document in loaded.documents.documents.items():
+        index.put(key, document, hash="")
     return index
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -10,8 +11,10 @@ import click
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import Output, output_option, show
+from specmux_aggregator.config.bad_value import BadValue
+from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.console import age, coloured, size, table
-from specmux_aggregator.sources.options import SourceOptions, server_options
+from specmux_aggregator.sources.options import SourceOptions, is_given, server_options
 
 HASH_SHOWN: Final = 12
 """Digits of a hash in a table."""
@@ -40,17 +43,29 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
 
     Exit codes: 0 ready, 1 not ready or a backend failed, 2 usage, 4 no answer.
     """
+    chosen = replace(source, server=_url(url, source))
     with reported_errors():
-        from dataclasses import replace
-
         from specmux_aggregator.sources.answers import answer_of
 
-        chosen = replace(source, server=url or source.server or DEFAULT)
         known = answer_of(chosen, "/status", what="a specmux service")
         show(output, known, _lines(known, chosen.server or ""))
     backends = known.get("backends", {})
     if not known.get("ready") or any(each["state"] == "failed" for each in backends.values()):
         raise click.exceptions.Exit(1)
+
+
+def _url(url: str | None, source: SourceOptions) -> str:
+    """Raises click.UsageError for what names no running service, or two."""
+    if source.offline:
+        raise click.UsageError("--offline has no effect here: status asks a running service")
+    if url is None:
+        return source.server or DEFAULT
+    if is_given("server"):
+        raise click.UsageError("URL and --server name different services; give one of them")
+    try:
+        return backend_url(url)
+    except BadValue as error:
+        raise click.BadParameter(f"{error}, such as {DEFAULT}", param_hint="URL") from error
 
 
 def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:

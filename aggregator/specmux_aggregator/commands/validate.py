@@ -14,6 +14,7 @@ import click
 
 from specmux_aggregator.commands.exits import NO_BACKEND_REACHABLE
 from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.commands.validated_objects import (
     Input,
@@ -25,17 +26,19 @@ from specmux_aggregator.commands.validated_objects import (
     read_inputs,
 )
 from specmux_aggregator.commands.validation_outputs import WRITERS, written
+from specmux_aggregator.console import warn
 from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import GroupVersionKind, joined
+from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, UnionAlgorithm, Validator
 from specmux_schemas.validation.manifests import definition_in, group_versions_in, preserving_kinds
 
 INVALID: Final = 1
+KINDS_SHOWN: Final = 3
 FEW_OBJECTS: Final = 1000
 """Documents for which another process is worth its start."""
 
@@ -53,7 +56,7 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
 @click.option(
     "--field-validation",
     type=click.Choice(_DIRECTIVES, case_sensitive=False),
-    default=Directive.STRICT.value,
+    default=Directive.STRICT.value.lower(),
     show_default=True,
     help="What unknown and duplicate fields are: errors, warnings, or nothing.",
 )
@@ -63,14 +66,6 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     default=UnionAlgorithm.OFF.value,
     show_default=True,
     help="Check x-kubernetes-unions, too: as KEP-1027 has them, or as servers had them until 2023.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(tuple(WRITERS)),
-    default="text",
-    show_default=True,
-    help="How it is printed.",
 )
 @click.option(
     "--skip", metavar="KIND", multiple=True, help="Pass over this kind: Secret, or v1/Secret. Repeatable."
@@ -84,6 +79,7 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     default=None,
     help="Processes to check many objects with.  [default: one for each processor]",
 )
+@format_option(*WRITERS)
 @source_options
 def validate(
     paths: Sequence[str],
@@ -113,10 +109,42 @@ def validate(
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
         checked = _run(inputs, documents, preserving_kinds(definitions), rules, workers)
+    for hint in _hints(inputs, paths, checked):
+        warn(hint)
     sys.stdout.write(written(output, checked, has_summary=summary))
     sys.stdout.flush()
     if any(each.outcome is ObjectVerdict.INVALID for each in checked):
         raise click.exceptions.Exit(INVALID)
+
+
+def _hints(inputs: list[Input], paths: Sequence[str], checked: list[ValidatedObject]) -> Iterator[str]:
+    """What to do about that which no object can be blamed for."""
+    if not inputs:
+        yield f"no object in {', '.join(paths)}: nothing was validated"
+    templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))
+    if templates:
+        yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"
+    unknown = sorted({_type(each) for each in checked if _is_of_unknown_kind(each)})
+    if unknown:
+        shown = ", ".join(unknown[:KINDS_SHOWN]) + (", …" if len(unknown) > KINDS_SHOWN else "")
+        yield (
+            f"no document describes {shown}: give the CustomResourceDefinition beside the manifests or with "
+            "--file, or --ignore-missing-schemas"
+        )
+
+
+def _undecoded(checked: list[ValidatedObject]) -> set[str]:
+    """Files of which something could not be read as an object."""
+    return {each.file for each in checked if each.report.kind is None}
+
+
+def _is_of_unknown_kind(each: ValidatedObject) -> bool:
+    return each.outcome is ObjectVerdict.INVALID and each.report.kind is not None and not each.report.is_known
+
+
+def _type(each: ValidatedObject) -> str:
+    kind = each.report.kind
+    return "" if kind is None else f"{api_version(kind.group, kind.version)} {kind.kind}"
 
 
 @contextmanager
@@ -141,7 +169,7 @@ def _documents(
         return own
     with opened(options) as source:
         loaded = source.load(needed)
-    report_unread(loaded.unread)
+    report_unread(loaded)
     return {**loaded.documents.documents, **own}
 
 

@@ -95,7 +95,10 @@ def files_below(paths: Iterable[str]) -> list[str]:
         if path == STDIN or Path(path).is_file():
             found.append(path)
         elif Path(path).is_dir():
-            found += _below(path)
+            below = list(_below(path))
+            if not below:
+                raise SourceError(f"{path}: no manifest in it: no file ends in {', '.join(SUFFIXES)}")
+            found += below
         else:
             raise SourceError(f"{path}: no such file or folder")
     return found

@@ -56,7 +56,8 @@ def read(
     wanted = context or merged.current
     if wanted is None:
         raise InvalidConfig(
-            f"no context was named, and there is no current-context; {_known(merged.contexts)}"
+            f"no context was named, and there is no current-context; {_known(merged.contexts)}",
+            where=", ".join(map(str, _files(path, environ))),
         )
     chosen = _named(merged.contexts, "context", wanted).members(("cluster", "user", "namespace"))
     cluster_name, user_name = chosen.text("cluster"), chosen.text("user")

@@ -10,7 +10,9 @@ from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.upstream.body_budget import BodyBudget
 from specmux_aggregator.upstream.client import BackendClient
+from specmux_aggregator.upstream.identities import Identities
 
 
 def origin_of(
@@ -18,12 +20,13 @@ def origin_of(
     worker: Worker,
     *,
     manifests: Manifests | None,
-    client: BackendClient | None,
+    identities: Identities,
+    bodies: BodyBudget,
     polling: Polling,
     limits: Limits,
 ) -> Origin:
     """A new origin; whoever asks for it closes it. ``manifests``: those of the cluster, where one is watched,
-    for the backend that was found there. ``client``: of a backend with a URL; the origin closes it."""
+    for the backend that was found there."""
     match backend.kind:
         case Kind.DIRECTORY:
             return FolderOrigin(
@@ -38,11 +41,9 @@ def origin_of(
                 manifests = _folder(backend, limits)
             return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
         case Kind.AUTO | Kind.V2 | Kind.V3:
-            if client is None:
-                raise ValueError(f"backend {backend.name} has no URL")
             return HTTPOrigin(
                 backend,
-                client,
+                BackendClient(backend, polling=polling, limits=limits, identities=identities, bodies=bodies),
                 worker,
                 limits=limits.of_documents,
                 max_group_versions=limits.max_group_versions,

@@ -99,7 +99,7 @@ def search_rows(
 def refusal_of(error: SchemasError) -> Refusal:
     match error:
         case UnknownKind(similar=similar) | UnknownField(similar=similar):
-            return Refusal(404, f"{error}; similar: {', '.join(similar)}" if similar else str(error))
+            return Refusal(404, f"{error}; did you mean {' or '.join(similar)}?" if similar else str(error))
         case InvalidPath():
             return Refusal(400, str(error))
     return Refusal(404, str(error))

@@ -93,7 +93,7 @@ def _checked(
     if checker.documents.find(kind) is None:
         names = (each.kind.kind for each in checker.documents)
         similar = similar_to(kind.kind, names)
-        return _no_match(kind, f"similar: {', '.join(similar)}" if similar else "")
+        return _no_match(kind, f"did you mean {' or '.join(similar)}?" if similar else "")
     return _judged(checker.validator.validate_body(source, request.directive), request)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.config.urls import backend_url
-from specmux_aggregator.errors import InvalidConfig, SourceError
+from specmux_aggregator.errors import InvalidConfig, NoSource, SourceError
 from specmux_aggregator.kubernetes.access import environment_proxy
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_aggregator.sources.options import SourceOptions
@@ -72,7 +72,7 @@ def _named(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
     try:
         url = backend_url(options.server or "")
     except BadValue as error:
-        raise SourceError(f"--server: {error}") from error
+        raise NoSource(f"--server: {error}") from error
     return Backend(
         name=NAME,
         url=url,
@@ -94,13 +94,13 @@ def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> tuple[Backen
     is_asked = options.kubeconfig is not None or options.context is not None
     if not is_asked and not _has_kubeconfig(environ):
         if "KUBERNETES_SERVICE_HOST" not in environ:
-            raise SourceError(f"there is no kubeconfig, so no server to ask; {NO_SOURCE}")
+            raise NoSource(f"there is no kubeconfig, so no server to ask; {NO_SOURCE}")
         access = in_cluster.read(environ=environ, name=NAME)
     else:
         try:
             access = kubeconfig.read(options.kubeconfig, context=options.context, environ=environ, name=NAME)
         except InvalidConfig as error:
-            raise SourceError(f"{error}; or {NO_SOURCE}") from error
+            raise NoSource(f"{error}; or {NO_SOURCE}") from error
     return access.server, access.context
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,12 +39,6 @@ class SourceOptions:
     client_certificate: Path | None = None
     client_key: Path | None = None
     insecure_skip_tls_verify: bool = False
-
-    @property
-    def directory_of_cache(self) -> Path:
-        from specmux_cache.options import default_directory
-
-        return self.cache_directory or default_directory(os.environ)
 
     @property
     def is_local(self) -> bool:
@@ -133,11 +126,19 @@ _CACHE: Final = click.option(
 )  # fmt: skip
 
 
+def is_given(name: str) -> bool:
+    """Whether the option stands on the command line; a variable may have set it, too."""
+    found = click.get_current_context().get_parameter_source(name)
+    return found is click.core.ParameterSource.COMMANDLINE
+
+
 def _checked(source: SourceOptions) -> SourceOptions:
     """Raises click.UsageError for options that contradict each other."""
     cluster = "--kubeconfig or --context" if source.kubeconfig or source.context else None
     local = "--directory or --file" if source.is_local else None
     server = "--server" if source.server else None
+    if (cluster or local) and not is_given("server"):
+        source, server = replace(source, server=None), None  # the variable is for where nothing else is said
     given = [name for name in (server, cluster, local) if name]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} name different sources; give one of them")

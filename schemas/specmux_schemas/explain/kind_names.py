@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -18,6 +19,9 @@ from specmux_schemas.kinds import kinds_of
 from specmux_schemas.order import discovery_rank
 from specmux_schemas.resources import GroupVersionKind, Resources, api_version, split
 from specmux_schemas.synthesis import named, synthesise
+
+LISTED: Final = 5
+"""Names that a refusal says at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +96,36 @@ def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str 
     short = [each for each in among if wanted in map(str.casefold, each.short_names) and each not in whole]
     found = whole + short
     if not found:
-        known = (each for kind in among for each in (kind.names[0], kind.kind.kind))
-        where = f" in {version}" if version else ""
-        raise UnknownKind(
-            f"no kind, resource or short name {name!r}{where}", name=name, similar=similar_to(name, known)
-        )
+        raise _unknown(name, version, kinds, among)
     for each in found:
         group = each.kind.group.split(".") if each.kind.group else []
         if group and [step.name for step in steps[1 : 1 + len(group)]] == group:
             same = tuple(other for other in found if other is not each)
             return Asked(each, same, tuple(steps[1 + len(group) :]))
     return Asked(found[0], tuple(found[1:]), tuple(steps[1:]))
+
+
+def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence[KindName]) -> UnknownKind:
+    """Says where the kind is, or what there is, when no name is like it."""
+    similar = similar_to(name, (each for kind in among for each in (kind.names[0], kind.kind.kind)))
+    elsewhere = _listed(
+        {_api_version(each) for each in kinds if name.casefold() in map(str.casefold, each.names)}
+    )
+    known = _listed({each.kind.kind for each in among})
+    where = f" in {version}" if version else ""
+    hint = ""
+    if elsewhere:
+        hint = f"; it is in {elsewhere}"
+    elif not kinds:
+        hint = "; the documents describe no kind at all"
+    elif known and not similar:
+        hint = f"; known: {known}"
+    return UnknownKind(f"no kind, resource or short name {name!r}{where}{hint}", name=name, similar=similar)
+
+
+def _listed(names: set[str]) -> str:
+    shown = sorted(names)[:LISTED]
+    return ", ".join(shown) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
 def _api_version(name: KindName) -> str:

@@ -78,8 +78,8 @@ def test_skeleton_is_a_manifest(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("subject", "code", "message"),
     [
-        ("bedd", 1, "no kind, resource or short name 'bedd'; similar: Bed"),
-        ("bed.spec.nam", 1, 'field "nam" does not exist; similar: name'),
+        ("bedd", 1, "no kind, resource or short name 'bedd'; did you mean Bed"),
+        ("bed.spec.nam", 1, 'field "nam" does not exist; did you mean name?'),
         ("bed.spec[", 2, "unexpected '['"),
     ],
 )

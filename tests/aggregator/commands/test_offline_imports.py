@@ -58,7 +58,7 @@ def imported(*arguments: str) -> list[str]:
         [sys.executable, "-c", RUN, *arguments], capture_output=True, text=True, env=environment, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    modules: list[str] = json.loads(done.stderr)
+    modules: list[str] = json.loads(done.stderr.splitlines()[-1])  # a warning may stand above it
     return modules
 
 
