@@ -13,7 +13,7 @@ import subprocess
 import time
 from base64 import b64encode
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import trustme
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -29,6 +29,10 @@ from cluster.objects import AUDIT_POLICY, objects
 
 STARTS = 90.0
 """Seconds in which a server answers."""
+
+TIMEOUT: Final = 300
+"""Seconds for one kubectl. A hundred definitions at once take a busy machine minutes, and one that is deleted
+right after a restart waits for the apiserver's finalizer."""
 
 
 class ControlPlane:
@@ -205,7 +209,9 @@ class ControlPlane:
             f"--cache-dir={self.folder / 'kubectl'}",
             *arguments,
         ]
-        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, input=given, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
         assert done.returncode == 0, (arguments, done.stderr)
         return done.stdout
 

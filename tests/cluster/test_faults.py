@@ -49,7 +49,7 @@ def test_ten_restarts_of_the_apiserver_take_nothing_away(
         until(lambda: _states(process) == {"synced"}, "watches stand", 30)
         plane.apply(as_list(crd("Late", group="late.example.com")))
         until(lambda: "apis/late.example.com/v1" in process.paths(), "news are seen again", 5)
-        plane.kubectl("delete", "crd", "lates.late.example.com")
+        plane.kubectl("delete", "crd", "lates.late.example.com")  # waits until it is gone there
         until(lambda: "apis/late.example.com/v1" not in process.paths(), "and what goes", 5)
 
 

@@ -129,12 +129,12 @@ def test_discovery_lists_what_the_apiserver_lists(plane: ControlPlane, process: 
             for resource in version.get("resources", [])
         }
 
-    def leaving() -> list[object]:
-        """Definitions of other tests: of one that is deleted the apiserver lists fewer verbs."""
-        items = plane.json("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
-        return [item for item in items if item["metadata"].get("deletionTimestamp")]
-
-    until(lambda: not leaving(), "no definition on its way out")
+    # Definitions that other tests deleted: while their finalizers run, the apiserver lists fewer verbs.
+    items = plane.json("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+    leaving = {item["spec"]["group"] for item in items if item["metadata"].get("deletionTimestamp")}
     for path in ("/api", "/apis"):
         ours = resources(json.loads(process.get(path, Accept=accept)[2]))
-        assert ours == resources(plane.json(path, Accept=accept))
+        theirs = resources(plane.json(path, Accept=accept))
+        different = {key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)}
+        assert {key.partition("/")[0] for key in different} <= leaving, different
+        assert len(ours) > 10
