@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
@@ -22,6 +22,9 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
 logger = logging.getLogger(__name__)
+
+INLINE_MAX: Final = 500
+"""Group-versions that are merged on the event loop, in some milliseconds."""
 
 GATHER = 0.02
 """Seconds in which changes of several backends are gathered: the root is rebuilt once for a burst."""
@@ -51,6 +54,7 @@ class Publisher:
         self._subscribers: list[Callable[[Snapshot], None]] = []
         self._observations: dict[BackendName, Observation] = {}
         self._flush: asyncio.Task[None] | None = None
+        self._merging = asyncio.Lock()
         self.current: Snapshot = merge({}, generation=0)
         self._keep_root()
 
@@ -84,15 +88,23 @@ class Publisher:
     async def _flush_soon(self) -> None:
         await asyncio.sleep(GATHER)
         self._flush = None
-        started = time.perf_counter()
-        last = self.current
-        self.current = merge(self._observations, generation=last.generation + 1)
-        self._keep_root()
-        self._representations.keep_only(self._wanted())
-        self._timed("publish", "ok", time.perf_counter() - started)
-        _log_conflicts(last.conflicts, self.current.conflicts)
-        for published in self._subscribers:
-            published(self.current)
+        async with self._merging:
+            started = time.perf_counter()
+            last = self.current
+            self.current = await self._merged(generation=last.generation + 1)
+            self._keep_root()
+            self._representations.keep_only(self._wanted())
+            self._timed("publish", "ok", time.perf_counter() - started)
+            _log_conflicts(last.conflicts, self.current.conflicts)
+            for published in self._subscribers:
+                published(self.current)
+
+    async def _merged(self, *, generation: int) -> Snapshot:
+        """What is observed at this moment, merged: in a thread where it is much."""
+        observations = dict(self._observations)
+        if sum(len(observation.offers) for observation in observations.values()) <= INLINE_MAX:
+            return merge(observations, generation=generation)
+        return await asyncio.to_thread(merge, observations, generation=generation)
 
     def _keep_root(self) -> None:
         root = self.current
@@ -101,8 +113,12 @@ class Publisher:
     def _wanted(self) -> set[DocumentKey]:
         """What may be asked for, or may win its group-version back without being built again."""
         wanted = {self.current.root}
-        for name, observation in self._observations.items():
-            wanted.update(DocumentKey(name, key, offer.hash) for key, offer in observation.offers.items())
+        # Those of the Snapshot, too: an observation may have changed while it was merged.
+        for observations in (self.current.observations, self._observations):
+            for name, observation in observations.items():
+                if observations is self._observations and observation is self.current.observations.get(name):
+                    continue
+                wanted.update(DocumentKey(name, key, offer.hash) for key, offer in observation.offers.items())
         return wanted
 
 

@@ -14,13 +14,14 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.build.jobs import BuildMemo
+from specmux_aggregator.build.parcels import ParcelLost, is_large, parcels, received
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ class Worker:
         self._turn = asyncio.Lock()
         self._starts = True
         """Told in the log when it changes to False."""
+        self._sends_parcels = True
+        """Until it turns out that files cannot be handed over here."""
 
     @property
     def is_up(self) -> bool:
@@ -73,26 +76,59 @@ class Worker:
     ) -> R:
         # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit
         # alone.
-        async with self._turn:
-            future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
+        async with self._turn, self._packed(args) as packed:
             try:
-                # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the result.
-                async with asyncio.timeout(self._timeout):
-                    return await future
-            except TimeoutError:
-                self._kill()
-                raise TookTooLong(self._timeout) from None
-            except BrokenProcessPool as error:
-                self._kill()
-                raise WorkerFailed("the worker process died") from error
-            except asyncio.CancelledError:
-                self._kill()
-                raise
-            except Exception as error:
-                raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
+                return await self._done(call, function, packed, kwargs)
+            except ParcelLost:
+                self._sends_parcels = False
+                return await self._done(call, function, args, kwargs)
+
+    async def _done(
+        self,
+        call: Callable[..., Any],
+        function: Callable[..., R],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> R:
+        future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
+        try:
+            # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the result.
+            async with asyncio.timeout(self._timeout):
+                return await future
+        except TimeoutError:
+            self._kill()
+            raise TookTooLong(self._timeout) from None
+        except BrokenProcessPool as error:
+            self._kill()
+            raise WorkerFailed("the worker process died") from error
+        except asyncio.CancelledError:
+            self._kill()
+            raise
+        except ParcelLost:
+            raise
+        except Exception as error:
+            raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
 
     def close(self) -> None:
         self._kill()
+
+    @contextlib.asynccontextmanager
+    async def _packed(self, args: tuple[Any, ...]) -> AsyncIterator[tuple[Any, ...]]:
+        """The arguments as they are sent."""
+        if not self._sends_parcels or not any(map(is_large, args)):
+            yield args
+            return
+        sent = parcels(args)
+        try:
+            packed = await asyncio.to_thread(sent.__enter__)
+        except OSError:
+            self._sends_parcels = False
+            yield args
+            return
+        try:
+            yield packed
+        finally:
+            sent.__exit__(None, None, None)
 
     async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
         try:
@@ -170,8 +206,8 @@ def _memo() -> BuildMemo:
 
 
 def _with_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function(_memo(), *args, **kwargs)
+    return function(_memo(), *map(received, args), **kwargs)
 
 
 def _without_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function(*args, **kwargs)
+    return function(*map(received, args), **kwargs)

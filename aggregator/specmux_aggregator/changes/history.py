@@ -178,6 +178,9 @@ class History:
                 self._is_busy = True
                 del self._due[name]
                 await self._settle(name)
+                await asyncio.sleep(0)  # of thousands that nobody has to be asked for, none waits
+            if not self._is_known:  # nothing is recorded yet: once for all that was found
+                self._keep_published()
             self._is_busy = False
             if not self._is_known and not self._due and self._is_complete():
                 self._is_known = True
@@ -209,10 +212,13 @@ class History:
             del self._settled[name]
         else:
             self._settled[name] = new
+        if self._is_known:
+            self._keep_published()
+            await self._record(name, old, new)
+
+    def _keep_published(self) -> None:
         if self._shelf is not None:
             self._shelf.keep_published(_published(self._settled))
-        if self._is_known:
-            await self._record(name, old, new)
 
     async def _record(self, name: GroupVersion, old: Version | None, new: Version | None) -> None:
         started = time.perf_counter()

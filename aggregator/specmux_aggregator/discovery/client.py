@@ -42,7 +42,7 @@ ACCEPT: Final = ", ".join([form.content_type for form in AGGREGATED if form.medi
 VERSION_MAX: Final = 64 * 1024
 """Bytes of the page at ``/version``."""
 
-VALUES_MAX: Final = 250_000
+VALUES_MAX: Final = 200_000
 """JSON values of one discovery document: 6,000 resources, as Kubernetes writes them."""
 
 STALE: Final = Failure(Cause.SERVER_ERROR, "the backend itself lists it as stale")

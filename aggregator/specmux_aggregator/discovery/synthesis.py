@@ -59,11 +59,16 @@ class Synthesis:
             return observation.failure
         owned = [key for key in observation.offers if split(key) is not None and backend.owns(key)]
         unread = [key for key in owned if key not in observation.resources]
+        read: dict[GroupVersion, Resources | Failure] = {}
+        rest = iter([DocumentKey(backend.name, key, observation.offers[key].hash) for key in unread])
+
+        async def read_on() -> None:
+            for key in rest:
+                read[key.group_version] = await self._resources(key, unreachable)
+                await asyncio.sleep(0)  # of thousands that are known, none waits
+
         # A document at a time: they can be large, and the worker takes no two at once.
-        slots = asyncio.Semaphore(1 if unreachable is None else CONCURRENT)
-        documents = [DocumentKey(backend.name, key, observation.offers[key].hash) for key in unread]
-        found = await asyncio.gather(*(self._resources(key, slots, unreachable) for key in documents))
-        read = dict(zip(unread, found, strict=True))
+        await asyncio.gather(*(read_on() for _ in range(1 if unreachable is None else CONCURRENT)))
         self._read = {
             (key, observation.offers[key].hash): told
             for key, told in read.items()
@@ -75,14 +80,12 @@ class Synthesis:
             listings[key] = Unconfirmed(told) if isinstance(told, Failure) else told
         return Told(DiscoverySource.SYNTHESISED, listings)
 
-    async def _resources(
-        self, key: DocumentKey, slots: asyncio.Semaphore, unreachable: Failure | None
-    ) -> Resources | Failure:
+    async def _resources(self, key: DocumentKey, unreachable: Failure | None) -> Resources | Failure:
         known = self._read.get((key.group_version, key.hash))
         if known is not None:
             return known
         try:
-            async with slots, asyncio.timeout(None if unreachable is None else AT_HAND):
+            async with asyncio.timeout(None if unreachable is None else AT_HAND):
                 obtained = await self._documents.obtain(key, JSON, Coding.GZIP)
         except TimeoutError:
             return unreachable or Failure(Cause.TIMEOUT, "its document is not at hand")
