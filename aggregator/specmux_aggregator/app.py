@@ -15,6 +15,7 @@ from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.choice import refresher_of
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
+from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
@@ -28,14 +29,13 @@ from specmux_aggregator.changes.opening import change_history
 from specmux_aggregator.changes.stream import ChangeStreams
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
-from specmux_aggregator.discovery.choice import follower_of
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import Pages
-from specmux_aggregator.endpoints.page import reading_endpoints
+from specmux_aggregator.endpoints.pages_of_documents import reading_endpoints
 from specmux_aggregator.endpoints.reading import Reading
 from specmux_aggregator.endpoints.schema_answers import PREFIX, Access, release_in
 from specmux_aggregator.endpoints.schema_tokens import PathTokens
@@ -93,6 +93,7 @@ class App:
         self._limits = settings.limits.of_documents
         self._identities = Identities()
         self._bodies = BodyBudget(BODIES * settings.limits.max_document_bytes)
+        self._pace = Pace()
         self._state = state
         # Two processes, so that the conversion of one backend's document never delays a client's encoding.
         self._builder = Worker(timeout=settings.limits.build_timeout)
@@ -256,21 +257,15 @@ class App:
             settings=self.settings,
             publish=self.publisher.publish,
             observed=partial(count_check, self.metrics),
+            follow=None if self.discovery is None else self.discovery.follower,
+            pace=self._pace,
         )
 
     def _discovery_watch(self) -> DiscoveryWatch | None:
         if not self.settings.discovery.enabled:
             return None
-        make = partial(
-            follower_of,
-            synthesis=Synthesis(self._documents, self._builder, limits=self._limits),
-            settings=self.settings,
-            identities=self._identities,
-            bodies=self._bodies,
-        )
-        watch = DiscoveryWatch(
-            make=make, grace=self.settings.discovery.stale_grace, is_settled=self._is_settled
-        )
+        synthesis = Synthesis(self._documents, self._builder, limits=self._limits)
+        watch = DiscoveryWatch(self.settings, synthesis, pace=self._pace, is_settled=self._is_settled)
         self.publisher.subscribe(watch.follow)
         return watch
 
@@ -354,6 +349,7 @@ class App:
             status=pages.status,
             log=None if self.history is None else self.history.log,
             is_private=self.settings.auth.is_private,
+            has_swagger=self.settings.ui.swagger,
         )
         return Service(
             self.publisher,

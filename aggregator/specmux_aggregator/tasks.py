@@ -1,7 +1,7 @@
 """Tasks that several wait for, and tasks that nobody waits for.
 
-One piece of work is in flight per key, however many wait for it. A bug that ends a task nobody waits for is
-logged at once, not when the task is collected.
+One piece of work is in flight per key, however many wait for it; what is asked for again while it is done, is
+done once more. A bug that ends a task nobody waits for is logged at once, not when the task is collected.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from typing import Any, Final, Generic, TypeVar
+
+LONGEST_REST: Final = 0.5
+"""Seconds."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -62,6 +65,66 @@ async def in_turns(steps: Generator[None, None, V]) -> V:
                 result: V = end.value
                 return result
         await asyncio.sleep(0)
+
+
+class Coalescer:
+    """Does the same work soon after it was asked for, once for all who asked meanwhile; never twice at a
+    time."""
+
+    def __init__(
+        self,
+        work: Callable[[], Awaitable[None]],
+        *,
+        logger: logging.Logger,
+        failure: str,
+        gather: float = 0.0,
+        pause: float = 0.0,
+        rest: float = 0.0,
+    ) -> None:
+        """``gather``: seconds between the first who asks and the run. ``pause``: seconds between a run and
+        the next; ``rest``: the same, as a multiple of what the run took, for work that is not to take all
+        there is. ``failure`` is logged when the work ends with a bug; the next who asks has it done again."""
+        self._work = work
+        self._logger = logger
+        self._failure = failure
+        self._gather = gather
+        self._pause = pause
+        self._rest = rest
+        self._not_before = 0.0
+        """Monotonic seconds."""
+        self._is_due = False
+        self._is_closed = False
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """It was asked for, and all that was is done."""
+        return self._running is not None and self._running.done()
+
+    def ask(self) -> asyncio.Task[None]:
+        """Have it done. What is returned ends when nothing is left to be done; shield it."""
+        self._is_due = True
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._run())
+            log_failure(self._running, self._logger, self._failure)
+        return self._running
+
+    async def close(self) -> None:
+        """Begin nothing more, and return when nothing runs."""
+        self._is_closed = True
+        if self._running is not None:
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while self._is_due:
+            await asyncio.sleep(max(self._gather, self._not_before - time.monotonic()))
+            self._is_due = False
+            if self._is_closed:
+                return
+            started = time.monotonic()
+            await self._work()
+            ended = time.monotonic()
+            self._not_before = ended + max(self._pause, min(LONGEST_REST, self._rest * (ended - started)))
 
 
 def log_failure(task: asyncio.Task[Any], logger: logging.Logger, message: str) -> None:

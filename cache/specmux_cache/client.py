@@ -143,6 +143,11 @@ class AsyncSchemaCache:
     def __dir__(self) -> list[str]:
         return sorted(name for name in super().__dir__() if not name.startswith("_"))
 
+    @property
+    def partition(self) -> str:
+        """Whose entries are used: the name that options give, else one of what is shown. While it is open."""
+        return self._open.entry_store.partition
+
     async def open(self) -> Self:
         """For use without ``async with``; ``close`` ends it."""
         return await self.__aenter__()

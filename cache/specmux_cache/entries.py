@@ -27,7 +27,7 @@ class EntryStore:
     def __init__(self, store: Store, *, server: str, partition: str, warn: Callable[[str], None]) -> None:
         self._store = store
         self._server = server
-        self._partition = partition
+        self.partition = partition
         self._warn = warn
 
     @property
@@ -36,7 +36,7 @@ class EntryStore:
         return self._store if isinstance(self._store, DiskStore) else None
 
     def key(self, group_version: str, hash_: str, media_type: str) -> Key:
-        return Key(self._server, self._partition, group_version, hash_, media_type)
+        return Key(self._server, self.partition, group_version, hash_, media_type)
 
     async def get(self, key: Key) -> Entry | None:
         stored = await self._done(lambda store: store.get(key), None)
@@ -76,7 +76,7 @@ class EntryStore:
 
     async def rows(self, *prefix: str) -> list[Row]:
         """Of this server and partition; of a group-version, and a media type, where given."""
-        own = (self._server, self._partition, *prefix)
+        own = (self._server, self.partition, *prefix)
         return await self._done(lambda store: list(store.rows(*own)), [])
 
     async def on_disk(self, work: Callable[[DiskStore], T], otherwise: T) -> T:

@@ -48,14 +48,15 @@ class OfflineCache:
         self._warn = warn
         self._clock = clock
         self._store: Store | None = None
-        self._partition = ""
+        self.partition = options.partition or ""
+        """Whose entries are used, once it is open."""
 
     def __enter__(self) -> Self:
         options = self._options
         self._store, _, secret = open_store(
             options.directory, limits=options.limits, clock=self._clock, warn=self._warn
         )
-        self._partition = options.partition or partition_of(
+        self.partition = options.partition or partition_of(
             self._headers, identity=self._identity, secret=secret
         )
         return self
@@ -118,7 +119,7 @@ class OfflineCache:
 
     def _current(self, name: str, hash_: str, accepted: tuple[str, ...]) -> Entry:
         """The revision of this hash, else the one confirmed last. Raises NotCached."""
-        entry = self._first(Key(str(self.server), self._partition, name, hash_, media) for media in accepted)
+        entry = self._first(Key(str(self.server), self.partition, name, hash_, media) for media in accepted)
         if entry is not None:
             return entry
         for media in accepted:
@@ -147,7 +148,7 @@ class OfflineCache:
 
     def _rows(self, *names: str) -> list[Row]:
         try:
-            return list(self._open.rows(str(self.server), self._partition, *names))
+            return list(self._open.rows(str(self.server), self.partition, *names))
         except StoreError:
             return []
 

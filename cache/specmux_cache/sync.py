@@ -115,6 +115,11 @@ class SchemaCache:
         """Where it is; ``str`` gives its URL."""
         return self._cache.server
 
+    @property
+    def partition(self) -> str:
+        """Whose entries are used. While it is open."""
+        return self._cache.partition
+
     def paths(self, *, refresh: bool = False) -> Paths:
         """The discovery root: group-versions, where their documents lie, their hashes."""
         return self._run(self._cache.paths(refresh=refresh))

@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
+    from specmux_converters.conversion_memo import ConversionMemo
     from specmux_converters.document import Document, Limits, parse
     from specmux_converters.document import canonical as canonical
     from specmux_converters.document import content_hash as content_hash
@@ -23,7 +24,6 @@ if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.losses import Grade, Loss
     from specmux_converters.merging.merge import Merged as Merged
     from specmux_converters.merging.merge import merge
-    from specmux_converters.parts import ConversionMemo
     from specmux_converters.swagger2.conversion import Conversion, convert, convert_whole
     from specmux_converters.swagger2.conversion import WholeConversion as WholeConversion
 
@@ -44,7 +44,7 @@ __all__ = [
 
 _MODULES = {
     "Conversion": "swagger2.conversion",
-    "ConversionMemo": "parts",
+    "ConversionMemo": "conversion_memo",
     "ConverterError": "errors",
     "Document": "document",
     "Grade": "losses",

@@ -12,6 +12,7 @@ from specmux_converters.document_kinds import Kind as Kind
 from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Loss
+from specmux_converters.revisions import Revisions
 from specmux_converters.yaml.reader import parse_yaml_stream
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -29,18 +30,21 @@ class Recognised:
     losses: tuple[Loss, ...] = ()
 
 
-def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Recognised:
+def recognise(
+    data: bytes, *, limits: Limits = DEFAULT_LIMITS, revisions: Revisions | None = None
+) -> Recognised:
     """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf; CRD manifests as
     JSON or YAML, a stream or a List of them too. Manifests are read as YAML 1.1, as kubectl does, anything
     else as YAML 1.2.
 
+    With ``revisions``, documents are read and not written into: some are kept there.
     Raises InvalidDocument for anything else, and for what breaks off or lies about what it is.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    reading = _Reading(data, limits, is_manifest=_CRD.encode() in data)
+    reading = _Reading(data, limits, is_manifest=_CRD.encode() in data, revisions=revisions)
     found = _recognised(reading)
     if reading.is_yaml and reading.is_manifest != (found.kind is Kind.CRDS):
-        return _recognised(_Reading(data, limits, is_manifest=not reading.is_manifest))
+        return _recognised(_Reading(data, limits, is_manifest=not reading.is_manifest, revisions=revisions))
     return found
 
 
@@ -67,6 +71,7 @@ class _Reading:
     data: bytes
     limits: Limits
     is_manifest: bool
+    revisions: Revisions | None
     is_yaml: bool = False
     losses: list[Loss] = field(default_factory=list)
 
@@ -84,8 +89,9 @@ class _Reading:
 
     def _json(self) -> tuple[Document, ...]:
         """A YAML flow mapping begins with a brace too; the JSON error is the one worth telling."""
+        read = parse if self.revisions is None else self.revisions.parse
         try:
-            return (parse(self.data, limits=self.limits, losses=self.losses),)
+            return (read(self.data, limits=self.limits, losses=self.losses),)
         except InvalidDocument as refusal:
             try:
                 return self._yaml()

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 
 import pytest
 
-from specmux_aggregator.tasks import SingleFlight
+from specmux_aggregator.tasks import Coalescer, SingleFlight
 
 
 def test_simultaneous_callers_share_one_run() -> None:
@@ -72,5 +74,79 @@ def test_close_ends_what_still_runs() -> None:
         await flights.close()
         with pytest.raises(asyncio.CancelledError):
             await caller
+
+    asyncio.run(scenario())
+
+
+class Work:
+    """Counts its runs, and fails where it is told to."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.takes = 0.01
+        self.running = 0
+        self.error: Exception | None = None
+
+    async def __call__(self) -> None:
+        self.running += 1
+        assert self.running == 1, "two runs at a time"
+        self.runs += 1
+        await asyncio.sleep(self.takes)
+        self.running -= 1
+        if self.error is not None:
+            raise self.error
+
+
+def coalescer(work: Work, **fields: float) -> Coalescer:
+    return Coalescer(work, logger=logging.getLogger("test"), failure="the work failed", **fields)
+
+
+def test_what_is_asked_for_together_is_done_once_and_meanwhile_once_more() -> None:
+    async def scenario() -> None:
+        work = Work()
+        made = coalescer(work, gather=0.01)
+        assert not made.is_settled
+        await asyncio.gather(*(asyncio.shield(made.ask()) for _ in range(20)))
+        assert work.runs == 1
+        assert made.is_settled
+        made.ask()
+        await asyncio.sleep(0.015)
+        waiting = made.ask()
+        made.ask()
+        await waiting
+        assert work.runs == 3
+        await made.close()
+        await made.ask()
+        assert work.runs == 3, "nothing begins once it is closed"
+
+    asyncio.run(scenario())
+
+
+def test_work_that_takes_long_has_a_rest_before_the_next_run() -> None:
+    async def scenario() -> None:
+        work = Work()
+        made = coalescer(work, rest=4.0)
+        started = time.monotonic()
+        await made.ask()
+        await made.ask()
+        assert time.monotonic() - started >= 2 * work.takes + 4 * work.takes
+
+    asyncio.run(scenario())
+
+
+def test_work_that_failed_is_logged_and_done_again_when_it_is_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        work = Work()
+        work.error = ValueError("bug")
+        made = coalescer(work)
+        with pytest.raises(ValueError, match="bug"):
+            await made.ask()
+        await asyncio.sleep(0)
+        assert [record.message for record in caplog.records] == ["the work failed"]
+        work.error = None
+        await made.ask()
+        assert work.runs == 2
 
     asyncio.run(scenario())

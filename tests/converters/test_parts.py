@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from specmux_converters.parts import ConversionMemo, Part
+from specmux_converters.conversion_memo import ConversionMemo
+from specmux_converters.parts import Part
 
 
 def part(text: bytes = b"{}") -> Part:

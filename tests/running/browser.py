@@ -17,7 +17,7 @@ import pytest
 
 from fakes.prefix_proxy import proxying
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import Changes
+from specmux_aggregator.config.settings import Changes, PageSettings
 
 PREFIX = "/clusters/one"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -33,10 +33,10 @@ new PerformanceObserver(add).observe({ type: "longtask", buffered: true });
 
 @contextmanager
 def served(
-    documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None
+    documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None, *, swagger: bool = False
 ) -> Iterator[tuple[str, str]]:
     """A service over these documents, and a proxy that takes ``PREFIX`` away; their addresses. ``changed``:
-    what some of them become, each an entry of the change log."""
+    what some of them become, each an entry of the change log. ``swagger``: with Swagger UI."""
     with tempfile.TemporaryDirectory() as name:
         _write(Path(name), documents)
         started: threading.Event = threading.Event()
@@ -46,7 +46,11 @@ def served(
 
         async def scenario() -> None:
             async with (
-                service(directory("documents", Path(name)), changes=Changes(settle=0.05)) as client,
+                service(
+                    directory("documents", Path(name)),
+                    changes=Changes(settle=0.05),
+                    ui=PageSettings(swagger=swagger),
+                ) as client,
                 proxying(client.base, PREFIX) as proxy,
             ):
                 await client.ready()
@@ -164,10 +168,14 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def browsed(
-    launched: Any, documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None
+    launched: Any,
+    documents: Mapping[Any, Any],
+    changed: Mapping[Any, Any] | None = None,
+    *,
+    swagger: bool = False,
 ) -> Iterator[Browsed]:
     """A service over these documents before the browser, with what some of them become later."""
-    with served(documents, changed) as (address, behind):
+    with served(documents, changed, swagger=swagger) as (address, behind):
         made = Browsed(launched, address, behind)
         try:
             yield made

@@ -1,6 +1,6 @@
 """Which event loop tests run on, and one of its own in a thread, for tests whose subject brings its own too.
 
-``SPECMUX_TEST_EVENT_LOOP=uvloop`` runs them, and the services that they start, on uvloop.
+``TEST_EVENT_LOOP=uvloop`` runs them, and the services that they start, on uvloop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from specmux_aggregator.event_loops import loop_factory
 
-EVENT_LOOP: Final = os.environ.get("SPECMUX_TEST_EVENT_LOOP", "asyncio")
+EVENT_LOOP: Final = os.environ.get("TEST_EVENT_LOOP", "asyncio")
 
 P = ParamSpec("P")
 

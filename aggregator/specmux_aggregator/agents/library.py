@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.sources.kinds import kinds_of_source
+from specmux_aggregator.sources.kinds import chosen_in, kinds_of_source, loaded_for, schema_of
+from specmux_aggregator.sources.search_index import SearchIndex
 from specmux_aggregator.sources.source import Source
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
@@ -20,15 +21,13 @@ from specmux_schemas.differences import Served, add_document, compare
 from specmux_schemas.differences.policy import NO_POLICY
 from specmux_schemas.differences.reports import render, report_of
 from specmux_schemas.errors import InvalidPath, UnknownKind
-from specmux_schemas.explain.field_path import parse
-from specmux_schemas.explain.kind_names import Asked, KindName, asked_for
+from specmux_schemas.explain.kind_names import Asked, KindName
 from specmux_schemas.explain.skeleton import skeleton
 from specmux_schemas.explain.text import text
 from specmux_schemas.explain.tree import find
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.resources import api_version, joined
 from specmux_schemas.search.as_json import found_json
-from specmux_schemas.search.index import Index
 from specmux_schemas.search.query import search
 from specmux_schemas.validation import Validator
 
@@ -43,14 +42,19 @@ class Library:
     """The source may be closed after the last question only. ``against``: what ``diff`` compares with."""
 
     def __init__(
-        self, source: Source, *, is_ordered: bool, against: Callable[[], Served] | None = None
+        self,
+        source: Source,
+        *,
+        is_ordered: bool,
+        against: Callable[[], Served] | None = None,
+        index: SearchIndex | None = None,
     ) -> None:
         self._source = source
         self._is_ordered = is_ordered
         self._against = against
         self._lock = threading.Lock()
         self._kinds: list[KindName] | None = None
-        self._index: Index | None = None
+        self._index = index or SearchIndex(source, None)
 
     def list_kinds(self, contains: str = "", group: str | None = None, offset: int = 0) -> dict[str, Any]:
         with self._lock:
@@ -90,7 +94,7 @@ class Library:
         """Raises SchemasError, SpecmuxError."""
         with self._lock:
             found = search(
-                self._whole_index(),
+                self._index.current(),
                 words,
                 limit=min(max(limit, 1), 50),
                 offset=min(max(offset, 0), 1000),
@@ -141,25 +145,14 @@ class Library:
         return orjson.dumps(found).decode()
 
     def _asked(self, subject: str, version: str) -> tuple[Asked, KindSchema]:
-        asked = asked_for(self._all_kinds(), parse(subject), version=version)
-        loaded = self._source.load({asked.chosen.group_version})
-        found = loaded.documents.find(asked.chosen.kind)
-        if found is None:
-            raise UnknownKind(f"no document describes {asked.chosen.kind.kind}", name=subject)
-        return asked, found
+        asked = chosen_in(self._all_kinds(), subject, version)
+        loaded = loaded_for(self._source, (asked.chosen,))
+        return asked, schema_of(loaded, asked.chosen)
 
     def _all_kinds(self) -> list[KindName]:
         if self._kinds is None:
             self._kinds = kinds_of_source(self._source, is_ordered=self._is_ordered)
         return self._kinds
-
-    def _whole_index(self) -> Index:
-        if self._index is None:
-            index = Index()
-            for key, document in self._source.load().documents.documents.items():
-                index.put(key, document, hash="")
-            self._index = index
-        return self._index
 
 
 def _group_versions(data: bytes) -> set[GroupVersion] | None:

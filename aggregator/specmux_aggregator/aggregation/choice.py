@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from specmux_aggregator.aggregation.refresher import Publish, Refresher
+from specmux_aggregator.aggregation.loop import Pace
+from specmux_aggregator.aggregation.refresher import Follower, Publish, Refresher
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.observation import Observation
@@ -14,6 +15,7 @@ from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.origins.crds import Manifests
 from specmux_aggregator.origins.outcome import Outcome
 from specmux_aggregator.upstream.body_budget import BodyBudget
+from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
 
 DIRECTORY_INTERVAL: Final = 1.0
@@ -31,19 +33,31 @@ def refresher_of(
     settings: Settings,
     publish: Publish,
     observed: Callable[[Observation, Outcome, float], None],
+    follow: Callable[[Observation, BackendClient | None], Follower] | None,
+    pace: Pace | None = None,
 ) -> Refresher:
     """A new refresher; whoever asks for it runs it. ``manifests``: those of the cluster, where one is
-    watched."""
-    backend, polling = observation.backend, settings.polling
+    watched. ``follow``: makes what follows the documents, and asks with the same client."""
+    backend, polling, limits = observation.backend, settings.polling, settings.limits
+    client = None
+    if backend.url:
+        client = BackendClient(backend, polling=polling, limits=limits, identities=identities, bodies=bodies)
     if backend.kind.is_directory:
         polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
     origin = origin_of(
         backend,
         builder,
         manifests=manifests,
-        identities=identities,
-        bodies=bodies,
+        client=client,
         polling=polling,
-        limits=settings.limits,
+        limits=limits,
     )
-    return Refresher(origin, observation, polling=polling, publish=publish, observed=observed)
+    return Refresher(
+        origin,
+        observation,
+        polling=polling,
+        publish=publish,
+        observed=observed,
+        follower=None if follow is None else follow(observation, client),
+        pace=pace,
+    )

@@ -18,6 +18,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Conflict, DocumentKey, Snapshot
+from specmux_aggregator.tasks import Coalescer
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
@@ -28,6 +29,9 @@ INLINE_MAX: Final = 500
 
 GATHER = 0.02
 """Seconds in which changes of several backends are gathered: the root is rebuilt once for a burst."""
+
+REST = 4.0
+"""Times what a publication took, until the next: of a thousand backends that all come at once."""
 
 
 class PublicationArchive(Protocol):
@@ -53,8 +57,13 @@ class Publisher:
         self._archive = archive
         self._subscribers: list[Callable[[Snapshot], None]] = []
         self._observations: dict[BackendName, Observation] = {}
-        self._flush: asyncio.Task[None] | None = None
-        self._merging = asyncio.Lock()
+        self._publication = Coalescer(
+            self._publish_all,
+            logger=logger,
+            failure="a Snapshot could not be published",
+            gather=GATHER,
+            rest=REST,
+        )
         self.current: Snapshot = merge({}, generation=0)
         self._keep_root()
 
@@ -66,7 +75,7 @@ class Publisher:
             key = DocumentKey(name, group_version, observation.offers[group_version].hash)
             self._representations.put(key, JSON, Coding.GZIP, body, pin=True)
         self._observations[name] = observation
-        await self._flushed()
+        await asyncio.shield(self._publication.ask())
         if self._archive is not None:
             self._archive.remember(observation, bodies)
 
@@ -78,26 +87,18 @@ class Publisher:
     async def replace_backends(self, observations: Mapping[BackendName, Observation]) -> None:
         """Forget backends that are gone, and take in those that are new or configured anew."""
         self._observations = dict(observations)
-        await self._flushed()
+        await asyncio.shield(self._publication.ask())
 
-    async def _flushed(self) -> None:
-        if self._flush is None:
-            self._flush = asyncio.create_task(self._flush_soon())
-        await asyncio.shield(self._flush)
-
-    async def _flush_soon(self) -> None:
-        await asyncio.sleep(GATHER)
-        self._flush = None
-        async with self._merging:
-            started = time.perf_counter()
-            last = self.current
-            self.current = await self._merged(generation=last.generation + 1)
-            self._keep_root()
-            self._representations.keep_only(self._wanted())
-            self._timed("publish", "ok", time.perf_counter() - started)
-            _log_conflicts(last.conflicts, self.current.conflicts)
-            for published in self._subscribers:
-                published(self.current)
+    async def _publish_all(self) -> None:
+        started = time.perf_counter()
+        last = self.current
+        self.current = await self._merged(generation=last.generation + 1)
+        self._keep_root()
+        self._representations.keep_only(self._wanted())
+        self._timed("publish", "ok", time.perf_counter() - started)
+        _log_conflicts(last.conflicts, self.current.conflicts)
+        for published in self._subscribers:
+            published(self.current)
 
     async def _merged(self, *, generation: int) -> Snapshot:
         """What is observed at this moment, merged: in a thread where it is much."""

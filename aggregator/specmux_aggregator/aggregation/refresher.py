@@ -1,7 +1,7 @@
-"""The loop that watches one backend, and what is known of it when a check has changed nothing.
+"""What is watched of one backend, and what is known of it when a check has changed nothing.
 
-Every backend has a loop of its own: a slow or dead one holds up nobody. A failed check keeps the last good
-offers.
+Every backend has loops of its own, one for its documents and one for what follows them: a slow or dead one
+holds up nobody. A failed check keeps the last good offers.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from specmux_aggregator.aggregation.checks import Check, after, delay
+from specmux_aggregator.aggregation.loop import Loop, Pace
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
@@ -25,11 +27,21 @@ from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
 
-MIN_GAP = 0.1
-"""Seconds between the starts of two checks of one backend, whatever asks for them."""
-
 NOTES_LOGGED = 20
 """Complaints of one check that are logged one by one."""
+
+
+class Follower(Protocol):
+    """What else is kept up to date of a backend, after its documents."""
+
+    def note(self, observation: Observation) -> None:
+        """The backend as it is published now."""
+        ...
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        ...
+
 
 Publish = Callable[[Observation, Mapping[GroupVersion, bytes]], Awaitable[None]]
 """Takes a changed observation and the bytes that came with it; returns when clients can see it."""
@@ -46,8 +58,11 @@ class Refresher:
         polling: Polling,
         publish: Publish,
         observed: Callable[[Observation, Outcome, float], None],
+        follower: Follower | None = None,
+        pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
     ) -> None:
+        """``pace``: that of all first checks together."""
         self.origin = origin
         self.observation = observation
         self.check = Check()
@@ -55,7 +70,8 @@ class Refresher:
         self._publish = publish
         self._observed = observed
         self._random_unit = random_unit
-        self._poke = asyncio.Event()
+        self._follower = follower
+        self._loop = Loop(self._check_once, pace=pace, reason=self._news)
         self._waiting: set[asyncio.Future[None]] = set()
 
     @property
@@ -72,21 +88,23 @@ class Refresher:
     async def run(self) -> None:
         """Check, publish what changed, wait; for ever."""
         try:
-            while True:
-                await self._check_once()
-                await self._pause()
+            async with asyncio.TaskGroup() as loops:
+                loops.create_task(self._loop.run())
+                if self._follower is not None:
+                    loops.create_task(self._follower.run())
         finally:
-            self._release()
+            _let_go(self._waiting)
             await self.origin.close()
 
     def poke(self) -> None:
         """Check at once: there is news of the backend. Calls that come close together are one."""
-        self._poke.set()
+        self._loop.poke()
 
     def stand(self, backend: Backend) -> None:
         """Go on with another priority, or with what a cluster says of it now; it is asked as before."""
         if backend != self.observation.backend:
             self.observation = replace(self.observation, backend=backend)
+            self._tell_follower()
 
     async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> None:
         """Return when the backend has been checked once more, or after ``timeout`` seconds.
@@ -98,7 +116,7 @@ class Refresher:
             return
         checked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(checked)
-        self._poke.set()
+        self._loop.poke()
         try:
             async with asyncio.timeout(timeout):
                 await checked
@@ -112,58 +130,59 @@ class Refresher:
             return self.vouched_until is not None
         return self.check.started > newer_than
 
-    async def _check_once(self) -> None:
-        started = time.monotonic()
-        self._poke.clear()
+    async def _check_once(self) -> float:
+        """Seconds until the next one."""
         waiting, self._waiting = self._waiting, set()
         try:
-            outcome = await self.origin.observe(self.observation)
+            await self._take(time.monotonic(), await self._outcome())
+        finally:
+            _let_go(waiting)
+        return self.check.next_delay
+
+    async def _outcome(self) -> Outcome:
+        try:
+            return await self.origin.observe(self.observation)
         except Exception as error:
             logger.exception("backend %s: check failed with a bug", self.observation.backend.name)
-            outcome = Failure(Cause.INTERNAL, type(error).__name__)
-        try:
-            observation = after(
-                self.observation,
-                outcome,
-                now=time.time(),
-                monotonic=time.monotonic(),
-                grace=self._polling.removal_grace,
-            )
-            failures = self.check.failures + 1 if isinstance(outcome, Failure) else 0
-            self.check = Check(
-                started=started,
-                ended=time.monotonic(),
-                succeeded_at=self.check.succeeded_at if failures else time.time(),
-                failures=failures,
-                next_delay=delay(self._polling, outcome, failures=failures, random_unit=self._random_unit()),
-            )
-            self._observed(observation, outcome, self.check.ended - started)
-            bodies = outcome.bodies if isinstance(outcome, Seen) else {}
-            if observation is not self.observation or bodies:
-                _log_change(self.observation, observation)
-                self.observation = observation
-                await self._publish(observation, bodies)
-        finally:
-            for checked in waiting:
-                if not checked.done():
-                    checked.set_result(None)
+            return Failure(Cause.INTERNAL, type(error).__name__)
 
-    async def _pause(self) -> None:
-        try:
-            async with asyncio.timeout(self.check.next_delay):
-                await self._news()
-        except TimeoutError:
-            return
-        await asyncio.sleep(self.check.started + MIN_GAP - time.monotonic())
+    async def _take(self, started: float, outcome: Outcome) -> None:
+        """What follows from a check that began at ``started``."""
+        observation = after(
+            self.observation,
+            outcome,
+            now=time.time(),
+            monotonic=time.monotonic(),
+            grace=self._polling.removal_grace,
+        )
+        failures = self.check.failures + 1 if isinstance(outcome, Failure) else 0
+        self.check = Check(
+            started=started,
+            ended=time.monotonic(),
+            succeeded_at=self.check.succeeded_at if failures else time.time(),
+            failures=failures,
+            next_delay=delay(self._polling, outcome, failures=failures, random_unit=self._random_unit()),
+        )
+        self._observed(observation, outcome, self.check.ended - started)
+        bodies = outcome.bodies if isinstance(outcome, Seen) else {}
+        if observation is not self.observation or bodies:
+            _log_change(self.observation, observation)
+            self.observation = observation
+            await self._publish(observation, bodies)
+            self._tell_follower()
 
-    async def _news(self) -> None:
+    def _tell_follower(self) -> None:
+        if self._follower is not None:
+            self._follower.note(self.observation)
+
+    async def _news(self, poked: asyncio.Event) -> None:
         """Return when there is a reason to look again: somebody says so, or what was refused is exchanged."""
         failure = self.observation.failure
         files = credential_files(self.observation.backend)
         if failure is None or failure.cause is not Cause.CREDENTIALS or not files:
-            await self._poke.wait()
+            await poked.wait()
             return
-        reasons = {asyncio.create_task(work) for work in (self._poke.wait(), until_changed(files))}
+        reasons = {asyncio.create_task(work) for work in (poked.wait(), until_changed(files))}
         try:
             await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -171,10 +190,11 @@ class Refresher:
                 reason.cancel()
             await asyncio.gather(*reasons, return_exceptions=True)
 
-    def _release(self) -> None:
-        for checked in self._waiting:
-            if not checked.done():
-                checked.set_result(None)
+
+def _let_go(waiting: Iterable[asyncio.Future[None]]) -> None:
+    for checked in waiting:
+        if not checked.done():
+            checked.set_result(None)
 
 
 def _log_change(last: Observation, now: Observation) -> None:

@@ -22,12 +22,12 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.conversion_memo import ConversionMemo
 from specmux_converters.crd import Templates
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.media_types import MediaType
-from specmux_converters.parts import ConversionMemo
 from specmux_converters.recognise import Kind as DocumentKind
 from specmux_converters.recognise import Recognised, recognise
 from specmux_converters.swagger2.conversion import convert
@@ -73,7 +73,7 @@ def build_swagger(
     """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
-        recognised = recognise(plain, limits=limits)
+        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
         if recognised.kind is not DocumentKind.SWAGGER_2:
             return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
         return convert_document(
@@ -101,7 +101,8 @@ def build_file(
     one."""
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
-        recognised = recognise(decoded(data, coding, max_bytes=limits.max_bytes), limits=limits)
+        plain = decoded(data, coding, max_bytes=limits.max_bytes)
+        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
         if recognised.kind is DocumentKind.CRDS:
             return FileBuilt((), holds_manifests=True)
         (document,) = recognised.documents

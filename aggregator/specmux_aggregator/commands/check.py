@@ -132,7 +132,7 @@ def _of_server(source: SourceOptions, group_versions: tuple[str, ...]) -> list[S
     with opened(source) as documents, progress("fetching"):
         wanted = [GroupVersion(name) for name in group_versions] or None
         loaded = documents.load(wanted)
-        report_unread(loaded)
+        report_unread(loaded.unread)
         return [
             Subject(str(key), canonical(document), key)
             for key, document in sorted(loaded.documents.documents.items())

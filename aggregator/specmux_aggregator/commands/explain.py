@@ -17,7 +17,7 @@ from specmux_aggregator.sources import SourceOptions, opened, report_unread, sou
 from specmux_aggregator.sources.completion import complete_kinds
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_aggregator.sources.source import Source
+    from specmux_aggregator.sources.source import Loaded, Source
     from specmux_schemas.errors import UnknownField, UnknownKind
     from specmux_schemas.explain.field_path import Step
     from specmux_schemas.explain.kind_names import Asked, KindName
@@ -73,12 +73,13 @@ def explain(
 
     Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage.
     """
+    from specmux_aggregator.sources.kinds import chosen_in, kinds_of_source, versions_of
+
     with reported_errors(), reported_unknown(), opened(source) as documents:
-        asked = _asked(documents, subject, api_version, is_ordered=not source.is_local)
-        chosen = [asked.chosen]
-        if all_versions:
-            chosen += [each for each in asked.others if _is_version_of(each, asked.chosen)]
-        elif asked.others:
+        kinds = kinds_of_source(documents, is_ordered=not source.is_local)
+        asked = chosen_in(kinds, subject, api_version)
+        chosen = versions_of(asked) if all_versions else [asked.chosen]
+        if not all_versions and asked.others:
             named = ", ".join(_title(each) for each in asked.others[:5])
             click.echo(f"{_title(asked.chosen)} is explained; there is also {named}", err=True)
         wanted = Wanted(output, recursive, max_depth)
@@ -103,27 +104,21 @@ def _suggestion(error: UnknownKind | UnknownField) -> str:
     return f"; did you mean {' or '.join(error.similar)}?" if error.similar else ""
 
 
-def _asked(source: Source, subject: str, api_version: str, *, is_ordered: bool) -> Asked:
-    from specmux_aggregator.sources.kinds import kinds_of_source
-    from specmux_schemas.explain.field_path import parse
-    from specmux_schemas.explain.kind_names import asked_for
-
-    return asked_for(kinds_of_source(source, is_ordered=is_ordered), parse(subject), version=api_version)
-
-
 def _show(source: Source, chosen: list[KindName], asked: Asked, wanted: Wanted) -> None:
-    same = [each for each in asked.others if _is_version_of(each, asked.chosen)]
-    loaded = source.load({each.group_version for each in (asked.chosen, *same)})
-    report_unread(loaded)
+    from specmux_aggregator.sources.kinds import loaded_for, versions_of
+
+    # Only text says in which other versions a field is, and only that needs their documents.
+    same = versions_of(asked) if wanted.form == "text" else chosen
+    loaded = loaded_for(source, (*chosen, *same))
+    report_unread(loaded.unread)
     explained = []
     for number, each in enumerate(chosen):
-        document = loaded.documents.documents.get(each.group_version)
-        if document is None:
+        if each.group_version not in loaded.documents.documents:
             warn(f"{_title(each)}: its document could not be read")
             continue
-        also = [other for other in (asked.chosen, *same) if other is not each]
+        also = [other for other in same if other is not each]
         try:
-            explained.append(_explained(loaded.documents, each, also, asked.steps, wanted))
+            explained.append(_explained(loaded, each, also, asked.steps, wanted))
         except _unknown_field() as error:
             if number == 0:
                 raise
@@ -143,15 +138,13 @@ def _unknown_field() -> type[UnknownField]:
 
 
 def _explained(
-    documents: Any, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: Wanted
+    loaded: Loaded, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: Wanted
 ) -> Any:
     """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
-    from specmux_schemas.errors import UnknownKind
+    from specmux_aggregator.sources.kinds import schema_of
     from specmux_schemas.explain.tree import MOST_DEPTH, find, tree_of
 
-    found = documents.find(name.kind)
-    if found is None:
-        raise UnknownKind(f"no document describes {_title(name)}", name=name.kind.kind)
+    found = schema_of(loaded, name)
     place = find(found.document, found.schema, steps)
     match wanted.form:
         case "skeleton":
@@ -165,7 +158,7 @@ def _explained(
         case "text":
             from specmux_schemas.explain.text import text
 
-            others = [_version(each) for each in also if _has(documents, each, steps)]
+            others = [_version(each) for each in also if _has(loaded, each, steps)]
             return text(found.document, name.kind, place.names, recursive=wanted.is_recursive, also_in=others)
     from specmux_schemas.explain.as_json import as_json
 
@@ -173,10 +166,10 @@ def _explained(
     return as_json(name.kind, place.names, tree_of(found.document, place, depth=depth))
 
 
-def _has(documents: Any, name: KindName, steps: tuple[Step, ...]) -> bool:
+def _has(loaded: Loaded, name: KindName, steps: tuple[Step, ...]) -> bool:
     from specmux_schemas.explain.tree import find
 
-    found = documents.find(name.kind)
+    found = loaded.documents.find(name.kind)
     if found is None:
         return False
     try:
@@ -184,10 +177,6 @@ def _has(documents: Any, name: KindName, steps: tuple[Step, ...]) -> bool:
     except _unknown_field():
         return False
     return True
-
-
-def _is_version_of(name: KindName, other: KindName) -> bool:
-    return (name.kind.group, name.kind.kind) == (other.kind.group, other.kind.kind)
 
 
 def _version(name: KindName) -> str:

@@ -66,7 +66,7 @@ def _print(group_version: str, output: str, source: SourceOptions) -> None:
             named = ", ".join(known[:NAMED]) + (", …" if len(known) > NAMED else "")
             raise SourceError(f"{documents.where} has no {group_version}; it has {named or 'nothing'}")
         loaded = documents.load([key])
-        report_unread(loaded)
+        report_unread(loaded.unread)
         document = loaded.documents.documents.get(key)
         if document is None:
             raise SourceError(f"{key} cannot be had from {documents.where}")

@@ -40,6 +40,7 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
         raise click.UsageError(f"{error.name} is missing; install specmux[mcp]") from error
     from specmux_aggregator.agents.library import Library
     from specmux_aggregator.commands.diff_sides import served_by
+    from specmux_aggregator.sources.search_index import SearchIndex
 
     is_elsewhere = against is None or against.startswith(("http://", "https://", "git:", "context:"))
     if not is_elsewhere and not Path(against or "").exists():
@@ -48,7 +49,8 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     before = None if against is None else partial(served_by, against, source, group_versions=())
     with reported_errors(), opened(source) as documents:
         documents.group_versions()  # what cannot be read is told now, and not to a model
-        library = Library(documents, is_ordered=not source.is_local, against=before)
+        index = SearchIndex(documents, source.directory_of_cache)
+        library = Library(documents, is_ordered=not source.is_local, against=before, index=index)
         server = server_of(library, has_diff=before is not None)
         if http:
             server.run("streamable-http", host="127.0.0.1", port=port)

@@ -103,7 +103,7 @@ def _write(
     """Raises FileRefused, SpecmuxError, and click's Exit where a kind was left out."""
     with opened(source) as documents:
         loaded = documents.load()
-    report_unread(loaded)
+    report_unread(loaded.unread)
     held = loaded.documents.documents
     made = {key: DocumentSchemas(each, key, example_of) for key, each in held.items()}
     for pattern in kinds:

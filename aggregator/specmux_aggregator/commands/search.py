@@ -53,7 +53,7 @@ def search(
         from specmux_schemas.search.as_json import found_json
         from specmux_schemas.search.query import search as rows_for
 
-        found = rows_for(_index(documents), " ".join(words), limit=limit, offset=offset, group=group)
+        found = rows_for(_index(documents, source), " ".join(words), limit=limit, offset=offset, group=group)
     if found.is_partial:
         warn("a word is so frequent that not every place of it was looked at; add another")
     show(output, found_json(found), _lines(found))
@@ -63,14 +63,12 @@ def search(
         raise click.exceptions.Exit(RUNTIME)
 
 
-def _index(source: Source) -> Index:
-    from specmux_schemas.search.index import Index
+def _index(documents: Source, options: SourceOptions) -> Index:
+    from specmux_aggregator.sources.search_index import SearchIndex
 
-    loaded = source.load()
-    report_unread(loaded)
-    index = Index()
-    for key, document in loaded.documents.documents.items():
-        index.put(key, document, hash="")
+    kept = SearchIndex(documents, options.directory_of_cache)
+    index = kept.current()
+    report_unread(kept.unread)
     return index
 
 

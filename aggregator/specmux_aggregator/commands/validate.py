@@ -169,7 +169,7 @@ def _documents(
         return own
     with opened(options) as source:
         loaded = source.load(needed)
-    report_unread(loaded)
+    report_unread(loaded.unread)
     return {**loaded.documents.documents, **own}
 
 

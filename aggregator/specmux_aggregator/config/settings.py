@@ -320,6 +320,13 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PageSettings:
+    """What the page has beside what is ours (docs/page.md)."""
+
+    swagger: bool = _setting(False, "show Swagger UI too; it is the extra specmux[swagger-ui]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """What is logged, to standard error."""
 
@@ -347,5 +354,6 @@ class Settings:
     memory: Memory = field(default_factory=Memory)
     state: State = field(default_factory=State)
     changes: Changes = field(default_factory=Changes)
+    ui: PageSettings = field(default_factory=PageSettings)
     log: Log = field(default_factory=Log)
     backends: tuple[Backend, ...] = ()

@@ -1,6 +1,6 @@
 """One backend's own discovery, asked over HTTP: the aggregated form where it has it, else the legacy one.
 
-``/api`` and ``/apis`` are asked side by side and may fail on their own: what lies below a path that fails is
+``/api`` and ``/apis`` may fail on their own: what lies below a path that fails is
 unconfirmed, not gone.
 """
 
@@ -47,6 +47,9 @@ VALUES_MAX: Final = 200_000
 
 STALE: Final = Failure(Cause.SERVER_ERROR, "the backend itself lists it as stale")
 
+SILENT: Final = frozenset({Cause.REFUSED, Cause.UNRESOLVED, Cause.TIMEOUT, Cause.BAD_TLS})
+"""Causes after which nothing else is asked for the time being."""
+
 UNLISTED: Final = frozenset({Cause.NOT_FOUND, Cause.CREDENTIALS, Cause.NOT_ACCEPTABLE})
 """Causes for which group-versions that are configured are asked for one by one."""
 
@@ -75,7 +78,7 @@ _Half: TypeAlias = _Read | Failure
 
 
 class BackendDiscovery:
-    """Asks one backend. Owns the client."""
+    """Asks one backend, with the client that asks for its documents."""
 
     def __init__(
         self, backend: Backend, client: BackendClient, *, limits: DocumentLimits, max_group_versions: int
@@ -92,10 +95,13 @@ class BackendDiscovery:
     async def ask(self) -> Outcome | None:
         """What the backend tells; None for one that has no discovery."""
         paths = [path for path in (CORE, GROUPS) if self._may_own_below(path)]
-        answers = await asyncio.gather(*(self._half(path) for path in paths), self._ask_version())
-        halves: dict[str, _Half] = {
-            path: half for path, half in zip(paths, answers, strict=False) if half is not None
-        }
+        halves: dict[str, _Half] = {}
+        is_silent = False
+        for path in paths:  # one after the other, over one connection
+            halves[path] = half = halves[paths[0]] if is_silent else await self._half(path)
+            is_silent = isinstance(half, Failure) and half.cause in SILENT
+        if not is_silent:
+            await self._ask_version()
         failures = [half for half in halves.values() if isinstance(half, Failure)]
         if len(failures) == len(halves):
             return next((item for item in failures if item.cause is not Cause.NOT_FOUND), None)
@@ -115,9 +121,6 @@ class BackendDiscovery:
                 listings.update(self._unconfirmed(path, half))
         form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else DiscoverySource.AGGREGATED
         return Told(form, listings, self.version, tuple(notes))
-
-    async def close(self) -> None:
-        await self._client.close()
 
     def _may_own_below(self, path: str) -> bool:
         owned = self._backend.group_versions

@@ -1,4 +1,4 @@
-"""The loop that keeps what is known of one backend's discovery up to date.
+"""What keeps the knowledge of one backend's discovery up to date.
 
 A backend with discovery is asked at an interval, and at once when its documents change; one without is read
 again when its documents change. Nobody waits for either but the loop itself.
@@ -7,6 +7,7 @@ again when its documents change. Nobody waits for either but the loop itself.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
@@ -15,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from specmux_aggregator.aggregation.checks import delay
-from specmux_aggregator.aggregation.refresher import MIN_GAP
+from specmux_aggregator.aggregation.loop import Loop, Pace
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Outcome, Told, Unconfirmed, after
@@ -26,6 +27,9 @@ from specmux_aggregator.origins.outcome import Unchanged
 from specmux_schemas.resources import split
 
 logger = logging.getLogger(__name__)
+
+FIRST_WAIT: Final = 1.0
+"""Seconds that the first question of one among many waits for its backend's first answer."""
 
 INCOMPLETE: Final = Failure(Cause.NOT_FOUND, "documents are published of group-versions that are not listed")
 
@@ -41,10 +45,11 @@ class Follower:
         *,
         polling: Polling,
         changed: Callable[[], None],
+        pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
     ) -> None:
         """``polling``: its interval and pauses are those between questions. ``changed`` is called whenever
-        ``knowledge`` is another."""
+        ``knowledge`` is another. ``pace``: that of all first looks together."""
         self.observation = observation
         self.knowledge = Knowledge(backend=observation.backend)
         self.told_at: float | None = None
@@ -54,7 +59,9 @@ class Follower:
         self._polling = polling
         self._changed = changed
         self._random_unit = random_unit
-        self._poke = asyncio.Event()
+        self._pace = pace
+        self._loop = Loop(self._look, pace=pace)
+        self._is_heard = asyncio.Event()
         self._troubles = 0
         self._missed = 0
         """How often in a row it had no discovery."""
@@ -78,21 +85,25 @@ class Follower:
             or (last.failure is None) != (observation.failure is None)
             or last.attempted != observation.attempted
         ):
-            self._poke.set()
+            self._loop.poke()
+        if observation.attempted:
+            self._is_heard.set()
 
     async def run(self) -> None:
         """Ask, tell what changed, wait; for ever."""
-        try:
-            while True:
-                started = time.monotonic()
-                self._poke.clear()
-                outcome = await self._outcome()
-                if outcome is not None:
-                    self._take(outcome)
-                await self._pause(started, outcome)
-        finally:
-            if self._asked is not None:
-                await self._asked.close()
+        if self._pace is not None and self._pace.is_crowded:
+            # After its documents, which come first, and over their connection.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_WAIT):
+                    await self._is_heard.wait()
+        await self._loop.run()
+
+    async def _look(self) -> float | None:
+        """Seconds until the next one; None: until something changes."""
+        outcome = await self._outcome()
+        if outcome is not None:
+            self._take(outcome)
+        return self._wait(outcome)
 
     async def _outcome(self) -> Outcome | None:
         try:
@@ -115,8 +126,9 @@ class Follower:
         return replace(outcome, version=asked.version) if isinstance(outcome, Told) else outcome
 
     async def _recall(self, failure: Failure) -> None:
-        """What documents of an earlier run tell of a backend that cannot be asked."""
-        if self.knowledge.form is None and self.observation.offers:
+        """What documents of an earlier run tell of a backend that cannot be asked for those either."""
+        is_dead = self.observation.failure is not None or not self.observation.attempted
+        if is_dead and self.knowledge.form is None and self.observation.offers:
             told = await self._synthesis.tell(self.observation, unreachable=failure)
             if isinstance(told, Told):
                 self.knowledge = after(self.knowledge, told, now=time.monotonic())
@@ -132,15 +144,6 @@ class Follower:
         if self.knowledge is not last:
             _log_change(last, self.knowledge)
             self._changed()
-
-    async def _pause(self, started: float, outcome: Outcome | None) -> None:
-        wait = self._wait(outcome)
-        try:
-            async with asyncio.timeout(wait):
-                await self._poke.wait()
-        except TimeoutError:
-            return
-        await asyncio.sleep(started + MIN_GAP - time.monotonic())
 
     def _wait(self, outcome: Outcome | None) -> float | None:
         """Seconds until the next look; None: until something changes."""

@@ -1,4 +1,4 @@
-"""Discovery of all backends of the Snapshot: a follower for each, and the DiscoveryIndex that answers come
+"""Discovery of all backends of the Snapshot: what is known of each, and the DiscoveryIndex that answers come
 from."""
 
 from __future__ import annotations
@@ -7,20 +7,25 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from specmux_aggregator.aggregation.first_look import BOUND
+from specmux_aggregator.aggregation.loop import Pace
+from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.follower import Follower
 from specmux_aggregator.discovery.index import Asked, DiscoveryIndex, Unmade
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.rendering import render
 from specmux_aggregator.discovery.state import Knowledge
+from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.tasks import SingleFlight, log_failure
+from specmux_aggregator.tasks import Coalescer, SingleFlight
+from specmux_aggregator.upstream.client import BackendClient
 
 logger = logging.getLogger(__name__)
 
@@ -30,38 +35,39 @@ GATHER: Final = 0.02
 SETTLING: Final = 0.1
 """Seconds between looks whether all sources of backends have been heard."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Running:
-    follower: Follower
-    task: asyncio.Task[None]
+REST: Final = 4.0
+"""Times what putting a DiscoveryIndex together took, until the next."""
 
 
 class DiscoveryWatch:
-    """Follows the backends of each Snapshot it is told of. Lives on one event loop.
-
-    ``grace``: seconds for which a list that cannot be confirmed is current.
-    """
+    """Makes a follower for each backend, which the backend's supervisor runs. Lives on one event loop."""
 
     def __init__(
         self,
+        settings: Settings,
+        synthesis: Synthesis,
         *,
-        make: Callable[[Observation, Callable[[], None]], Follower],
-        grace: float,
+        pace: Pace | None = None,
         is_settled: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``make`` builds a follower, which calls what it is given whenever it knows something else.
-        ``is_settled``: it is known which backends there are."""
-        self._make = make
-        self._grace = grace
+        """``is_settled``: it is known which backends there are. ``pace``: that of all first looks."""
+        self._limits = settings.limits
+        self._polling = replace(settings.polling, interval=settings.discovery.interval)
+        self._grace = settings.discovery.stale_grace
+        self._synthesis = synthesis
+        self._pace = pace
         self._is_settled = is_settled
-        self._running: dict[BackendName, _Running] = {}
-        self._ending: set[asyncio.Task[None]] = set()
         self._renderings: SingleFlight[tuple[DiscoveryIndex, Asked], None] = SingleFlight()
-        self._flush: asyncio.Task[None] | None = None
+        self._followers: dict[BackendName, Follower] = {}
+        self._index_due = Coalescer(
+            self._put_together,
+            logger=logger,
+            failure="discovery could not be put together",
+            gather=GATHER,
+            rest=REST,
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
-        self._has_changed = False
         self._has_followed = False
         self._started = 0.0
         """Monotonic seconds of the first Snapshot that was followed."""
@@ -70,67 +76,59 @@ class DiscoveryWatch:
         """Rises whenever another DiscoveryIndex is in force."""
 
     def follow(self, snapshot: Snapshot) -> None:
-        """A Snapshot was published: start, stop and exchange followers, and tell them what changed."""
+        """A Snapshot was published: a backend that is not in it is gone."""
         if self._is_closed:
             return
         if not self._has_followed:
             self._has_followed, self._started = True, time.monotonic()
-        observations = snapshot.observations
-        gone: dict[BackendName, Follower] = {}
-        for name, running in list(self._running.items()):
-            observation = observations.get(name)
-            if observation is None or observation.backend.asked != running.follower.observation.backend.asked:
-                del self._running[name]
-                self._end(running.task)
-                gone[name] = running.follower
-        for name, observation in observations.items():
-            if name in self._running:
-                self._running[name].follower.note(observation)
-            else:
-                follower = self._make(observation, self.changed)
-                before = gone.get(name)
-                if before is not None and before.observation.backend.address == observation.backend.address:
-                    follower.inherit(before)
-                task = asyncio.create_task(follower.run(), name=f"discovery {name}")
-                log_failure(task, logger, f"backend {name}: its discovery is no longer followed")
-                self._running[name] = _Running(follower, task)
+        for name in self._followers.keys() - snapshot.observations.keys():
+            del self._followers[name]
         self.changed()
+
+    def follower(self, observation: Observation, client: BackendClient | None) -> Follower:
+        """That of one backend from now on; whoever asks for it runs it. ``client``: None for a backend that
+        cannot be asked."""
+        backend = observation.backend
+        asked = None
+        if client is not None:
+            asked = BackendDiscovery(
+                backend,
+                client,
+                limits=self._limits.of_roots,
+                max_group_versions=self._limits.max_group_versions,
+            )
+        made = Follower(
+            observation,
+            asked,
+            self._synthesis,
+            polling=self._polling,
+            changed=self.changed,
+            pace=self._pace,
+        )
+        before = self._followers.get(backend.name)
+        if before is not None and before.observation.backend.address == backend.address:
+            made.inherit(before)
+        self._followers[backend.name] = made
+        return made
 
     def changed(self) -> None:
         """Something is known that was not: put a new DiscoveryIndex in force soon."""
-        self._has_changed = True
-        if self._flush is None and not self._is_closed:
-            self._flush = asyncio.create_task(self._flush_soon())
-            log_failure(self._flush, logger, "discovery could not be put together")
+        if not self._is_closed:
+            self._index_due.ask()
 
     def followers(self) -> list[Follower]:
         """By the names of their backends."""
-        return [running.follower for _, running in sorted(self._running.items())]
+        return [follower for _, follower in sorted(self._followers.items())]
 
     async def close(self) -> None:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        tasks = {running.task for running in self._running.values()} | self._ending
-        if self._flush is not None:
-            tasks.add(self._flush)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._index_due.close()
         await self._renderings.close()
-        self._running.clear()
 
-    async def _flush_soon(self) -> None:
-        try:
-            while self._has_changed:
-                await asyncio.sleep(GATHER)
-                self._has_changed = False
-                await self._publish()
-        finally:
-            self._flush = None
-
-    async def _publish(self) -> None:
-        known = [running.follower.knowledge for running in self._running.values()]
+    async def _put_together(self) -> None:
+        known = [follower.knowledge for follower in self._followers.values()]
         # A backend that is configured later must not take away what is answered already.
         has_all = self._has_followed and all(item.attempted for item in known)
         now = time.monotonic()
@@ -169,8 +167,3 @@ class DiscoveryWatch:
             self._timer = None
         if moment is not None:
             self._timer = asyncio.get_running_loop().call_later(moment - now, self.changed)
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        task.cancel()
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)

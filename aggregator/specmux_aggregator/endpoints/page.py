@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final, Protocol
 from urllib.parse import unquote
 
-from specmux_aggregator.endpoints.explain import EXPLAIN, SEARCH, Explain, Search
 from specmux_aggregator.endpoints.reading import (
     BadParameters,
     JobOfAll,
@@ -17,7 +16,6 @@ from specmux_aggregator.endpoints.reading import (
     parameters,
     represented,
 )
-from specmux_aggregator.endpoints.service import Endpoint
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.http.representations import (
@@ -41,7 +39,7 @@ PREFIX: Final = "/openapi/ui/"
 _ASSETS: Final = "assets/"
 _KIND: Final = "kind/"
 _CHANGES: Final = "changes"
-_HTML: Final = "text/html; charset=utf-8"
+HTML: Final = "text/html; charset=utf-8"
 
 POLICY: Final = "; ".join(
     (
@@ -79,7 +77,8 @@ class LoggedChanges(Protocol):
 
 
 class Ui:
-    """An endpoint. ``status``: the body of ``/status``; ``log``: the change log, where one is kept."""
+    """An endpoint. ``status``: the body of ``/status``; ``log``: the change log, where one is kept.
+    ``has_swagger``: whether Swagger UI is there to lead to."""
 
     def __init__(
         self,
@@ -88,11 +87,13 @@ class Ui:
         status: Callable[[], Awaitable[bytes]],
         log: LoggedChanges | None,
         is_private: bool,
+        has_swagger: bool,
     ) -> None:
         self._reading = reading
         self._log = log
         self._status = status
         self._is_private = is_private
+        self._has_swagger = has_swagger
         self._assets = {asset.name: asset for asset in assets().values()}
 
     def immediate(self, request: Request) -> Prepared | None:
@@ -112,9 +113,8 @@ class Ui:
         below = request.path.removeprefix(PREFIX)
         try:
             if below == "":
-                is_logged = self._log is not None
-                job = partial(partial, _home, is_logged)
-                return await self._of_all(request, job, "home", str(is_logged))
+                leads = self._log is not None, self._has_swagger
+                return await self._of_all(request, partial(partial, _home, *leads), "home", str(leads))
             if below == "search":
                 question = _search_request(request.query)
                 return await self._of_all(
@@ -129,10 +129,10 @@ class Ui:
             if below.startswith(_KIND):
                 return await self._kind(request, below.removeprefix(_KIND))
         except BadParameters as error:
-            return _error(request, 400, str(error))
+            return page_error(request, 400, str(error))
         except Unready as error:
-            return _error(request, error.code, str(error))
-        return _error(request, 404, "There is no such page.")
+            return page_error(request, error.code, str(error))
+        return page_error(request, 404, "There is no such page.")
 
     async def _of_all(
         self, request: Request, job: Callable[[Coding], JobOfAll], name: str, hash: str = ""
@@ -150,7 +150,7 @@ class Ui:
         key, _, kind = below.rpartition("/")
         entry = self._reading.snapshot.entries.get(GroupVersion(unquote(key)))
         if entry is None or not kind:
-            return _error(request, 404, f"No group-version {unquote(key)} is published.")
+            return page_error(request, 404, f"No group-version {unquote(key)} is published.")
         question = KindRequest(
             group_version=entry.group_version,
             hash=str(entry.key.hash),
@@ -182,7 +182,7 @@ class Ui:
         entries = self._logged(name)
         is_published = name in self._reading.snapshot.entries
         if name is not None and not entries and not is_published:
-            return _error(request, 404, f"No group-version {name} is published.")
+            return page_error(request, 404, f"No group-version {name} is published.")
         representation = self._represented(
             request, "changes", name or "", str(is_published), _state_of(entries)
         )
@@ -201,14 +201,14 @@ class Ui:
 
     def _represented(self, request: Request, *what: str) -> Representation:
         return represented(
-            request, "ui", *what, content_type=_HTML, route="ui", format="html",
+            request, "ui", *what, content_type=HTML, route="ui", format="html",
             is_private=self._is_private, fields=FIELDS,
         )  # fmt: skip
 
     def _asset(self, request: Request, name: str) -> Prepared:
         asset: Asset | None = self._assets.get(name)
         if asset is None:
-            return _error(request, 404, "There is no such file.")
+            return page_error(request, 404, "There is no such file.")
         representation = Representation(
             content_type=asset.content_type,
             etag=ETag(f'"{name}"'),
@@ -222,17 +222,6 @@ class Ui:
         return settled(representation, request) or delivered(representation, asset.body)
 
 
-def reading_endpoints(
-    reading: Reading, *, status: Callable[[], Awaitable[bytes]], log: LoggedChanges | None, is_private: bool
-) -> dict[str, Endpoint]:
-    """All that answers from documents, by path."""
-    return {
-        EXPLAIN: Explain(reading, is_private=is_private),
-        SEARCH: Search(reading, is_private=is_private),
-        PREFIX: Ui(reading, status=status, log=log, is_private=is_private),
-    }
-
-
 def redirect(request: Request, location: str) -> Prepared:
     """To a page below; relative, so that it holds behind any prefix."""
     is_head = request.method == "HEAD"
@@ -240,9 +229,14 @@ def redirect(request: Request, location: str) -> Prepared:
 
 
 def _home(
-    is_logged: bool, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
+    is_logged: bool,
+    has_swagger: bool,
+    coding: Coding,
+    state: ReaderState,
+    version: str,
+    missing: tuple[str, ...],
 ) -> Answer | Wants:
-    return home(state, version, missing, coding, is_logged=is_logged)
+    return home(state, version, missing, coding, is_logged=is_logged, has_swagger=has_swagger)
 
 
 def _search(
@@ -279,7 +273,7 @@ def _answered(
     request: Request, representation: Representation, found: Answer | Refusal, *, is_complete: bool
 ) -> Prepared:
     if isinstance(found, Refusal):
-        return _error(request, found.code, found.message)
+        return page_error(request, found.code, found.message)
     if is_complete:
         return delivered(representation, found.body)
     coding = (
@@ -287,7 +281,7 @@ def _answered(
     )
     return prepare(
         200,
-        [("Content-Type", _HTML), NO_STORE, *FIELDS, *coding],
+        [("Content-Type", HTML), NO_STORE, *FIELDS, *coding],
         found.body,
         is_head=representation.is_head,
         route="ui",
@@ -295,11 +289,11 @@ def _answered(
     )
 
 
-def _error(request: Request, code: int, message: str) -> Prepared:
+def page_error(request: Request, code: int, message: str) -> Prepared:
     again = [("Retry-After", "1")] if code in (429, 503) else []
     return prepare(
         code,
-        [("Content-Type", _HTML), NO_STORE, *FIELDS, *again],
+        [("Content-Type", HTML), NO_STORE, *FIELDS, *again],
         error_page(code, message),
         is_head=request.method == "HEAD",
         route="ui",

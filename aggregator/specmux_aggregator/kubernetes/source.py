@@ -7,6 +7,7 @@ them, it runs without that one.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
@@ -20,9 +21,12 @@ from specmux_aggregator.kubernetes.seen_services import SeenServices
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.tasks import Coalescer
 from specmux_aggregator.upstream.identities import Identities
 from specmux_converters.crd import Templates
 from specmux_converters.group_versions import GroupVersion
+
+logger = logging.getLogger(__name__)
 
 API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -73,7 +77,9 @@ class ClusterSource:
         self._notes = notes
         self._services = SeenServices(self._note)
         self._definitions = SeenDefinitions(changed, templates)
-        self._news = asyncio.Event()
+        self._news = Coalescer(
+            self._look, logger=logger, failure="a cluster could not be looked at", pause=GATHER
+        )
         self._client = ApiClient(server, polling=polling, identities=identities)
         self._reach = Reach(
             url=settings.service_url,
@@ -86,14 +92,14 @@ class ClusterSource:
             self._client,
             API_SERVICES,
             on_change=self._take_services,
-            on_failure=self._news.set,
+            on_failure=self._news.ask,
             timing=timing,
         )
         self._definitions_watch = Watch(
             self._client,
             DEFINITIONS,
             on_change=self._take_definitions,
-            on_failure=self._news.set,
+            on_failure=self._news.ask,
             keep=kept,
             timing=timing,
         )
@@ -107,13 +113,13 @@ class ClusterSource:
             self._services.recall(recalled)
             for _, watch in self._watches():
                 watch.expect()
-        self._look()
+        await self._look()
         try:
             async with asyncio.TaskGroup() as tasks:
                 for _, watch in self._watches():
                     tasks.create_task(watch.run())
-                tasks.create_task(self._follow())
         finally:
+            await self._news.close()
             await self._client.close()
 
     @property
@@ -168,20 +174,13 @@ class ClusterSource:
 
     def _take_services(self, objects: Mapping[str, Object]) -> None:
         self._services.take(objects)
-        self._news.set()
+        self._news.ask()
 
     def _take_definitions(self, objects: Mapping[str, Object]) -> None:
         self._definitions.take(objects)
-        self._news.set()
+        self._news.ask()
 
-    async def _follow(self) -> None:
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            self._look()
-            await asyncio.sleep(GATHER)
-
-    def _look(self) -> None:
+    async def _look(self) -> None:
         """What follows from what the watches have seen."""
         states = self.watches
         self._services.look(states.get("apiservices"))

@@ -116,7 +116,7 @@ class Watch:
         path: str,
         *,
         on_change: Callable[[Mapping[str, Object]], None],
-        on_failure: Callable[[], None] = lambda: None,
+        on_failure: Callable[[], object] = lambda: None,
         keep: Keep = whole,
         timing: Timing = Timing(),
         random_unit: Callable[[], float] = random.random,

@@ -10,9 +10,7 @@ from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.upstream.body_budget import BodyBudget
 from specmux_aggregator.upstream.client import BackendClient
-from specmux_aggregator.upstream.identities import Identities
 
 
 def origin_of(
@@ -20,13 +18,12 @@ def origin_of(
     worker: Worker,
     *,
     manifests: Manifests | None,
-    identities: Identities,
-    bodies: BodyBudget,
+    client: BackendClient | None,
     polling: Polling,
     limits: Limits,
 ) -> Origin:
     """A new origin; whoever asks for it closes it. ``manifests``: those of the cluster, where one is watched,
-    for the backend that was found there."""
+    for the backend that was found there. ``client``: of a backend with a URL; the origin closes it."""
     match backend.kind:
         case Kind.DIRECTORY:
             return FolderOrigin(
@@ -41,9 +38,11 @@ def origin_of(
                 manifests = _folder(backend, limits)
             return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
         case Kind.AUTO | Kind.V2 | Kind.V3:
+            if client is None:
+                raise ValueError(f"backend {backend.name} has no URL")
             return HTTPOrigin(
                 backend,
-                BackendClient(backend, polling=polling, limits=limits, identities=identities, bodies=bodies),
+                client,
                 worker,
                 limits=limits.of_documents,
                 max_group_versions=limits.max_group_versions,

@@ -13,6 +13,7 @@ from markupsafe import escape
 _PACKAGE: Final = "specmux_aggregator.page"
 CONTENT_TYPES: Final = {
     "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
@@ -31,11 +32,14 @@ def assets() -> dict[str, Asset]:
     """By the name without the hash."""
     found = {}
     for file in sorted(files(_PACKAGE).joinpath("assets").iterdir(), key=lambda each: each.name):
-        stem, _, ending = file.name.rpartition(".")
-        body = file.read_bytes()
-        digest = hashlib.sha256(body).hexdigest()[:16]
-        found[file.name] = Asset(f"{stem}.{digest}.{ending}", CONTENT_TYPES[ending], body)
+        found[file.name] = asset_of(file.name, file.read_bytes())
     return found
+
+
+def asset_of(name: str, body: bytes) -> Asset:
+    stem, _, ending = name.rpartition(".")
+    digest = hashlib.sha256(body).hexdigest()[:16]
+    return Asset(f"{stem}.{digest}.{ending}", CONTENT_TYPES[ending], body)
 
 
 @cache

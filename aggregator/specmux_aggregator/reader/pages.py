@@ -43,9 +43,15 @@ class KindRequest:
 
 
 def home(
-    state: ReaderState, version: str, missing: tuple[str, ...], coding: Coding, *, is_logged: bool
+    state: ReaderState,
+    version: str,
+    missing: tuple[str, ...],
+    coding: Coding,
+    *,
+    is_logged: bool,
+    has_swagger: bool,
 ) -> Answer | Wants:
-    """``is_logged``: whether there is a change log to lead to."""
+    """``is_logged``, ``has_swagger``: whether there is a change log, and Swagger UI, to lead to."""
     if state.version != version:
         return Wants(None)
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -63,6 +69,7 @@ def home(
         kinds=sum(len(version["kinds"]) for versions in groups.values() for version in versions),
         incomplete=sorted((*missing, *state.refused)),
         is_logged=is_logged,
+        has_swagger=has_swagger,
     )
     return Answer(encoded(page, coding))
 

@@ -1,8 +1,8 @@
 """The certificate of the TLS listener, and whom it lets prove themselves; read again when its files change.
 
-Reloading a context that is in use breaks running handshakes, so each reading makes a fresh one, and the
-listener's own context only hands new handshakes over to it (``sni_callback``). Files that do not load, half
-written ones among them, leave the certificate as it was.
+Reloading a context that is in use breaks running handshakes, so each reading makes a fresh one, for the
+connections from then on. Files that do not load, half written ones among them, leave the certificate as it
+was.
 
 With a CA for clients, a client may show a certificate; one that the CA did not sign ends the handshake. None
 is demanded here: health probes have none. Then no session tickets are given: a resumed session skips the
@@ -43,13 +43,12 @@ class Certificates:
         try:
             self._stamp = self._stamps()
             self._ca = self._read_ca()
-            self._current = self._load()
             self.context = self._load()
+            """What new connections are encrypted with."""
         except (OSError, ssl.SSLError) as error:
             used = "the certificate" if client_ca_file is None else "the certificate or the clients' CA"
             raise InvalidConfig(f"cannot use {used}: {error}", where="listen.tls_cert_file") from error
-        self.context.sni_callback = self._hand_over
-        self._trusted = deque([self._current], maxlen=TRUSTED_MAX)
+        self._trusted = deque([self.context], maxlen=TRUSTED_MAX)
         """The contexts that verify against the CA that is in force."""
 
     def refresh(self) -> bool | None:
@@ -67,7 +66,7 @@ class Certificates:
             return False
         # Only a stamp that was taken before a load that worked counts as seen: files that changed again in
         # between are read again.
-        self._stamp, self._current = stamp, current
+        self._stamp, self.context = stamp, current
         if ca != self._ca:
             self._ca = ca
             self._trusted.clear()
@@ -82,13 +81,12 @@ class Certificates:
     def _read_ca(self) -> bytes:
         return b"" if self._client_ca_file is None else self._client_ca_file.read_bytes()
 
-    def _hand_over(self, tls: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        tls.context = self._current
-
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
+        # A handshake within a TLS 1.2 connection: work for us at a client's wish (CVE-2011-1473).
+        context.options |= ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(self._cert_file, self._key_file)
         if self._client_ca_file is not None:
             context.load_verify_locations(self._client_ca_file)

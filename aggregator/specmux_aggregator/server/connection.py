@@ -130,9 +130,7 @@ class Connection(asyncio.Protocol):
         self.peername = wire.get_extra_info("peername")
         self.incoming = Incoming(self, self.connections.held)
         self.outgoing = Outgoing(wire, self.connections, is_encrypted=is_encrypted)
-        # sending.push relies on being told of every byte that waits. asyncio's TLS tells from this mark on,
-        # others above it: with 0 it would say after every other write that something waits, and not its end.
-        wire.set_write_buffer_limits(high=1 if is_encrypted else 0)
+        wire.set_write_buffer_limits(high=0)  # sending.push relies on being told of every byte that waits
         if hasattr(wire, "max_size"):
             wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
         if self.connections.admission.admit(self, self.peername):
@@ -188,7 +186,7 @@ class Connection(asyncio.Protocol):
         if self.is_idle or self._is_lingering:
             return None
         if self.transport is not None and self.transport.get_extra_info("sslcontext") is not None:
-            return None  # TLS has no half-closed state in asyncio
+            return None  # nor do other servers answer behind a client's close_notify
         if self.streamed is not None:
             # A watch may be silent for minutes: its backend would be held for a client that is gone.
             return None

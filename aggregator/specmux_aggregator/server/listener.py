@@ -19,7 +19,7 @@ from specmux_aggregator.server.accept_errors import AcceptErrors
 from specmux_aggregator.server.certificates import Certificates
 from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.dispatch import Dispatch
-from specmux_aggregator.server.handshakes import Handshakes
+from specmux_aggregator.server.handshakes import ClientHandshakes
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.protocols import Guard, Responder, StreamingHandler
 from specmux_aggregator.server.stats import RequestStats
@@ -65,7 +65,7 @@ class HTTPServer:
         )
         self._certificates: Certificates | None = None
         self._connections: Connections | None = None
-        self._handshakes: Handshakes | None = None
+        self._handshakes: ClientHandshakes | None = None
         self._listener: asyncio.Server | None = None
         self._accept_errors: AcceptErrors | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -85,7 +85,7 @@ class HTTPServer:
         self._connections = Connections(self._dispatch, listen, stats=self.stats)
         made: Callable[[], asyncio.BaseProtocol] = self._connections
         if self._certificates is not None:
-            self._handshakes = Handshakes(
+            self._handshakes = ClientHandshakes(
                 self._connections, self._connections.admission, self._certificates, listen
             )
             made = self._handshakes
@@ -117,7 +117,7 @@ class HTTPServer:
         if self._accept_errors is not None:
             self._accept_errors.remove(asyncio.get_running_loop())
         if self._handshakes is not None:
-            await self._handshakes.stop()
+            self._handshakes.stop()
         if self._connections is not None:
             await self._connections.drain(self._listen.shutdown_timeout)
 
@@ -135,6 +135,8 @@ class HTTPServer:
             await asyncio.sleep(pause)
             now = time.monotonic()
             connections.sweep(now)
+            if self._handshakes is not None:
+                self._handshakes.sweep(now)
             if self._certificates is not None and now >= look_at:
                 look_at = now + CERTIFICATE_INTERVAL
                 is_renewed = await asyncio.to_thread(self._certificates.refresh)

@@ -8,7 +8,7 @@ Every command that reads documents takes the same options and opens them the sam
     def explain(path: str, source: SourceOptions) -> None:
         with reported_errors(), opened(source) as documents:   # SpecmuxError: one line and an exit code
             loaded = documents.load(["apis/apps/v1"])          # None: all of them
-            report_unread(loaded)                              # one warning for each unusable file
+            report_unread(loaded.unread)                            # one warning for each unusable file
             kind = loaded.documents.find(GroupVersionKind("apps", "v1", "Deployment"))
             plurals = documents.resources()                    # with short names, by group-version
 

@@ -6,12 +6,16 @@ manifests; manifests are built all together, since a group's may lie in several 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+import orjson
 
 from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.errors import SourceError
@@ -29,6 +33,9 @@ from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
 from specmux_schemas.synthesis import Names, named, names_of, synthesise
+
+SETTLED: Final = 2.0
+"""Seconds: file systems tell times as coarsely."""
 
 _GZIP: Final = b"\x1f\x8b"
 _NO_KEY: Final = (
@@ -60,12 +67,18 @@ class _Contents:
 class FileSource:
     """Some files, each read once and only when a document that it may hold is asked for."""
 
-    def __init__(self, files: Iterable[File], *, where: str, unread: tuple[Unread, ...] = ()) -> None:
-        self.where = where
+    def __init__(
+        self, files: Iterable[File], *, given: tuple[Path, ...], unread: tuple[Unread, ...] = ()
+    ) -> None:
+        """``given``: the folders and files that were named."""
+        self.where = ", ".join(map(str, given))
+        self._given = given
         self._files = tuple(files)
         self._unlisted = unread
         self._contents: dict[Path, _Contents] = {}
         self._loaded: dict[frozenset[GroupVersion] | None, Loaded] = {}
+        self._state = _state_of(self._files)
+        """Before anything is read: what is read later may be newer, and is then read once more."""
 
     @classmethod
     def of(cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = ()) -> Self:
@@ -75,13 +88,29 @@ class FileSource:
         for folder in directories:
             found += _below(folder, unread)
         found += [File(path, "standard input" if path == STDIN else str(path)) for path in files]
-        where = ", ".join(str(path) for path in (*directories, *files))
+        given = (*directories, *files)
         if not found:
             reasons = "".join(f"; {each}" for each in unread)
+            where = cut(", ".join(map(str, given)))
             raise SourceError(
-                f"{cut(where)}: no document in it: no file ends in .json, .yaml, .yml, .cbor or .pb{reasons}"
+                f"{where}: no document in it: no file ends in .json, .yaml, .yml, .cbor or .pb{reasons}"
             )
-        return cls(found, where=where, unread=tuple(unread))
+        return cls(found, given=given, unread=tuple(unread))
+
+    @property
+    def kept_as(self) -> tuple[str, str] | None:
+        paths = "\n".join(str(path.absolute()) for path in self._given)
+        named = hashlib.sha256(paths.encode("utf-8", "surrogateescape")).hexdigest()
+        return (f"files:{named[:32]}", "files") if self._state else None
+
+    def state(self) -> str:
+        return self._state
+
+    def hashes(self) -> Mapping[GroupVersion, str]:
+        documents = self.load().documents.documents
+        return {
+            key: hashlib.sha256(orjson.dumps(document)).hexdigest() for key, document in documents.items()
+        }
 
     def group_versions(self) -> tuple[GroupVersion, ...]:
         return tuple(sorted(self.load().documents.documents))
@@ -140,6 +169,23 @@ class FileSource:
         if wanted is not None:
             documents = {key: document for key, document in documents.items() if key in wanted}
         return Loaded(DocumentSet(documents), tuple(unread))
+
+
+def _state_of(files: Iterable[File]) -> str:
+    """ "" for standard input, for what cannot be looked at, and for a file that changed a moment ago: it may
+    change again before its time does."""
+    told = hashlib.sha256()
+    settled = time.time() - SETTLED
+    for file in files:
+        try:
+            found = file.path.stat()
+        except OSError:
+            return ""
+        if file.path == STDIN or found.st_mtime > settled:
+            return ""
+        said = (str(file.path.absolute()), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        told.update(repr(said).encode("utf-8", "surrogateescape"))
+    return told.hexdigest()
 
 
 def _below(folder: Path, unread: list[Unread]) -> Iterator[File]:

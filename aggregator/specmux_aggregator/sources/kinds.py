@@ -1,12 +1,17 @@
-"""What a source's kinds are called, for commands that take a kind from people."""
+"""A source's kinds by what people call them, and the documents that explaining one takes."""
 
 from __future__ import annotations
 
-from specmux_aggregator.sources.source import Source
+from collections.abc import Iterable, Sequence
+
+from specmux_aggregator.sources.source import Loaded, Source
 from specmux_schemas.built_in_names import built_in_names
-from specmux_schemas.explain.kind_names import KindName, names_of
+from specmux_schemas.errors import UnknownKind
+from specmux_schemas.explain.field_path import parse
+from specmux_schemas.explain.kind_names import Asked, KindName, asked_for, names_of
+from specmux_schemas.kinds import KindSchema
 from specmux_schemas.order import discovery_rank
-from specmux_schemas.resources import split
+from specmux_schemas.resources import api_version, split
 from specmux_schemas.synthesis import named
 
 
@@ -20,4 +25,30 @@ def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
         if not any(each.short_names for each in listed):
             listed = named(listed, built_in_names(group))
         found += names_of(listed, key)
+    return found
+
+
+def chosen_in(kinds: Sequence[KindName], subject: str, version: str) -> Asked:
+    """The kind and the field that ``TYPE[.FIELD...]`` names. Raises InvalidPath, UnknownKind."""
+    return asked_for(kinds, parse(subject), version=version)
+
+
+def versions_of(asked: Asked) -> list[KindName]:
+    """The kind that was chosen, and the same in other versions of its group."""
+    chosen = asked.chosen.kind
+    same = (each for each in asked.others if (each.kind.group, each.kind.kind) == (chosen.group, chosen.kind))
+    return [asked.chosen, *same]
+
+
+def loaded_for(source: Source, names: Iterable[KindName]) -> Loaded:
+    """The documents of these kinds, and no other."""
+    return source.load({each.group_version for each in names})
+
+
+def schema_of(loaded: Loaded, name: KindName) -> KindSchema:
+    """Raises UnknownKind for one that discovery lists and no document describes."""
+    found = loaded.documents.find(name.kind)
+    if found is None:
+        version = api_version(name.kind.group, name.kind.version)
+        raise UnknownKind(f"no document describes {name.kind.kind} of {version}", name=name.kind.kind)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +10,7 @@ from specmux_aggregator.console import warn
 from specmux_aggregator.sources.options import SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_aggregator.sources.source import Loaded, Source
+    from specmux_aggregator.sources.source import Source, Unread
 
 NAMED_MAX: Final = 20
 """Unusable files that are named; more are counted."""
@@ -30,10 +30,10 @@ def opened(options: SourceOptions) -> Iterator[Source]:
         yield source
 
 
-def report_unread(loaded: Loaded) -> None:
+def report_unread(unread: Sequence[Unread]) -> None:
     """A warning on standard error for each thing that could not be used."""
-    for unread in loaded.unread[:NAMED_MAX]:
-        warn(str(unread))
-    more = len(loaded.unread) - NAMED_MAX
+    for each in unread[:NAMED_MAX]:
+        warn(str(each))
+    more = len(unread) - NAMED_MAX
     if more > 0:
         warn(f"and {more} more that could not be used")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,12 @@ class SourceOptions:
     client_certificate: Path | None = None
     client_key: Path | None = None
     insecure_skip_tls_verify: bool = False
+
+    @property
+    def directory_of_cache(self) -> Path:
+        from specmux_cache.options import default_directory
+
+        return self.cache_directory or default_directory(os.environ)
 
     @property
     def is_local(self) -> bool:

@@ -5,7 +5,7 @@ Offline the disk alone is read; what asks servers is not even imported then.
 
 from __future__ import annotations
 
-import os
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
@@ -27,7 +27,7 @@ from specmux_cache.errors import (
     ServerUnreachable,
     UnexpectedStatus,
 )
-from specmux_cache.options import CacheOptions, default_directory
+from specmux_cache.options import CacheOptions
 from specmux_cache.results import Paths, Prefetched, Resource, Schema
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.document_kinds import Kind, kind_of
@@ -60,6 +60,8 @@ class Client(Protocol):
 
     @property
     def server(self) -> object: ...
+    @property
+    def partition(self) -> str: ...
 
     def paths(self) -> Paths: ...
     def schema(self, group_version: str, *, media: str | None = None) -> Schema: ...
@@ -122,7 +124,7 @@ def opened_client(
 
 def _cache_options(options: SourceOptions, partition: str | None, *, root_ttl: float) -> CacheOptions:
     return CacheOptions(
-        directory=options.cache_directory or default_directory(os.environ),
+        directory=options.directory_of_cache,
         partition=partition,
         offline=options.offline,
         root_ttl=root_ttl,
@@ -145,6 +147,23 @@ class ServerSource:
         self._cache = cache
         self._converted: Mapping[GroupVersion, Document] | None = None
         self._has_told = False
+
+    @property
+    def kept_as(self) -> tuple[str, str]:
+        return str(self._cache.server), self._cache.partition
+
+    def state(self) -> str:
+        hashes = self.hashes()
+        told = "\n".join(f"{key} {hash}" for key, hash in sorted(hashes.items()))
+        return hashlib.sha256(told.encode()).hexdigest() if all(hashes.values()) else ""
+
+    def hashes(self) -> Mapping[GroupVersion, str]:
+        known = self.group_versions()
+        if self._converted is not None:
+            return dict.fromkeys(known, "")
+        with _failures(self.where):
+            documents = self._cache.paths().documents
+        return {GroupVersion(key): document.hash for key, document in documents.items()}
 
     def group_versions(self) -> tuple[GroupVersion, ...]:
         with _failures(self.where):

@@ -39,6 +39,19 @@ class Source(Protocol):
         """What it is, for messages."""
         ...
 
+    @property
+    def kept_as(self) -> tuple[str, str] | None:
+        """Server and partition in the disk cache for what is made of its documents; None: it is not kept."""
+        ...
+
+    def state(self) -> str:
+        """Another whenever a document is; "" where that cannot be told without reading them."""
+        ...
+
+    def hashes(self) -> Mapping[GroupVersion, str]:
+        """Of each document one that changes with it; "" where it has none."""
+        ...
+
     def group_versions(self) -> tuple[GroupVersion, ...]:
         """Those that it has, sorted."""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
@@ -53,6 +53,9 @@ SWAGGER_ACCEPT: Final = f"{JSON}, application/com.github.proto-openapi.spec.v2@v
 CONCURRENT_DOCUMENTS: Final = 8
 """Documents fetched from one backend at a time. Roots have no share in this: a poll waits for no document."""
 
+DISCOVERY_TIMEOUT: Final = 5.0
+"""Seconds for one answer of discovery, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moved:
@@ -76,6 +79,11 @@ class BackendClient:
         """``identities``: as of a Transport. ``bodies``: shared with the clients of other backends."""
         self._backend = backend
         self._polling = polling
+        self._of_discovery = replace(
+            polling,
+            total_timeout=min(DISCOVERY_TIMEOUT, polling.total_timeout),
+            idle_timeout=min(DISCOVERY_TIMEOUT, polling.idle_timeout),
+        )
         self._limits = limits
         self._base_path = base_path(backend)
         self._transport = Transport(backend, polling=polling, identities=identities)
@@ -147,7 +155,12 @@ class BackendClient:
     ) -> Payload | NotModified | Failure:
         """One document of the backend's discovery (``/api``, ``/apis`` and below, ``/version``)."""
         answer = await self._get(
-            path, accept, max_bytes=self._limits.max_root_bytes, etag=etag, slots=self._slots
+            path,
+            accept,
+            max_bytes=self._limits.max_root_bytes,
+            etag=etag,
+            slots=self._slots,
+            polling=self._of_discovery,
         )
         return _redirected(answer) if isinstance(answer, Redirect) else answer
 
@@ -165,7 +178,9 @@ class BackendClient:
         accept_gzip: bool = True,
         slots: asyncio.Semaphore | None = None,
         review: bytes | None = None,
+        polling: Polling | None = None,
     ) -> Answer:
+        polling = polling or self._polling
         fields = {"Accept": accept, "Accept-Encoding": "gzip" if accept_gzip else "identity"}
         if etag is not None:
             fields["If-None-Match"] = etag
@@ -173,10 +188,14 @@ class BackendClient:
             fields["Content-Type"] = JSON
         try:
             async with (
-                asyncio.timeout(self._polling.total_timeout) as deadline,
+                asyncio.timeout(polling.total_timeout) as deadline,
                 slots or contextlib.nullcontext(),
                 self._transport.request(
-                    "GET" if review is None else "POST", target, fields=fields, body=review
+                    "GET" if review is None else "POST",
+                    target,
+                    fields=fields,
+                    body=review,
+                    idle_timeout=polling.idle_timeout,
                 ) as response,
             ):
                 return await read_answer(
@@ -188,7 +207,7 @@ class BackendClient:
         except Unusable as unusable:
             return unusable.failure
         except TRANSPORT_ERRORS as error:
-            return CLOSED if self._transport.is_closed else failure_of(error, self._polling)
+            return CLOSED if self._transport.is_closed else failure_of(error, polling)
 
     async def _room(self, deadline: asyncio.Timeout, size: int) -> Share:
         """Room for a body. What others hold up costs the backend none of its own time."""

@@ -74,7 +74,7 @@ class Contents:
         row = self.row(key)
         if row is None:
             return None
-        body = self._body(row)
+        body = self._body(row, packed=self.index.packed_digest(row.digest))
         if body is None:
             body = self._body_or_discard(row)
         return None if body is None else Stored(row, body)
@@ -212,11 +212,11 @@ class Contents:
             self._remove_unreferenced(entry.digest for entry in chosen)
         return len(chosen)
 
-    def _body(self, row: Row) -> bytes | None:
+    def _body(self, row: Row, *, packed: str | None = None) -> bytes | None:
         """None when it is missing or damaged. Raises StoreUnavailable when that cannot be told."""
         try:
             data = self.bodies.read(row.digest, max_bytes=min(row.size, self.limits.max_body_bytes))
-            return unpack(data, row.encoding, size=row.size, digest=row.digest)
+            return unpack(data, row.encoding, size=row.size, digest=row.digest, packed=packed)
         except ValueError:
             return None
         except OSError as error:
@@ -279,6 +279,7 @@ class Contents:
                     allocated=allocated(len(data)),
                     pending=False,
                     now=row.stored_at,
+                    packed=digest_of(data),
                 )
                 self._name(row)
         finally:

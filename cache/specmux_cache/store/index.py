@@ -1,9 +1,9 @@
 """The rows of the index.
 
 Two kinds. An entry: key ``[server, partition, group_version, media_type, hash]``, tag = digest, value =
-sealed text, access_time = last use. A body: key ``body <digest>``, size = allocated bytes, value = encoding,
-store_time = begun. ``expire_time``, which diskcache has an index on, says how readily a row goes, see
-``Standing``.
+sealed text, access_time = last use. A body: key ``body <digest>``, tag = ``file `` and the digest of what is
+stored, size = allocated bytes, value = encoding, store_time = begun. ``expire_time``, which diskcache has an
+index on, says how readily a row goes, see ``Standing``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ SUM_MAX: Final = 1 << 60
 VALUES_MAX: Final = 256
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
+FILE_PREFIX: Final = "file "
+"""Before the digest of a body's file. A digest alone as tag would be of an entry with those bytes as body."""
 
 
 class Standing(float, Enum):
@@ -158,15 +160,36 @@ class Index:
         """Bodies begun and not finished."""
         return self._bodies("WHERE expire_time = ? LIMIT ?", (Standing.PENDING.value, limit))
 
+    def packed_digest(self, digest: Digest) -> str | None:
+        """The digest of the body's file; None where none was written down."""
+        rows = self.database.execute("SELECT tag FROM Cache WHERE key = ? AND raw = 1", (_body_key(digest),))
+        tag = rows[0][0] if rows else None
+        return tag.removeprefix(FILE_PREFIX) if isinstance(tag, str) else None
+
     def write_body(
-        self, digest: Digest, *, encoding: Encoding, allocated: int, pending: bool, now: float
+        self,
+        digest: Digest,
+        *,
+        encoding: Encoding,
+        allocated: int,
+        pending: bool,
+        now: float,
+        packed: Digest | None = None,
     ) -> None:
         self.database.execute(
-            "INSERT INTO Cache (key, raw, store_time, access_time, expire_time, access_count, size, mode,"
-            " value) VALUES (?, 1, ?, NULL, ?, 0, ?, 1, ?)"
+            "INSERT INTO Cache (key, raw, store_time, access_time, expire_time, access_count, tag, size,"
+            " mode, value) VALUES (?, 1, ?, NULL, ?, 0, ?, ?, 1, ?)"
             " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, access_time = NULL,"
-            " expire_time = excluded.expire_time, size = excluded.size, value = excluded.value",
-            (_body_key(digest), now, Standing.PENDING.value if pending else None, allocated, encoding),
+            " expire_time = excluded.expire_time, tag = excluded.tag, size = excluded.size,"
+            " value = excluded.value",
+            (
+                _body_key(digest),
+                now,
+                Standing.PENDING.value if pending else None,
+                None if packed is None else FILE_PREFIX + packed,
+                allocated,
+                encoding,
+            ),
         )
 
     def delete_bodies(self, digests: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, Final, NoReturn, TypeAlias
 
 import cbor2
@@ -42,33 +43,39 @@ _UNUSUAL_NUMBERS: Final = tuple(
     for pattern in (
         rb"\x1b[\x80-\xff]",  # an unsigned integer beyond int64
         rb"\x3b[\x80-\xff]",  # a negative one
-        rb"[\xc2\xc3][\x40-\x5b]",  # either, beyond 64 bits
         rb"\xf9[\x7c-\x7f\xfc-\xff]",  # NaN and the infinities as half,
         rb"\xfa[\x7f\xff]",  # single
         rb"\xfb[\x7f\xff]",  # and double precision
     )
 )
-"""How the numbers begin that are not taken. Other bytes may look so too: the walk decides."""
+"""How the numbers begin that are not taken. Other bytes may look so too: the walk decides. Those beyond
+64 bits are tags to a reader, which takes none; and the writer is given what orjson has written."""
+
+_UNUSUAL_HEADS: Final = (b"\x1b", b"\xf9")
+"""With what cbor2 begins any of them when it writes what orjson can."""
 
 
 _Refusal: TypeAlias = type[InvalidDocument] | type[Unrepresentable]
 
-_Shape: TypeAlias = "Mapping[str, _Shape] | None"
-_OPERATION: Final[_Shape] = {"*": None}
-_PATH_ITEM: Final[_Shape] = {"parameters": None, "*": _OPERATION}
-_DOCUMENT: Final[_Shape] = {"components": {"*": {"*": None}}, "paths": {"*": _PATH_ITEM}, "*": None}
+Shape: TypeAlias = "Mapping[str, Shape] | None"
+_OPERATION: Final[Shape] = {"*": None}
+_PATH_ITEM: Final[Shape] = {"parameters": None, "*": _OPERATION}
+DOCUMENT: Final[Shape] = {"components": {"*": {"*": None}}, "paths": {"*": _PATH_ITEM}, "*": None}
 """Where the parts lie that documents, or the operations of one, have in common; None is such a part."""
+
+
+class UnusualNumber(Exception):
+    """Bytes that look like a number that JSON, or a reader in Go, does not have."""
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
     """Raises Unrepresentable for a value that Kubernetes' CBOR has no form for."""
     try:
-        data = _join(document, _DOCUMENT, fragments or Fragments())
-    except TypeError:
-        # Deeper than orjson goes, or not of JSON. cbor2 would recurse without a limit: the walk has one.
-        data = _dump(_walk(document, Unrepresentable))
-    if _has_unusual_number(data):
-        data = _dump(_walk(document, Unrepresentable))
+        data = _join(document, DOCUMENT, fragments or Fragments())
+    except (TypeError, UnusualNumber):
+        # Deeper than orjson goes, not of JSON, or with a number that is looked at. cbor2 would recurse
+        # without a limit: the walk has one.
+        data = _dumps(_walk(document, Unrepresentable))
     return SELF_DESCRIBED + data
 
 
@@ -104,16 +111,13 @@ def decode_sequence(data: bytes, *, limits: Limits) -> list[Any]:
     return values
 
 
-def _join(value: Any, shape: _Shape, fragments: Fragments) -> bytes:
+def _join(value: Any, shape: Shape, fragments: Fragments) -> bytes:
     """``value``, written part by part as far as ``shape`` says where the parts are."""
     if shape is None or type(value) is not dict:
-        return fragments.get(CBOR, value, _dump)
-    parts = [(_key(name), item, shape.get(name, shape.get("*"))) for name, item in value.items()]
-    parts.sort(key=_encoded_key)
-    out = [_map_header(len(parts))]
-    for name, item, inner in parts:
-        out += (name, _join(item, inner, fragments))
-    return b"".join(out)
+        return fragments.get(CBOR, value, encode_part)
+    return map_of(
+        {_key(name): _join(item, shape.get(name, shape.get("*")), fragments) for name, item in value.items()}
+    )
 
 
 def _key(name: str) -> bytes:
@@ -122,17 +126,23 @@ def _key(name: str) -> bytes:
     return cbor2.dumps(name)
 
 
-def _encoded_key(part: tuple[bytes, Any, Any]) -> bytes:
-    return part[0]
-
-
-def _map_header(length: int) -> bytes:
+def map_of(members: Mapping[bytes, bytes]) -> bytes:
+    """A map of encoded keys and values."""
     # Major type 5 and the head of an unsigned integer (RFC 8949 section 3).
-    head = cbor2.dumps(length)
-    return bytes((head[0] | 0xA0,)) + head[1:]
+    head = cbor2.dumps(len(members))
+    items = chain.from_iterable(sorted(members.items()))
+    return b"".join((bytes((head[0] | 0xA0,)), head[1:], *items))
 
 
-def _dump(value: Any) -> bytes:
+def encode_part(value: Any) -> bytes:
+    """Without the tag in front. Raises UnusualNumber."""
+    data = _dumps(value)
+    if any(head in data for head in _UNUSUAL_HEADS) and _has_unusual_number(data):
+        raise UnusualNumber
+    return data
+
+
+def _dumps(value: Any) -> bytes:
     return cbor2.dumps(value, canonical=True)
 
 

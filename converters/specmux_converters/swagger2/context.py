@@ -8,8 +8,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.conversion_memo import ConversionMemo
 from specmux_converters.losses import tokens_of
-from specmux_converters.parts import ConversionMemo, Part
+from specmux_converters.parts import Part
+from specmux_converters.revisions import Revision
 from specmux_converters.swagger2.component_names import is_allowed, renamed
 from specmux_converters.swagger2.components import (
     convert_component,
@@ -47,6 +49,7 @@ class Context:
     named: str | None = None
     written: dict[str, str] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
+    revision: Revision | None = None
 
     def __post_init__(self) -> None:
         """A kept Part is good when its text, all shared objects and the names it refers to are the same."""
@@ -56,6 +59,7 @@ class Context:
             self.written |= {f"{kind}/{new}": name for name, new in changed.items()}
         if self.memo is None:
             return
+        self.revision = self.memo.revisions.of(source.document)
         if names.definitions:
             # A schema may refer to any, and a discriminator names those that are made of it.
             self.named = sha256(encode([names.definitions, [*map(str, names.children.items())]])).hexdigest()
@@ -152,16 +156,31 @@ class Context:
     def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:
         if self.memo is None:
             return self._made(node, make, Trace.begin(path, self.budget))
+        kept = self._kept_node(path, node, depends_on)
+        if kept is not None and kept.refs <= self.known:
+            return kept
         text = encode(node, *path)
         place = (self.source.profile, depends_on, *path)
         kept = self.memo.get(place, text)
         if kept is not None and kept.refs <= self.known:
+            self._keep_node(path, node, depends_on, kept)
             return kept
         trace = Trace.begin(path, self.budget)
         part = self._made(node, make, trace)
         if not trace.foreign:
             self.memo.put(place, text, part)
+            self._keep_node(path, node, depends_on, part)
         return part
+
+    def _kept_node(self, path: list[str | int], node: Any, depends_on: str | None) -> Part | None:
+        """What this very node became, in a document that is a revision of one before: no text is compared."""
+        if self.revision is None:
+            return None
+        return self.revision.part((*path,), (self.source.profile, depends_on), node)
+
+    def _keep_node(self, path: list[str | int], node: Any, depends_on: str | None, part: Part) -> None:
+        if self.revision is not None and len(path) == 2:
+            self.revision.made[*path,] = (self.source.profile, depends_on), node, part
 
     def _made(self, node: Any, make: Make, trace: Trace) -> Part:
         path = tuple(trace.path)

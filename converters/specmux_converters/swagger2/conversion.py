@@ -14,11 +14,12 @@ from typing import Any
 
 import orjson
 
+from specmux_converters.conversion_memo import ConversionMemo
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
-from specmux_converters.parts import ConversionMemo, Part
+from specmux_converters.parts import Part
 from specmux_converters.swagger2.context import Context
 from specmux_converters.swagger2.document import convert_frame
 from specmux_converters.swagger2.encoding import encode
@@ -204,7 +205,8 @@ def _begin(
     given: Document | bytes | str, profile: Profile, memo: ConversionMemo | None, limits: Limits
 ) -> _Draft:
     check_profile(profile)
-    document, losses = parsed(given, limits=limits)
+    revisions = None if memo is None else memo.revisions
+    document, losses = parsed(given, limits=limits, revisions=revisions)
     trace = Trace(losses=[*losses], budget=Budget.of(document, limits))
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)

@@ -8,10 +8,13 @@ from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.losses import Loss
 from specmux_converters.recognise import Kind, recognise
+from specmux_converters.revisions import Revisions
 from specmux_converters.swagger2.source import Profile
 
 
-def parsed(given: Any, *, limits: Limits) -> tuple[Document, tuple[Loss, ...]]:
+def parsed(
+    given: Any, *, limits: Limits, revisions: Revisions | None = None
+) -> tuple[Document, tuple[Loss, ...]]:
     """The document, and what reading it lost. Raises InvalidArgument, InvalidDocument, LimitExceeded."""
     if isinstance(given, dict):
         return given, ()
@@ -20,7 +23,7 @@ def parsed(given: Any, *, limits: Limits) -> tuple[Document, tuple[Loss, ...]]:
     if not isinstance(given, bytes):
         kind = type(given).__name__
         raise InvalidArgument(f"a document is wanted, as a dict, bytes or text, not as {kind}")
-    found = recognise(given, limits=limits)
+    found = recognise(given, limits=limits, revisions=revisions)
     if found.kind is not Kind.SWAGGER_2:
         raise InvalidDocument(f"{found.kind.value}, where Swagger 2.0 is wanted")
     return found.documents[0], found.losses

@@ -1,12 +1,14 @@
 """An index as bytes, to be kept on disk and read back by the same release of this package.
 
-JSON without compression: numbers in it are small, and whoever keeps it compresses to a fortieth.
+JSON without compression: of a list of numbers it has the steps, which are small and alike, and whoever keeps
+it compresses to a fortieth.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from itertools import chain
+from collections.abc import Iterable
+from itertools import accumulate, chain, pairwise
 from typing import Any, Final
 
 import orjson
@@ -17,7 +19,7 @@ from specmux_schemas.search.graph import Graph, GraphNode
 from specmux_schemas.search.index import Held, Index, Postings
 from specmux_schemas.search.places import Root
 
-FORM: Final = 1
+FORM: Final = 2
 """Goes up with every change of what is indexed or how it is written."""
 
 _DIGEST: Final = 16
@@ -33,12 +35,12 @@ def dump(index: Index) -> bytes:
         {
             "form": FORM,
             "documents": documents,
-            "nodes": [[node.type, node.summary, node.entries] for node in graph.nodes],
+            "nodes": [[node.type, node.summary, _steps(node.entries)] for node in graph.nodes],
             "keys": b64encode(b"".join(graph.node_ids)).decode(),
             "names": graph.names,
-            "targets": graph.targets,
-            "words": index.names.by_word,
-            "described": index.descriptions.by_word,
+            "targets": _steps(graph.targets),
+            "words": {word: _steps(found) for word, found in index.names.by_word.items()},
+            "described": {word: _steps(found) for word, found in index.descriptions.by_word.items()},
         }
     )
 
@@ -55,8 +57,10 @@ def load(data: bytes) -> Index | None:
 def _index(value: dict[str, Any]) -> Index:
     index = Index()
     graph = index.graph
-    graph.names, graph.targets = value["names"], value["targets"]
-    graph.nodes = [GraphNode(kind, summary, tuple(entries)) for kind, summary, entries in value["nodes"]]
+    graph.names, graph.targets = value["names"], list(accumulate(value["targets"]))
+    graph.nodes = [
+        GraphNode(kind, summary, tuple(accumulate(steps))) for kind, summary, steps in value["nodes"]
+    ]
     keys = b64decode(value["keys"])
     starts = range(0, len(keys), _DIGEST)
     graph.node_ids = {keys[start : start + _DIGEST]: number for number, start in enumerate(starts)}
@@ -64,12 +68,21 @@ def _index(value: dict[str, Any]) -> Index:
         pair: number for number, pair in enumerate(zip(graph.names, graph.targets, strict=True))
     }
     _link(graph)
-    index.names, index.descriptions = Postings(value["words"]), Postings(value["described"])
+    index.names, index.descriptions = _postings(value["words"]), _postings(value["described"])
     index.indexed = len(graph.names)
     for key, (hash_, roots) in value["documents"].items():
         index.documents[key] = Held(hash_, tuple(Root(_name(*each[0]), each[1], each[2]) for each in roots))
     index.places  # noqa: B018  # every number is looked up here, so that what is torn is found now
     return index
+
+
+def _steps(numbers: Iterable[int]) -> list[int]:
+    """From 0 to the first, and from each to the next."""
+    return [after - before for before, after in pairwise(chain((0,), numbers))]
+
+
+def _postings(value: dict[str, list[int]]) -> Postings:
+    return Postings({word: list(accumulate(steps)) for word, steps in value.items()})
 
 
 def _link(graph: Graph) -> None:

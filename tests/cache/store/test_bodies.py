@@ -113,3 +113,16 @@ def test_overhead_counts_directories_and_temporary_files(tmp_path: Path) -> None
 def test_allocated_is_whole_blocks(size: int) -> None:
     assert size <= allocated(size) < size + 4096
     assert allocated(size) % 4096 == 0
+
+
+def test_the_digest_of_the_stored_bytes_proves_them_and_nothing_else() -> None:
+    encoding, data = pack(BODY, compress=True)
+    other = BODY[::-1]
+    size, digest = len(BODY), digest_of(BODY)
+    assert unpack(data, encoding, size=size, digest=digest, packed=digest_of(data)) == BODY
+    assert unpack(data, encoding, size=size, digest=digest, packed=digest_of(b"")) == BODY
+    for wrong, written in ((zstandard.compress(other), "zstd"), (other, "identity")):
+        with pytest.raises(ValueError, match="body"):
+            unpack(wrong, written, size=size, digest=digest, packed=digest_of(data))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="body"):
+        unpack(other, "identity", size=size, digest=digest, packed=digest_of(other))

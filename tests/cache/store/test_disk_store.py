@@ -293,3 +293,25 @@ with DiskStore.open(pathlib.Path(sys.argv[1])) as store:
 
 def test_a_forked_child_may_use_the_store_it_inherits(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, tmp_path / "cache"], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("tag", [None, "file 0", "", 7, b"\xff"])
+def test_a_body_is_found_whatever_the_index_says_of_its_file(store: DiskStore, tag: object) -> None:
+    store.put(key(), b"{}" * 1000, metadata={})
+    database = store._contents.index.database
+    database.execute("UPDATE Cache SET tag = ? WHERE key LIKE 'body %'", (tag,))
+    found = store.get(key())
+    assert found is not None
+    assert found.body == b"{}" * 1000
+    assert store.check() == ()
+
+
+def test_a_body_with_the_bytes_of_another_ones_file_goes_with_its_entry(store: DiskStore) -> None:
+    store.put(key("a/v1"), b"{}" * 1000, metadata={})
+    [file] = body_files(store)
+    store.put(key("b/v1"), file.read_bytes(), metadata={}, compress=False)
+    assert len(body_files(store)) == 2
+    assert store.delete(key("b/v1"))
+    assert body_files(store) == [file]
+    assert store.get(key("a/v1")) is not None
+    assert store.check() == ()

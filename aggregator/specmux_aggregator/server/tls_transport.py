@@ -1,0 +1,318 @@
+"""TLS between a client's socket and the protocol above it: a transport that encrypts at once, and holds
+nothing.
+
+asyncio's own TLS, and uvloop's, keep buffers of their own for each connection and a queue between them; here
+what comes is decrypted in the turn in which it came, and what is written is encrypted and handed to the plain
+transport, whose flow control is the only one.
+
+One pair of buffers (``Records``) serves all connections of a listener. Invariant: both are empty whenever
+anybody else's code runs; each method that fills one empties it again before it calls anything but OpenSSL.
+Were that broken, connections would end: what was encrypted for one cannot be decrypted by another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections import deque
+from typing import Any, Final, Protocol, cast
+
+RECEIVE: Final = 16 * 1024
+"""Bytes taken from a socket at once, and of one TLS record."""
+
+
+class Records:
+    """The way of bytes into OpenSSL and out of it. With buffers of its own each connection would keep as much
+    memory as the largest of its writes took."""
+
+    __slots__ = ("incoming", "outgoing")
+
+    def __init__(self) -> None:
+        self.incoming = ssl.MemoryBIO()
+        self.outgoing = ssl.MemoryBIO()
+
+    def encrypted_by(self, context: ssl.SSLContext) -> ssl.SSLObject:
+        """The server's side of a new connection."""
+        return context.wrap_bio(self.incoming, self.outgoing, server_side=True)
+
+    def taken(self) -> bytes:
+        """What OpenSSL has to send."""
+        outgoing = self.outgoing
+        return outgoing.read() if outgoing.pending else b""
+
+    def clear(self) -> None:
+        """Drop what OpenSSL did not want any more."""
+        if self.incoming.pending:
+            self.incoming.read()
+
+
+class Handshakes(Protocol):
+    """Who decides about connections whose handshake is not done."""
+
+    records: Records
+
+    def begin(self, transport: TLSTransport, peer: object) -> ssl.SSLContext | None:
+        """What a new connection is encrypted with; None: it is refused."""
+
+    def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol | None:
+        """Who takes the connection over; None: nobody does."""
+
+    def end(self, transport: TLSTransport) -> None:
+        """It is lost before its handshake was done."""
+
+
+class TLSTransport(asyncio.Transport, asyncio.Protocol):
+    """The plain transport's protocol, and the transport of the protocol above."""
+
+    __slots__ = (
+        "_app",
+        "_handshakes",
+        "_is_closing",
+        "_is_over",
+        "_is_paused",
+        "_peer",
+        "_received",
+        "_tls",
+        "_wire",
+    )
+
+    _tls: ssl.SSLObject
+    _wire: asyncio.Transport
+
+    def __init__(self, handshakes: Handshakes) -> None:
+        super().__init__()
+        self._handshakes = handshakes
+        self._app: asyncio.Protocol | None = None
+        """Who takes what is decrypted; None until the handshake is done."""
+        self._received: deque[bytes] = deque()
+        """What was decrypted while reading was paused: of one read of the socket at most."""
+        self._is_paused = False
+        self._is_closing = False
+        self._is_over = False
+        """The client has said that nothing more comes."""
+        self._peer: dict[str, Any] | None = None
+
+    # What the plain transport tells.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        wire = self._wire = cast("asyncio.Transport", transport)
+        _receive_little(wire)
+        context = self._handshakes.begin(self, wire.get_extra_info("peername"))
+        if context is None:
+            self._is_closing = True
+            wire.abort()
+        else:
+            self._tls = self._handshakes.records.encrypted_by(context)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_closing = True
+        self._received.clear()
+        if self._app is None:
+            self._handshakes.end(self)
+        else:
+            self._app.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if len(data) <= RECEIVE:
+            self._receive(data)
+            return
+        # uvloop hands over up to 250 KiB, which the shared buffer would keep room for.
+        for begin in range(0, len(data), RECEIVE):
+            self._receive(data[begin : begin + RECEIVE])
+
+    def eof_received(self) -> bool | None:
+        if self._app is None or self._is_closing:
+            return None
+        self._is_over = True
+        return self._app.eof_received() if not self._received else True
+
+    def pause_writing(self) -> None:
+        if self._app is not None:
+            self._app.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._app is not None:
+            self._app.resume_writing()
+
+    # What the protocol above asks for.
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        match name:
+            case "ssl_object":
+                return self._tls
+            case "sslcontext":
+                return self._tls.context
+            case "peercert":
+                if self._peer is None:
+                    self._peer = self._tls.getpeercert() or {}
+                return self._peer
+            case _:
+                return self._wire.get_extra_info(name, default)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        assert self._app is not None
+        return self._app
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._app = cast("asyncio.Protocol", protocol)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self._is_closing:
+            return
+        records, tls = self._handshakes.records, self._tls
+        try:
+            written = tls.write(data)
+            while written < len(data):
+                written += tls.write(memoryview(data)[written:])
+        except ssl.SSLError:
+            records.taken()
+            self.abort()
+            return
+        self._wire.write(records.outgoing.read())
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def write_eof(self) -> None:
+        raise NotImplementedError("a client that is told of the end is not read from any more")
+
+    def get_write_buffer_size(self) -> int:
+        return self._wire.get_write_buffer_size()
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        return self._wire.get_write_buffer_limits()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._wire.set_write_buffer_limits(high, low)
+
+    def is_closing(self) -> bool:
+        return self._is_closing or self._wire.is_closing()
+
+    def is_reading(self) -> bool:
+        return not self._is_paused and not self.is_closing()
+
+    def pause_reading(self) -> None:
+        if not self._is_paused and not self.is_closing():
+            self._is_paused = True
+            self._wire.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._is_paused and not self.is_closing():
+            self._is_paused = False
+            self._wire.resume_reading()
+            if self._received or self._is_over:
+                asyncio.get_running_loop().call_soon(self._deliver)
+
+    def close(self) -> None:
+        """Say that this is the end (RFC 8446, section 6.1), send what waits, and close. The client's own word
+        for the end is not waited for."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        if self._app is not None:
+            with contextlib.suppress(ssl.SSLError, ValueError):  # the client's word is wanting
+                self._tls.unwrap()
+            self._send(self._handshakes.records.taken())
+        self._wire.close()
+
+    def abort(self) -> None:
+        self._is_closing = True
+        self._wire.abort()
+
+    # The records.
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whatever comes means nothing any more."""
+        return self._is_closing or self._is_over
+
+    def _receive(self, data: bytes) -> None:
+        if self._has_ended:
+            return
+        if self._app is None:
+            self._shake(data)
+            return
+        chunks = self._decrypted(data)
+        if chunks is None:
+            return
+        if len(chunks) == 1 and not self._is_over and not self._is_paused and not self._received:
+            self._app.data_received(chunks[0])
+            return
+        self._received.extend(chunks)
+        if not self._is_paused:
+            self._deliver()
+
+    def _shake(self, data: bytes) -> None:
+        handshakes, tls = self._handshakes, self._tls
+        records = handshakes.records
+        records.incoming.write(data)
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._send(records.taken())
+            return
+        except (ssl.SSLError, ssl.CertificateError):
+            records.clear()
+            self._fail()
+            return
+        chunks = self._decrypted(b"")  # which may have come with the end of the handshake
+        self._send(records.taken())  # session tickets
+        if chunks is None:
+            return
+        app = handshakes.succeed(self, tls)
+        if app is None:
+            self.abort()
+            return
+        self._app = app
+        self._received.extend(chunks)
+        app.connection_made(self)
+        self._deliver()
+
+    def _decrypted(self, data: bytes) -> list[bytes] | None:
+        """What these bytes, and those of a record before, make; None where they are no TLS."""
+        records, tls = self._handshakes.records, self._tls
+        incoming = records.incoming
+        incoming.write(data)
+        chunks = []
+        try:
+            while True:
+                chunk = tls.read(RECEIVE)
+                if not chunk:
+                    self._is_over = True
+                    records.clear()
+                    break
+                chunks.append(chunk)
+                if not incoming.pending and not tls.pending():
+                    break
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError:
+            records.clear()
+            self._fail()
+            return None
+        return chunks
+
+    def _deliver(self) -> None:
+        app = self._app
+        assert app is not None
+        while self._received and not self._is_paused and not self._is_closing:
+            app.data_received(self._received.popleft())
+        if self._is_over and not self._received and not self._is_closing and not app.eof_received():
+            self.close()
+
+    def _fail(self) -> None:
+        """Tell the client why (RFC 8446, section 6.2), and close."""
+        self._is_closing = True
+        self._send(self._handshakes.records.taken())
+        self._wire.close()
+
+    def _send(self, data: bytes) -> None:
+        if data:
+            self._wire.write(data)
+
+
+def _receive_little(transport: Any) -> None:
+    """asyncio makes room for 256 KiB at each read; a request has hundreds of bytes."""
+    if hasattr(transport, "max_size"):
+        transport.max_size = RECEIVE

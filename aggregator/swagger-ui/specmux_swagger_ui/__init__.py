@@ -1,0 +1,1 @@
+"""Files of swagger-ui-dist, in the folder ``files`` of this package."""

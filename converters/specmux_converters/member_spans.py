@@ -1,0 +1,160 @@
+"""Where the members of some objects of a JSON text stand, and what differs in a text with the same ones.
+
+Nothing here guesses: a text that replaces one whole JSON value by another is JSON with that value there,
+whatever stands around it (RFC 8259, section 2).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+_BEFORE_KEY: Final = re.compile(r'[ \t\r\n]*[{,][ \t\r\n]*(?=")')
+_BEFORE_VALUE: Final = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
+_BLOCK: Final = 64 * 1024
+"""Bytes that are compared at once."""
+
+_SCAN: Final = json.JSONDecoder(
+    strict=False, object_pairs_hook=len, parse_int=len, parse_float=len, parse_constant=len
+).raw_decode
+"""The standard library's scanner says where a value ends; orjson does not. It makes nothing of an object."""
+
+
+class Span(NamedTuple):
+    """The value of ``name`` in the object ``section``, by its first byte and the one after its last."""
+
+    start: int
+    end: int
+    section: str
+    name: str
+
+
+class Change(NamedTuple):
+    """The value of the span of this number stands in the other text from ``start`` to ``end``."""
+
+    number: int
+    start: int
+    end: int
+
+
+def member_spans(data: bytes, document: dict[str, Any], sections: Sequence[str]) -> list[Span]:
+    """The values in those sections that are objects, in the order of the text.
+
+    ``document`` is what ``data`` was parsed to, with no key twice in one object, so both have one order.
+    """
+    text = data.decode("latin-1")  # a character for each byte, and what structures JSON is ASCII
+    spans = []
+    for section, (start, _) in zip(document, _values(text, 0), strict=True):
+        if section in sections and isinstance(document[section], dict):
+            inside = zip(document[section], _values(text, start), strict=True)
+            spans += [Span(*place, section, name) for name, place in inside]
+    return spans
+
+
+def changes(old: bytes, spans: Sequence[Span], new: bytes) -> list[Change] | None:
+    """The members that differ. None when something else does, or nearly everything.
+
+    It holds for texts whose values at the places that are returned are JSON: what else is JSON in ``old`` is
+    the same bytes in ``new``. The caller parses the values.
+    """
+    before = _common_start(old, new)
+    after = _common_end(old, new, min(len(old), len(new)) - before)
+    if 2 * (before + after) < len(old):
+        return None
+    first, last = _at(spans, before), _at(spans, len(old) - after)
+    if first is None or last is None:
+        return None
+    found = []
+    start = spans[first].start
+    for index in range(first, last + 1):
+        span = spans[index]
+        if index == last:
+            end = len(new) - (len(old) - span.end)
+        else:
+            between = old[span.end : spans[index + 1].start]
+            end = start + span.end - span.start
+            if not (new.startswith(old[span.start : span.end], start) and new.startswith(between, end)):
+                end = new.find(between, start)
+        if end < start:
+            return None
+        if new[start:end] != old[span.start : span.end]:
+            found.append(Change(index, start, end))
+        if index < last:
+            start = end + len(between)
+    return found
+
+
+def moved(spans: Sequence[Span], changed: Sequence[Change]) -> list[Span]:
+    """Where the same members stand in the text with the changes."""
+    result: list[Span] = []
+    done = shift = 0
+    for change in changed:
+        result += _shifted(spans[done : change.number], shift)
+        _, old_end, section, name = spans[change.number]
+        result.append(Span(change.start, change.end, section, name))
+        done, shift = change.number + 1, change.end - old_end
+    return result + _shifted(spans[done:], shift)
+
+
+def _shifted(spans: Sequence[Span], by: int) -> list[Span]:
+    if not by:
+        return [*spans]
+    return [Span(start + by, end + by, section, name) for start, end, section, name in spans]
+
+
+def _values(text: str, position: int) -> Iterator[tuple[int, int]]:
+    """Where the values of the object at ``position`` stand."""
+    while before := _BEFORE_KEY.match(text, position):
+        _, position = _SCAN(text, before.end())
+        colon = _BEFORE_VALUE.match(text, position)
+        start = colon.end() if colon else position
+        _, position = _SCAN(text, start)
+        yield start, position
+
+
+def _at(spans: Sequence[Span], position: int) -> int | None:
+    """The span that holds a position, or ends there."""
+    index = bisect_right(spans, position, key=lambda span: span.start) - 1
+    return index if index >= 0 and position <= spans[index].end else None
+
+
+def _common_start(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high and other.startswith(one[low : low + _BLOCK], low):
+        low = min(low + _BLOCK, high)
+    high = min(low + _BLOCK, high)
+    while low < high:  # the bytes before low are equal, those before high are not known to be
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(one: bytes, other: bytes, most: int) -> int:
+    """How many bytes both end with, of the last ``most``."""
+    low = 0
+    high = most
+    while low < high:
+        size = min(_BLOCK, high - low)
+        if not _ends_alike(one, other, low, low + size):
+            high = low + size - 1
+            break
+        low += size
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _ends_alike(one, other, low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _ends_alike(one: bytes, other: bytes, low: int, high: int) -> bool:
+    """Whether the bytes are equal from ``high`` to ``low`` before the end."""
+    return one[len(one) - high : len(one) - low] == other[len(other) - high : len(other) - low]
