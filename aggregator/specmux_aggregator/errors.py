@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class SpecmuxError(Exception):
-    """Root of the service's own errors. A backend that fails is a value (model.Failure), never one of
+    """Root of the service's own errors. A backend that fails is a value (failure.Failure), never one of
     these."""
 
 

@@ -53,7 +53,7 @@ def gate_of(
     authority: Authenticator
     match auth.mode:
         case "kubernetes":
-            assert cluster is not None, "config.py refuses the mode without"
+            assert cluster is not None, "config/source.py refuses the mode without"
             front_proxies = None
             if auth.requestheader_ca_file is not None:
                 front_proxies = FrontProxies(auth.requestheader_names)
@@ -65,7 +65,7 @@ def gate_of(
                 is_authorised_elsewhere=is_authorised_elsewhere,
             )
         case "token-file":
-            assert auth.token_file is not None, "config.py refuses the mode without"
+            assert auth.token_file is not None, "config/source.py refuses the mode without"
             authority = TokenFileAuthenticator(auth.token_file, metrics)
         case "mtls":
             authority = ClientCertificates(auth.client_names)

@@ -1,4 +1,4 @@
-"""The documents of a directory of CustomResourceDefinition manifests; runs in a worker process, as build.py.
+"""The documents of a directory of CustomResourceDefinition manifests; runs in a worker process, as jobs.py.
 
 Files that did not change are not sent again: they are named by their digest, and a worker that no longer
 knows one asks for it. Each group is built by itself, and only when its manifests changed: a change costs its

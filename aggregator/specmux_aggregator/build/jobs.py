@@ -1,7 +1,7 @@
 """What is computed from a backend's bytes: documents split and converted, forms encoded, foreign JSON
 checked. Pure.
 
-These functions run in a worker process (workers.py), so they take and return bytes and small values, and a
+These functions run in a worker process (worker.py), so they take and return bytes and small values, and a
 bad input is a value too. What they remember between calls is in a ``BuildMemo``: a change of one definition
 costs that definition, not the document.
 """

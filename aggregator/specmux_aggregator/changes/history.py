@@ -46,7 +46,7 @@ OTHERS_MAX: Final = 8
 """Other versions of a group that are read beside one."""
 
 
-class Shelf(Protocol):
+class ChangeArchive(Protocol):
     """Where entries and documents outlive the process."""
 
     def keep_change(self, name: str, number: int, body: bytes) -> None: ...
@@ -69,7 +69,7 @@ class History:
         self,
         settings: Changes,
         worker: Worker,
-        shelf: Shelf | None,
+        archive: ChangeArchive | None,
         *,
         held: Callable[[DocumentKey], Coded | None],
         obtain: Callable[[DocumentKey], Awaitable[bytes | None]],
@@ -80,7 +80,7 @@ class History:
         told of every entry and the seconds that it took."""
         self._settings = settings
         self._worker = worker
-        self._shelf = shelf
+        self._archive = archive
         self._held = held
         self._obtain = obtain
         self._limits = limits
@@ -103,8 +103,8 @@ class History:
 
     async def start(self) -> None:
         """Recall what an earlier process kept; then follow."""
-        if self._shelf is not None:
-            bodies, published = await self._shelf.recall_changes()
+        if self._archive is not None:
+            bodies, published = await self._archive.recall_changes()
             entries = filter(None, map(read_entry, bodies))
             self._drop(self.log.restore(entries))
             self._last_id = self.log.last_id
@@ -145,8 +145,8 @@ class History:
     async def document(self, name: GroupVersion, hash: Hash) -> bytes | None:
         """A kept document as zstd, from memory or from disk."""
         body = self.kept.get(name, hash)
-        if body is None and self._shelf is not None:
-            body = await self._shelf.recall_document(name, hash)
+        if body is None and self._archive is not None:
+            body = await self._archive.recall_document(name, hash)
             if body is not None:
                 self.kept.put(name, hash, body)
         return body
@@ -217,16 +217,16 @@ class History:
             await self._record(name, old, new)
 
     def _keep_published(self) -> None:
-        if self._shelf is not None:
-            self._shelf.keep_published(_published(self._settled))
+        if self._archive is not None:
+            self._archive.keep_published(_published(self._settled))
 
     async def _record(self, name: GroupVersion, old: Version | None, new: Version | None) -> None:
         started = time.perf_counter()
         outcome, found = await self._outcome(name, old, new)
         entry = entry_of(self._next_id(), time.time(), name, outcome, (old, new), found)
         self._drop(self.log.add(entry))
-        if self._shelf is not None:
-            self._shelf.keep_change(name, entry.id, entry.body)
+        if self._archive is not None:
+            self._archive.keep_change(name, entry.id, entry.body)
         self._noted(entry, time.perf_counter() - started)
         self.followers.changed(entry)
 
@@ -288,8 +288,8 @@ class History:
             logger.warning("%s is not kept for comparisons: %s", name, error)
             return
         self.kept.put(name, version.hash, body)
-        if self._shelf is not None:
-            self._shelf.keep_document(name, version.hash, body)
+        if self._archive is not None:
+            self._archive.keep_document(name, version.hash, body)
 
     async def _fetched(self, name: GroupVersion) -> Coded | None:
         entry = None if self._snapshot is None else self._snapshot.entries.get(name)
@@ -304,9 +304,9 @@ class History:
         return None if body is None else Coded(Coding.GZIP, body)
 
     def _drop(self, entries: list[LogEntry]) -> None:
-        if self._shelf is not None:
+        if self._archive is not None:
             for entry in entries:
-                self._shelf.drop_change(entry.group_version, entry.id)
+                self._archive.drop_change(entry.group_version, entry.id)
 
     def _next_id(self) -> int:
         """Higher than any before, those of earlier processes included, as long as clocks do not go back."""

@@ -29,11 +29,11 @@ AT_HAND: Final = 0.2
 """Seconds in which a document is had that nobody has to be asked for."""
 
 CONCURRENT: Final = 8
-"""DocumentSource of a dead backend that are looked for at a time."""
+"""Documents of a dead backend that are looked for at a time."""
 
 
 class DocumentSource(Protocol):
-    """Where the bytes of documents come from (documents.py)."""
+    """Where the bytes of documents come from (documents.repository)."""
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
 

@@ -59,7 +59,7 @@ Obtained = bytes | Failure | Moved | Unencodable
 
 
 class DocumentArchive(Protocol):
-    """Where documents outlive the process (state.py)."""
+    """Where documents outlive the process (archive.py)."""
 
     async def load(self, key: DocumentKey) -> bytes | None: ...
 

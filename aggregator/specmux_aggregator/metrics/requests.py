@@ -1,4 +1,4 @@
-"""What the server counted of requests and clients (request_stats.py), as Prometheus families.
+"""What the server counted of requests and clients (server/stats.py), as Prometheus families.
 
 No label ever holds what a client sent: routes, formats and codes are ours.
 """

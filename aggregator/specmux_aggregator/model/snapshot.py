@@ -45,8 +45,8 @@ class Snapshot:
     generation: int
     entries: Mapping[GroupVersion, Entry]
     root: DocumentKey
-    """The discovery root; it has an owner and a group-version of its own (snapshot.ROOT), and is served as a
-    document whose JSON form is always there."""
+    """The discovery root; it has an owner and a group-version of its own (ownership.ROOT_OWNER), and is
+    served as a document whose JSON form is always there."""
     root_json: bytes
     observations: Mapping[BackendName, Observation]
     conflicts: tuple[Conflict, ...] = ()

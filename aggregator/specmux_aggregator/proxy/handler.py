@@ -74,7 +74,7 @@ class _Place:
 
 
 class ProxyHandler:
-    """Implements the server's ``Relay`` protocol. Lives on one event loop until ``close``."""
+    """Implements the server's ``StreamingHandler`` protocol. Lives on one event loop until ``close``."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.transport import Transport
 
 AHEAD: Final = 32 * 1024
-"""As in transport.py; this much is held for every client that reads slowly."""
+"""As in upstream/transport.py; this much is held for every client that reads slowly."""
 
 
 class Upstream:

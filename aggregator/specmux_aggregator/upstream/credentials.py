@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Unusable(Exception):
-    """A file cannot be used, and nothing read earlier can stand in. Ends in fetch.py as its ``failure``."""
+    """A file cannot be used, and nothing read earlier can stand in. Ends in client.py as its ``failure``."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.detail)

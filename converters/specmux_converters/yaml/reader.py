@@ -100,7 +100,7 @@ class _Anchored:
 
 
 class _Composer:
-    """``spent`` counts bytes as if every alias were written out."""
+    """What is spent counts bytes as if every alias were written out."""
 
     def __init__(self, limits: Limits, *, is_manifest: bool) -> None:
         self.losses: list[Loss] = []
