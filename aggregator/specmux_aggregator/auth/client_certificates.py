@@ -8,22 +8,29 @@ from typing import Final
 
 from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
 from specmux_aggregator.auth.peer import peer_certificate
+from specmux_aggregator.server.protocols import ClientConnection, Leave
 
 _MISSING: Final = Refusal(Reason.NO_CREDENTIALS, "a client certificate is wanted")
 _OTHER: Final = Refusal(Reason.FORBIDDEN, "the client certificate's name is not one that may ask")
 
 
 class ClientCertificates:
-    """``names``: common or alternative names of which a certificate must have one; None: any will do."""
+    """``names``: common or alternative names of which a certificate must have one; None: any will do.
+
+    It is the leave, too: all that it depends on is the connection, of which none outlives a change of the CA.
+    """
 
     def __init__(self, names: Collection[str] | None) -> None:
         self._names = None if names is None else frozenset(names)
 
-    def permits(self, asked: Asked) -> bool:
-        return self._refused(asked) is None
+    def permits(self, asked: Asked) -> Leave | None:
+        return self if self._refused(asked.connection) is None else None
+
+    def lasts(self, connection: ClientConnection, now: float) -> bool:
+        return self._refused(connection) is None
 
     async def refuse(self, asked: Asked) -> Refusal | None:
-        return self._refused(asked)
+        return self._refused(asked.connection)
 
     def complaint(self) -> str | None:
         return None
@@ -35,11 +42,10 @@ class ClientCertificates:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _refused(self, asked: Asked) -> Refusal | None:
-        certificate = peer_certificate(asked.connection)
+    def _refused(self, connection: ClientConnection) -> Refusal | None:
+        certificate = peer_certificate(connection)
         if certificate is None:
             return _MISSING
         if self._names is None:
             return None
-        shown = {certificate.common_name, *certificate.alternative_names}
-        return _OTHER if self._names.isdisjoint(shown) else None
+        return _OTHER if self._names.isdisjoint(certificate.names) else None

@@ -8,11 +8,11 @@ from typing import Final
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.auth.authenticator import Asked, Authenticator, Reason, Refusal
+from specmux_aggregator.auth.authenticator import ALWAYS, Asked, Authenticator, Reason, Refusal
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server.dispatch import HEALTH
-from specmux_aggregator.server.protocols import ClientConnection
+from specmux_aggregator.server.protocols import ClientConnection, Leave
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.tasks import log_failure
 
@@ -56,9 +56,13 @@ class RequestGuard:
         """Why nobody can be let in at present; None: it works."""
         return self._authority.complaint()
 
-    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> bool:
+    @property
+    def takes_secrets(self) -> bool:
+        return self._takes_tokens
+
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Leave | None:
         asked = _asked(message, connection)
-        return self._is_open(asked) or self._authority.permits(asked)
+        return ALWAYS if self._is_open(asked) else self._authority.permits(asked)
 
     async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
         asked = _asked(message, connection)

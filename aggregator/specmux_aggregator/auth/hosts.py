@@ -7,8 +7,9 @@ from typing import Final
 
 from aiohttp.http import RawRequestMessage
 
+from specmux_aggregator.auth.authenticator import ALWAYS
 from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_aggregator.server.protocols import ClientConnection, Guard
+from specmux_aggregator.server.protocols import ClientConnection, Guard, Leave
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
@@ -19,8 +20,14 @@ class LoopbackHosts:
     def __init__(self, inner: Guard | None) -> None:
         self._inner = inner
 
-    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> bool:
-        return is_loopback(message) and (self._inner is None or self._inner.permits(message, connection))
+    @property
+    def takes_secrets(self) -> bool:
+        return self._inner is not None and self._inner.takes_secrets
+
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Leave | None:
+        if not is_loopback(message):
+            return None
+        return ALWAYS if self._inner is None else self._inner.permits(message, connection)
 
     async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
         if not is_loopback(message):

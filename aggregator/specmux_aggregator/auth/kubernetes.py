@@ -17,13 +17,15 @@ from typing import Final
 from aiohttp.hdrs import AUTHORIZATION
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
+from specmux_aggregator.auth.authenticator import ONCE, Asked, Reason, Refusal
 from specmux_aggregator.auth.bearer import bearer_token, digest
 from specmux_aggregator.auth.front_proxies import FrontProxies
-from specmux_aggregator.auth.review_cache import Remembered
+from specmux_aggregator.auth.peer import peer_certificate
+from specmux_aggregator.auth.review_cache import Entry, Remembered
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.server.protocols import ClientConnection, Leave
 from specmux_aggregator.tasks import SingleFlight
 from specmux_converters.errors import cut
 
@@ -41,6 +43,29 @@ PATH_MAX: Final = 512
 
 _BAD_TOKEN: Final = Refusal(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
 _NO_REVIEW: Final = Refusal(Reason.UNAVAILABLE, "the cluster cannot be asked who may read this")
+
+
+class Reviewed:
+    """Leave by two reviews: whose the token is, and that they may read the path."""
+
+    __slots__ = ("_access", "_user")
+
+    def __init__(self, user: Entry[User], access: Entry[bool]) -> None:
+        self._user = user
+        self._access = access
+
+    def lasts(self, connection: ClientConnection, now: float) -> bool:
+        return now < self._user.until and now < self._access.until
+
+
+class ReviewedOfNoProxy(Reviewed):
+    """The same where there are front proxies: who shows a certificate may ask for somebody else, in fields of
+    which no more is known than that the token's owner has leave."""
+
+    __slots__ = ()
+
+    def lasts(self, connection: ClientConnection, now: float) -> bool:
+        return peer_certificate(connection) is None and super().lasts(connection, now)
 
 
 class KubernetesAuthenticator:
@@ -70,15 +95,19 @@ class KubernetesAuthenticator:
         self._token_flights: SingleFlight[bytes, User | Refusal] = SingleFlight()
         self._access_flights: SingleFlight[tuple[bytes, str], bool | Refusal] = SingleFlight()
 
-    def permits(self, asked: Asked) -> bool:
+    def permits(self, asked: Asked) -> Leave | None:
         now = time.monotonic()
         shown = self._shown(asked)
-        user = self._users.get(digest(self._key, shown), now) if isinstance(shown, str) else shown
+        owner = self._users.entry(digest(self._key, shown), now) if isinstance(shown, str) else None
+        user = shown if owner is None else owner.value
         if not isinstance(user, User):
-            return False
-        return self._accesses.get((user.key, asked.path), now) is True or self._is_authorised_elsewhere(
-            asked.message
-        )
+            return None
+        access = self._accesses.entry((user.key, asked.path), now)
+        if access is None or not access.value:
+            return ONCE if self._is_authorised_elsewhere(asked.message) else None
+        if owner is None:  # a front proxy names the user
+            return ONCE
+        return (Reviewed if self._front_proxies is None else ReviewedOfNoProxy)(owner, access)
 
     async def refuse(self, asked: Asked) -> Refusal | None:
         user = self._shown(asked)

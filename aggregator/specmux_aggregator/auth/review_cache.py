@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from math import inf
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+class Entry(Generic[V]):
+    """One value. Who keeps it sees by its time that another took its place, or none."""
+
+    __slots__ = ("until", "value")
+
+    def __init__(self, value: V, until: float) -> None:
+        self.value = value
+        self.until = until
 
 
 class Remembered(Generic[K, V]):
@@ -21,33 +32,41 @@ class Remembered(Generic[K, V]):
     def __init__(self, size: int, *, grace: float = 0.0) -> None:
         self._size = size
         self._grace = grace
-        self._entries: OrderedDict[K, tuple[V, float]] = OrderedDict()
+        self._entries: OrderedDict[K, Entry[V]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, key: K, now: float) -> V | None:
+        entry = self.entry(key, now)
+        return None if entry is None else entry.value
+
+    def entry(self, key: K, now: float) -> Entry[V] | None:
         entry = self._entries.get(key)
         if entry is None:
             return None
-        value, until = entry
-        if now >= until:
-            if now >= until + self._grace:
+        if now >= entry.until:
+            if now >= entry.until + self._grace:
                 del self._entries[key]
             return None
         self._entries.move_to_end(key)
-        return value
+        return entry
 
     def get_expired(self, key: K, now: float) -> V | None:
         """What was found out last, also when its time is over, within the grace."""
         entry = self._entries.get(key)
-        return None if entry is None or now >= entry[1] + self._grace else entry[0]
+        return None if entry is None or now >= entry.until + self._grace else entry.value
 
     def forget(self, key: K) -> None:
-        self._entries.pop(key, None)
+        _end(self._entries.pop(key, None))
 
     def put(self, key: K, value: V, *, until: float) -> None:
-        self._entries[key] = value, until
-        self._entries.move_to_end(key)
+        _end(self._entries.pop(key, None))
+        self._entries[key] = Entry(value, until)
         if len(self._entries) > self._size:
-            self._entries.popitem(last=False)
+            _end(self._entries.popitem(last=False)[1])
+
+
+def _end(entry: Entry[V] | None) -> None:
+    if entry is not None:
+        entry.until = -inf

@@ -11,7 +11,7 @@ import asyncio
 import csv
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
 from specmux_aggregator.auth.bearer import bearer_token, digest, is_token
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.server.protocols import ClientConnection, Leave
 from specmux_aggregator.small_files import UnreadableFile, read_small
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,26 @@ class BadTokens(ValueError):
     """The content is no token file; the message names the line, and never repeats it."""
 
 
+class Tokens:
+    """What one reading of the file lets in: leave for as long as it is in force."""
+
+    __slots__ = ("_digests", "_key", "is_in_force")
+
+    def __init__(self, key: bytes, tokens: Iterable[str]) -> None:
+        self._key = key
+        self._digests = frozenset(digest(key, token) for token in tokens)
+        self.is_in_force = True
+
+    def __contains__(self, token: str) -> bool:
+        return digest(self._key, token) in self._digests
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def lasts(self, connection: ClientConnection, now: float) -> bool:
+        return self.is_in_force
+
+
 class TokenFileAuthenticator:
     """Leave by the tokens of one file."""
 
@@ -46,14 +67,14 @@ class TokenFileAuthenticator:
         self._key = secrets.token_bytes(32)
         try:
             self._content = read_small(path)
-            self._digests = self._digested(self._content)
+            self._tokens = Tokens(self._key, parse_tokens(self._content))
         except (UnreadableFile, BadTokens) as error:
             raise InvalidConfig(str(error), where=f"auth.token_file: {path}") from error
         self._complaint: str | None = None
         self._metrics.auth.is_up.set(1)
 
-    def permits(self, asked: Asked) -> bool:
-        return self._refused(asked) is None
+    def permits(self, asked: Asked) -> Leave | None:
+        return self._tokens if self._refused(asked) is None else None
 
     async def refuse(self, asked: Asked) -> Refusal | None:
         return self._refused(asked)
@@ -69,9 +90,10 @@ class TokenFileAuthenticator:
             try:
                 content = await asyncio.to_thread(read_small, self._path)
                 if content == before and content != self._content:
-                    self._digests = self._digested(content)
-                    self._content = content
-                    logger.info("authentication: %d tokens read", len(self._digests))
+                    tokens = Tokens(self._key, parse_tokens(content))
+                    self._tokens.is_in_force = False
+                    self._tokens, self._content = tokens, content
+                    logger.info("authentication: %d tokens read", len(tokens))
                 before = content
             except (UnreadableFile, BadTokens) as error:
                 self._complain(str(error))
@@ -86,10 +108,7 @@ class TokenFileAuthenticator:
         token = bearer_token(asked.message.headers.getall(AUTHORIZATION, []))
         if isinstance(token, Refusal):
             return token
-        return None if digest(self._key, token) in self._digests else _BAD_TOKEN
-
-    def _digested(self, content: bytes) -> frozenset[bytes]:
-        return frozenset(digest(self._key, token) for token in parse_tokens(content))
+        return None if token in self._tokens else _BAD_TOKEN
 
     def _complain(self, complaint: str | None) -> None:
         if complaint is not None and complaint != self._complaint:

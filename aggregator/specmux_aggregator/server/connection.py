@@ -50,6 +50,7 @@ class Connection(asyncio.Protocol):
         "_is_half_closed",
         "_is_lingering",
         "_payload",
+        "certificate",
         "connections",
         "incoming",
         "is_reading_paused",
@@ -69,6 +70,7 @@ class Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.peername: object = None
         self.streamed: WireRequest | None = None
+        self.certificate: object = None
         self._dispatch = dispatch
         self._answers = dispatch.answers
         self._deadlines = Deadlines()
@@ -154,7 +156,7 @@ class Connection(asyncio.Protocol):
             return
         if incoming.is_at_boundary and self.task is None and not self.outgoing.is_busy:
             now = time.monotonic()
-            slot = self._answers.recall(data, now)
+            slot = self._answers.recall(data, self, now)
             if slot is not None:
                 incoming.head_since = 0.0
                 stats = self.connections.stats
@@ -236,7 +238,7 @@ class Connection(asyncio.Protocol):
             return False
         is_last = ends(message, EMPTY_PAYLOAD, slot.prepared)
         if incoming.is_at_boundary and not is_last:
-            self._answers.remember(data, message, slot)
+            self._answers.remember(data, message, self, slot)
         incoming.answered_at_once()
         self._answer(slot, now, message, is_last=is_last)
         return True

@@ -80,7 +80,7 @@ class Dispatch:
             return self.slot(prepared)
         if self._streaming is not None and self._streaming.claims(message):
             return None
-        if self._guard is not None and not self._guard.permits(message, connection):
+        if self._guard is not None and self._guard.permits(message, connection) is None:
             return None
         slot = self.answers.find(message, now)
         if slot is not None:
@@ -121,7 +121,7 @@ class Dispatch:
         return prepared
 
     async def _forbidden(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
-        if self._guard is None or self._guard.permits(message, connection):
+        if self._guard is None or self._guard.permits(message, connection) is not None:
             return None
         return self._crowded(message) or await self._guard.refusal(message, connection)
 

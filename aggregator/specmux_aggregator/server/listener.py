@@ -56,7 +56,7 @@ class HTTPServer:
         self._client_ca_file = client_ca_file
         self._dispatch = Dispatch(
             service,
-            Answers(service, self.stats, use_memo=use_memo, is_guarded=guard is not None),
+            Answers(service, self.stats, use_memo=use_memo, guard=guard),
             stats=self.stats,
             max_in_flight=listen.max_in_flight,
             slow_request=slow_request,

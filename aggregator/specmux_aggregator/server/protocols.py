@@ -49,6 +49,8 @@ class ClientConnection(Protocol):
 
     streamed: WireRequest | None
     """The request that a backend is answering: then a client that closes its side has left."""
+    certificate: object
+    """What the guard has found out of the client's certificate, for the next request; the guard's alone."""
 
     @property
     def connections(self) -> Shared: ...
@@ -114,11 +116,23 @@ class Responder(Protocol):
         """The answer, always. Raises nothing but CancelledError."""
 
 
+class Leave(Protocol):
+    """That a request may be answered, and for how long that can be relied on."""
+
+    def lasts(self, connection: ClientConnection, now: float) -> bool:
+        """Whether a request with the same deciding part (heads.py), on this connection, may be answered as
+        well, without another look at it. Asked about every request that is remembered. ``now``: monotonic seconds."""
+
+
 class Guard(Protocol):
     """Who may have an answer. Asked about every request that is well formed, before anything else is."""
 
-    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> bool:
-        """Whether leave is at hand; False says nothing: then ``refusal`` decides."""
+    @property
+    def takes_secrets(self) -> bool:
+        """Whether requests carry what must not be kept as it is."""
+
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Leave | None:
+        """The leave that is at hand; None says nothing: then ``refusal`` decides."""
 
     async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
         """The answer to a caller that may not; None for one that may. Raises nothing but CancelledError."""

@@ -8,14 +8,15 @@ young one, so what is in use stays. Nothing enters at its first sight: a flood o
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from specmux_aggregator.http.prepared import Prepared
-from specmux_aggregator.server.requests import Fields
+from specmux_aggregator.server.protocols import ClientConnection, Leave
 from specmux_aggregator.server.stats import Cell
 
-Key = TypeVar("Key", bytes, "Fields")
+Key = TypeVar("Key", bound=Hashable)
 
 GENERATION_SIZE: Final = 1024
 """Entries of one generation."""
@@ -34,6 +35,14 @@ class Slot:
     prepared: Prepared
     cell: Cell
     """Where it is counted."""
+    leave: Leave | None = None
+    """Of whom it was for; None: everybody may have it."""
+    digest: bytes = b""
+    """Of the request, where that must not be kept."""
+
+    def is_for(self, connection: ClientConnection, now: float) -> bool:
+        """Whether it may be given to who asks the same. ``now``: monotonic seconds."""
+        return self.is_good(now) and (self.leave is None or self.leave.lasts(connection, now))
 
     def is_good(self, now: float) -> bool:
         """``now``: monotonic seconds."""
@@ -63,24 +72,28 @@ class RequestMemo(Generic[Key]):
             return slot
         slot = self._old.pop(key, None)
         if slot is not None:
-            self._store(key, slot)
+            self.store(key, slot)
         return slot
 
     def offer(self, key: Key, slot: Slot) -> None:
         """Remember the answer, unless this is the first time that this key is offered."""
-        fingerprint = hash(key)
+        if self.has_seen(hash(key)):
+            self.store(key, slot)
+
+    def has_seen(self, fingerprint: int) -> bool:
+        """Whether what has this hash was offered before, of late; from now on it was."""
         place = fingerprint & (self._size - 1)
         if self._seen[place] == fingerprint:
-            self._store(key, slot)
-        else:
-            self._seen[place] = fingerprint
+            return True
+        self._seen[place] = fingerprint
+        return False
 
     def clear(self) -> None:
         self._young.clear()
         self._old.clear()
         self._bytes = 0
 
-    def _store(self, key: Key, slot: Slot) -> None:
+    def store(self, key: Key, slot: Slot) -> None:
         if len(self._young) >= self._size or self._bytes > GENERATION_BYTES:
             self._old = self._young
             self._young = {}

@@ -149,8 +149,8 @@ class SlowGuard:
     def __init__(self) -> None:
         self.released = threading.Event()
 
-    def permits(self, message: Any, connection: Any) -> bool:
-        return False
+    def permits(self, message: Any, connection: Any) -> None:
+        return None
 
     async def refusal(self, message: Any, connection: Any) -> Prepared:
         while not self.released.is_set():
