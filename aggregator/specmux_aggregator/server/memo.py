@@ -2,7 +2,7 @@
 
 A request is known again by its bytes, by what of its bytes decides (heads.py), or by the fields that the
 parser found. All is forgotten with each generation of the service; an answer is not used past its
-``good_until``, nor without leave that lasts. Requests that carry secrets are not kept: a digest stands for each.
+``good_until``, nor without leave that lasts. Of requests that carry secrets digests are kept.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ class Answers:
         if len(data) <= KEY_MAX and self._exact.has_seen(hash(data)):
             known.append((self._exact, data))
         part = deciding_part(data) if message.method in ("GET", "HEAD") else None
-        if part is not None and len(part) <= KEY_MAX and part.startswith(message.method.encode()):
-            if self._deciding.has_seen(hash(part)):
-                known.append((self._deciding, part))
+        if part is None or len(part) > KEY_MAX or not part.startswith(message.method.encode()):
+            part = None
+        if part is not None and self._deciding.has_seen(hash(part)):
+            known.append((self._deciding, part))
         if known and self._guard is not None:
             leave = self._guard.permits(message, connection)
             if leave is None:

@@ -121,7 +121,8 @@ class Leave(Protocol):
 
     def lasts(self, connection: ClientConnection, now: float) -> bool:
         """Whether a request with the same deciding part (heads.py), on this connection, may be answered as
-        well, without another look at it. Asked about every request that is remembered. ``now``: monotonic seconds."""
+        well, without another look at it. Asked about every request that is remembered. ``now``: monotonic
+        seconds."""
 
 
 class Guard(Protocol):

@@ -75,6 +75,7 @@ def test_rotated_token_file_ends_what_is_remembered(tmp_path: Path, monkeypatch:
         path.write_text("bob-token,bob\nkept,carol\n")
         eventually(lambda: status(bob, "Authorization: Bearer bob-token") == 200)
         assert status(alice, ALICE) == 401
+        assert [status(alice, ALICE, f"Audit-Id: {number}") for number in range(5)] == [401] * 5
         until_remembered(server, alice, "Authorization: Bearer kept")
         assert [status(alice, ALICE) for _ in range(5)] == [401] * 5
 
@@ -89,6 +90,16 @@ def test_requests_that_differ_in_their_token_alone_are_told_apart(tmp_path: Path
         assert status(client, ALICE) == 200
 
 
+def test_unique_headers_beside_a_token_cost_no_parser(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("alice-token,alice\n")
+    with guarded(Auth(mode="token-file", token_file=path)) as server, server.connect() as client:
+        assert [status(client, ALICE, f"Audit-Id: {number}") for number in range(20)] == [200] * 20
+        eventually(lambda: server.counts.memo_hits >= 17)
+        for other in (ALICE + "x", "X" + ALICE, "Accept: a"):
+            assert status(client, other, "Audit-Id: 99") == 401
+
+
 def test_memory_holds_no_token(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("alice-token,alice\n")
@@ -96,7 +107,7 @@ def test_memory_holds_no_token(tmp_path: Path) -> None:
         until_remembered(server, client, ALICE)
         gc.collect()
         memos = server.server._dispatch.answers
-        kept = [memo for memo in (memos._exact, memos._deciding, memos._similar)]
+        kept = (memos._exact, memos._deciding, memos._similar)
         assert [len(memo) for memo in kept] == [1, 1, 1]
         assert "alice-token" not in repr([(memo._young, memo._old) for memo in kept])
 
