@@ -48,3 +48,10 @@ def test_readme_names_only_targets_that_make_knows() -> None:
 
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 80
+
+
+def test_every_page_is_in_the_index_and_in_the_site() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    linked = {link for link, _ in LINK.findall((ROOT / "docs/index.md").read_text())}
+    listed = set(re.findall(r"- ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert (pages - linked - {"index.md"}, pages - listed) == (set(), set())
