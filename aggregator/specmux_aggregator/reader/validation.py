@@ -24,7 +24,7 @@ from specmux_schemas.validation import Directive, Report, Severity, Validator
 from specmux_schemas.validation.decoding import Body
 from specmux_schemas.validation.kinds import LIST
 from specmux_schemas.validation.media_types import BodyFormat
-from specmux_schemas.validation.messages import status_of, warning_fields, warning_texts
+from specmux_schemas.validation.messages import report_warnings, status_of, warning_fields
 from specmux_schemas.validation.streams import parts_of
 from specmux_schemas.validation.validator import kind_in, opened
 
@@ -126,7 +126,6 @@ def _judged(report: Report, request: ValidationRequest) -> Judgement:
 
 
 def _warnings(report: Report) -> list[str]:
-    """What strict decoding found, where that is to be warned of, and what could not be checked."""
-    texts = warning_texts(report.strict_errors) if report.directive is Directive.WARN else []
+    """An apiserver's, and one for each that could not be checked."""
     notes = [each.message for each in report.violations if each.severity is Severity.NOTE]
-    return warning_fields([*texts, *notes])
+    return warning_fields([*report_warnings(report), *notes])

@@ -3,20 +3,28 @@ embedded objects, sets and maps (apiextensions, pkg/registry/customresource)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from specmux_schemas.validation.defaulting import settled
 from specmux_schemas.validation.embedded import marshalled
 from specmux_schemas.validation.embedded_errors import embedded_errors
+from specmux_schemas.validation.go_text import quoted
 from specmux_schemas.validation.kinds import CustomKind
 from specmux_schemas.validation.list_types import list_errors
+from specmux_schemas.validation.names import qualified_name_faults
 from specmux_schemas.validation.object_metadata import MetadataError, metadata_errors
+from specmux_schemas.validation.ratcheting import Correlation, lies_in_unchanged
 from specmux_schemas.validation.report import Check, Severity, Violation
+from specmux_schemas.validation.schema_errors import SchemaError
 from specmux_schemas.validation.schema_nodes import Walk
+from specmux_schemas.validation.structural import Structural
 
 _Error = TypeVar("_Error")
+
+_BLOCKING: Final = ("Required value", "Unsupported value", "Too long", "Too many")
+_STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +34,72 @@ class Checked:
     value: dict[str, Any]
     violations: tuple[Violation, ...]
     blocks_rules: bool
+    correlation: Correlation | None = None
+    """With the stored object, where errors are left alone in what an update does not change."""
 
 
-def check_custom(value: dict[str, Any], kind: CustomKind) -> Checked:
-    """``value`` was decoded and pruned."""
+def check_custom(value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None = None) -> Checked:
+    """``value`` was decoded and pruned; ``old`` is the stored object, settled, of an update."""
     value = settled(_with_metadata(_without_status(value, kind)), kind.structural)
     walk = Walk()
     kind.schema.check(value, walk)
-    schema_errors = _once(walk.found, lambda error: error.detail)
+    correlation = None if old is None else Correlation(value, old, kind.structural, is_root=True)
+    schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
     metadata = value.get("metadata")
-    violations = [
-        *_violations(Check.METADATA, _metadata_errors(metadata)),
-        *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
+    around = [
         *_violations(Check.METADATA, embedded_errors(value, kind.structural)),
-        *_violations(Check.LIST, list_errors(value, kind.structural)),
+        *_violations(Check.LIST, _list_errors(value, old, kind.structural)),
+    ]
+    own = _violations(Check.METADATA, _metadata_errors(metadata))
+    violations = [
+        *own,
+        *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
+        *around,
+        *_finalizer_warnings(metadata),
         *(
             Violation(Severity.NOTE, Check.NOT_CHECKED, path, reason)
             for path, reason in dict.fromkeys(walk.undecided)
         ),
     ]
-    blocks = any(error.blocks_rules for error in schema_errors)
-    return Checked(value, tuple(_once(violations, lambda violation: violation.message)), blocks)
+    blocks = any(error.blocks_rules for error in schema_errors) or any(map(_blocks_rules, (*own, *around)))
+    found = tuple(_once(violations, lambda violation: violation.message))
+    return Checked(value, found, blocks, correlation)
+
+
+def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:
+    """Without the errors in what an update does not change (apiserver/validation/ratcheting.go)."""
+    if correlation is None:
+        return found
+    return [error for error in found if not lies_in_unchanged(correlation, error.place)]
+
+
+def _list_errors(
+    value: dict[str, Any], old: dict[str, Any] | None, schema: Structural
+) -> list[MetadataError]:
+    """None of an update whose stored object has some, too."""
+    return [] if old is not None and list_errors(old, schema) else list_errors(value, schema)
+
+
+def _blocks_rules(violation: Violation) -> bool:
+    """Of errors beside the schema's (strategy.go, hasBlockingErr); their types are in their words."""
+    return violation.message.partition(": ")[2].startswith(_BLOCKING)
+
+
+def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
+    """What an apiserver warns of whatever the directive (registry/customresource/validator.go)."""
+    finalizers = metadata.get("finalizers") if isinstance(metadata, dict) else None
+    texts = {each for each in finalizers if isinstance(each, str)} if isinstance(finalizers, list) else set()
+    for text in sorted(texts):
+        faults = qualified_name_faults(text)
+        if "/" not in text and text not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in text else ""
+            faults.append(
+                f"prefer a domain-qualified finalizer name{path}"
+                " to avoid accidental conflicts with other finalizer writers"
+            )
+        for fault in faults:
+            message = f"metadata.finalizers: {quoted(text)}: {fault}"
+            yield Violation(Severity.WARNING, Check.METADATA, ("metadata", "finalizers"), message)
 
 
 def _without_status(value: dict[str, Any], kind: CustomKind) -> dict[str, Any]:

@@ -13,11 +13,17 @@ from typing import Any, Final
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.errors import InvalidDirective
 from specmux_schemas.validation.go_text import quoted
-from specmux_schemas.validation.report import Directive, Report, Severity
+from specmux_schemas.validation.report import Check, Directive, Report, Severity
 
 MOST_RUNES: Final = 4096
 """Of all warnings of one answer; beyond it each is cut."""
 CUT_RUNES: Final = 256
+
+BLOCKED: Final = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+"""A note of a report; an error of a Status (apiextensions, pkg/registry/customresource/strategy.go)."""
 
 _CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
 _YAML_PREFIXES: Final = (
@@ -60,6 +66,18 @@ def warning_texts(strict_errors: Iterable[str]) -> list[str]:
         else:
             texts.append(error)
     return texts
+
+
+def report_warnings(report: Report) -> list[str]:
+    """The texts of all warnings that an apiserver answers with: those of decoding, then the others."""
+    decoding = warning_texts(report.strict_errors) if report.directive is Directive.WARN else []
+    is_decoding = (Check.UNKNOWN_FIELD, Check.DUPLICATE_FIELD)
+    others = [
+        each.message
+        for each in report.violations
+        if each.severity is Severity.WARNING and each.check not in is_decoding
+    ]
+    return [*decoding, *others]
 
 
 def warning_fields(texts: Iterable[str]) -> list[str]:
@@ -116,7 +134,10 @@ def status_of(report: Report) -> dict[str, Any] | None:
     errors = [each for each in report.violations if each.severity is Severity.ERROR]
     if not errors:
         return None
-    return _invalid(kind, report.name, [each.message for each in errors])
+    messages = [each.message for each in errors]
+    if any(each.message == BLOCKED for each in report.violations):
+        messages.append(f"<nil>: Invalid value: null: {BLOCKED}")
+    return _invalid(kind, report.name, messages)
 
 
 def _invalid(kind: GroupVersionKind, name: str, messages: list[str]) -> dict[str, Any]:
@@ -125,7 +146,7 @@ def _invalid(kind: GroupVersionKind, name: str, messages: list[str]) -> dict[str
     causes = []
     for message in messages:
         field, _, text = message.partition(": ")
-        causes.append({"reason": _reason(text), "message": text, "field": field})
+        causes.append({"reason": _reason(field, text), "message": text, "field": field})
     status = _status(422, "Invalid", f"{shown} {quoted(name)} is invalid: {listed}")
     status["details"] = {"name": name, "group": kind.group, "kind": kind.kind, "causes": causes}
     return status
@@ -143,7 +164,9 @@ _REASONS: Final = {
 }
 
 
-def _reason(text: str) -> str:
+def _reason(field: str, text: str) -> str:
+    if f"{field} in body must be of type " in text:
+        return "FieldValueTypeInvalid"
     return _REASONS.get(text.partition(":")[0], "FieldValueInvalid")
 
 

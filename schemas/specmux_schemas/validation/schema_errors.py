@@ -6,8 +6,8 @@ Texts are those of kube-openapi (pkg/validation/{validate,errors}), put into fie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specmux_schemas.validation.field_errors import field_path, invalid, not_supported
@@ -27,6 +27,17 @@ class SchemaError:
     detail: str
     blocks_rules: bool = False
     """CEL rules are not evaluated beside such an error (registry/customresource/strategy.go)."""
+    depth: int | None = None
+    """How much of ``path`` leads to the value whose branches found it; None: all of it."""
+
+    @property
+    def place(self) -> Path:
+        return self.path if self.depth is None else self.path[: self.depth]
+
+
+def of_branches(found: Iterable[SchemaError], depth: int) -> list[SchemaError]:
+    """Errors of branches as those of the value that has them, at this depth."""
+    return [replace(error, depth=depth) for error in found]
 
 
 def name_of(path: Path) -> str:

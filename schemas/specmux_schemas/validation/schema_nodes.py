@@ -301,7 +301,7 @@ class Branches:
                 best = result
         walk.found.append(errors.composite(tuple(walk.path), "must validate at least one schema (anyOf)"))
         matched, found = best or (0, [])
-        walk.found += found
+        walk.found += errors.of_branches(found, len(walk.path))
         return matched
 
     def _one(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
@@ -315,13 +315,13 @@ class Branches:
         if valid:
             return 0
         matched, found = max(results, key=lambda result: result[0])
-        walk.found += found
+        walk.found += errors.of_branches(found, len(walk.path))
         return matched
 
     def _all(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
         results = [self._try(node, value, walk) for node in nodes]
         for _, found in results:
-            walk.found += found
+            walk.found += errors.of_branches(found, len(walk.path))
         valid = sum(not found for _, found in results)
         if valid < len(nodes):
             none = "" if valid else ". None validated"

@@ -29,6 +29,7 @@ from specmux_schemas.validation.typed_nodes import (
     Time,
 )
 
+_OWNER: Final = "OwnerReference"
 _OWN_READERS: Final[Mapping[str, Node]] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": Time("v1.Time", RFC3339),
     "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": Time("v1.MicroTime", RFC3339_MICRO),
@@ -77,7 +78,8 @@ class TypedSchemas:
             struct.fields[name] = self._schema(inner, f"{struct.name}.{name}")
         listed = schema.get("required")
         names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-        struct.required = tuple(names)
+        # Owners without a name are told with the rest of the metadata, in its words.
+        struct.required = tuple(names) if struct.name != _OWNER else ()
         struct.is_open = schema.get("x-kubernetes-preserve-unknown-fields") is True
 
     def _schema(self, schema: Any, place: str) -> Node:

@@ -26,8 +26,10 @@ from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.located import located
 from specmux_schemas.validation.media_types import BodyFormat, body_format
+from specmux_schemas.validation.messages import BLOCKED
+from specmux_schemas.validation.pruning import prune
 from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
-from specmux_schemas.validation.rules.checking import BLOCKED, MISSING, check_rules
+from specmux_schemas.validation.rules.checking import MISSING, check_rules
 from specmux_schemas.validation.rules.evaluation import Evaluation, evaluation
 from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
 from specmux_schemas.validation.union_checks import UnionAlgorithm, check_unions
@@ -47,10 +49,13 @@ class Validator:
         *,
         preserving: Iterable[GroupVersionKind] = (),
         unions: UnionAlgorithm = UnionAlgorithm.OFF,
+        ratchets: bool = True,
     ) -> None:
-        """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``."""
+        """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``. ``ratchets``: an
+        update leaves alone what it does not change, as apiservers have it from 1.30 on (KEP-4008)."""
         self._documents = documents
         self._unions = unions
+        self._ratchets = ratchets
         self._kinds = Kinds(documents, frozenset(preserving))
 
     def validate(
@@ -151,11 +156,12 @@ class Validator:
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
             return ()
-        checked = check_custom(decoded.value, described)
+        older = _stored(old, described) if isinstance(old, dict) else None
+        checked = check_custom(decoded.value, described, older if self._ratchets else None)
         violations = (*checked.violations, *self._union_errors(described, checked.value, old))
         if not described.rules.has_rules:
             return violations
-        return (*violations, *self._rules(checked, described, old))
+        return (*violations, *self._rules(checked, described, older))
 
     def _union_errors(self, kind: TypedKind | CustomKind, value: Any, old: Any) -> list[Violation]:
         if self._unions is UnionAlgorithm.OFF:
@@ -165,11 +171,11 @@ class Validator:
         described = self._documents.find(kind.kind)
         return check_unions(described, value, old, self._unions) if described is not None else []
 
-    def _rules(self, checked: Checked, kind: CustomKind, old: Any) -> list[Violation]:
+    def _rules(self, checked: Checked, kind: CustomKind, old: dict[str, Any] | None) -> list[Violation]:
         if checked.blocks_rules:
             return [Violation(Severity.NOTE, Check.NOT_CHECKED, (), BLOCKED)]
-        older = MISSING if old is None else settled(old, kind.structural)
-        return check_rules(checked.value, kind.rules, self._evaluation, older)
+        older = MISSING if old is None else old
+        return check_rules(checked.value, kind.rules, self._evaluation, older, checked.correlation)
 
     @cached_property
     def _evaluation(self) -> Evaluation | None:
@@ -204,6 +210,14 @@ def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | C
 
 def _is_hinted(error: StrictError, index: int) -> bool:
     return error.check is Check.UNKNOWN_FIELD and index < MOST_HINTS
+
+
+def _stored(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
+    """As an apiserver reads what it has stored."""
+    if not kind.preserves_unknown:
+        old = prune(old, kind.structural)[0]
+    found: dict[str, Any] = settled(old, kind.structural)
+    return found
 
 
 def names_of(value: Any) -> tuple[str, str]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specmux_schemas.validation.field_errors import field_path
+from specmux_schemas.validation.ratcheting import Correlation, Standing
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.rules.declared import Rule, RuleNode
 from specmux_schemas.validation.rules.evaluation import Evaluation, NotEvaluated, RuleError
@@ -21,55 +23,77 @@ MOST_STEPS: Final = 1_000_000
 MISSING: Final[Any] = object()
 """There is no older value."""
 
-BLOCKED: Final = (
-    "some validation rules were not checked because the object was invalid; "
-    "correct the existing errors to complete validation"
-)
 _FIELD: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
 
 
 def check_rules(
-    value: Any, node: RuleNode, evaluation: Evaluation | None, old: Any = MISSING
+    value: Any,
+    node: RuleNode,
+    evaluation: Evaluation | None,
+    old: Any = MISSING,
+    correlation: Correlation | None = None,
 ) -> list[Violation]:
-    """``evaluation`` is None where the library for CEL is not installed."""
+    """``evaluation`` is None where the library for CEL is not installed. With ``correlation`` what a rule
+    finds in unchanged values is a warning."""
     if not node.has_rules:
         return []
     if evaluation is None:
         reason = 'rules (x-kubernetes-validations) are not checked: install "specmux[cel]"'
         return [Violation(Severity.NOTE, Check.NOT_CHECKED, (), reason)]
-    return list(_Walk(evaluation).node(value, old, node, (), ""))
+    return list(_Walk(evaluation).node(value, old, node, _Place((), "", Standing(correlation))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: Path
+    text: str
+    """As messages call it."""
+    standing: Standing
+
+    def field(self, name: str) -> _Place:
+        text = f"{self.text}.{name}" if self.text else name
+        return _Place((*self.path, name), text, self.standing.child(name))
+
+    def key(self, name: str) -> _Place:
+        return _Place((*self.path, name), f"{self.text}[{name}]", self.standing.child(name))
+
+    def item(self, index: int) -> _Place:
+        return _Place((*self.path, index), f"{self.text}[{index}]", self.standing.child(index))
+
+    def nested(self) -> _Place:
+        return replace(self, standing=self.standing.nested())
 
 
 class _Walk:
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
 
-    def node(self, value: Any, old: Any, node: RuleNode, path: Path, place: str) -> Iterator[Violation]:
+    def node(self, value: Any, old: Any, node: RuleNode, place: _Place) -> Iterator[Violation]:
         if value is None or not node.has_rules:
             return
         if node.rules:
-            yield from self._rules(value, old, node, path, place)
+            yield from self._rules(value, old, node, place)
         for each in node.nested:
-            yield from self.node(value, old, each, path, place)
+            yield from self.node(value, old, each, place.nested())
         if isinstance(value, dict):
-            yield from self._fields(value, old, node, path, place)
+            yield from self._fields(value, old, node, place)
         elif isinstance(value, list) and node.items is not None:
             for index, item in enumerate(value):
                 older = _older_item(item, old, node.list_keys)
-                yield from self.node(item, older, node.items, (*path, index), f"{place}[{index}]")
+                yield from self.node(item, older, node.items, place.item(index))
 
     def _fields(
-        self, value: Mapping[str, Any], old: Any, node: RuleNode, path: Path, place: str
+        self, value: Mapping[str, Any], old: Any, node: RuleNode, place: _Place
     ) -> Iterator[Violation]:
         for key, item in value.items():
             older = old.get(key, MISSING) if isinstance(old, dict) else MISSING
             inner = node.properties.get(key)
             if inner is not None:
-                yield from self.node(item, older, inner, (*path, key), f"{place}.{key}" if place else key)
+                yield from self.node(item, older, inner, place.field(key))
             elif node.additional is not None:
-                yield from self.node(item, older, node.additional, (*path, key), f"{place}[{key}]")
+                yield from self.node(item, older, node.additional, place.key(key))
 
-    def _rules(self, value: Any, old: Any, node: RuleNode, path: Path, place: str) -> Iterator[Violation]:
+    def _rules(self, value: Any, old: Any, node: RuleNode, place: _Place) -> Iterator[Violation]:
         size = None
         is_new = old is MISSING or old is None
         for rule in node.rules:
@@ -78,15 +102,13 @@ class _Walk:
             if rule.nesting > 1:
                 size = _size(value) if size is None else size
                 if size**rule.nesting > MOST_STEPS:
-                    yield _not_checked(rule, path, f"it may take more than {MOST_STEPS} steps")
+                    yield _not_checked(rule, place.path, f"it may take more than {MOST_STEPS} steps")
                     continue
-            found = self._rule(rule, value, old, node, path, place)
+            found = self._rule(rule, value, old, node, place)
             if found is not None:
                 yield found
 
-    def _rule(
-        self, rule: Rule, value: Any, old: Any, node: RuleNode, path: Path, place: str
-    ) -> Violation | None:
+    def _rule(self, rule: Rule, value: Any, old: Any, node: RuleNode, place: _Place) -> Violation | None:
         variables = self._evaluation.variables(
             value, None if old is MISSING else old, node, rule.takes_missing_old
         )
@@ -96,14 +118,14 @@ class _Walk:
             message = self._message(rule, variables)
         except RuleError as error:
             shown = rule.message.strip() or rule.text.strip()
-            text = f'{place or "<nil>"}: Invalid value: "{node.kind}": {error} evaluating rule: {shown}'
-            return Violation(Severity.ERROR, Check.RULE, path, text)
+            text = f'{place.text or "<nil>"}: Invalid value: "{node.kind}": {error} evaluating rule: {shown}'
+            return Violation(Severity.ERROR, Check.RULE, place.path, text)
         except NotEvaluated as error:
-            return _not_checked(rule, path, str(error))
-        full, shown_place = _with_field(path, place, rule.field_path)
-        return Violation(
-            Severity.ERROR, Check.RULE, full, _error(shown_place, node.kind, rule.reason, message)
-        )
+            return _not_checked(rule, place.path, str(error))
+        full, shown_place = _with_field(place.path, place.text, rule.field_path)
+        is_left = not rule.uses_old and place.standing.is_unchanged
+        severity = Severity.WARNING if is_left else Severity.ERROR
+        return Violation(severity, Check.RULE, full, _error(shown_place, node.kind, rule.reason, message))
 
     def _message(self, rule: Rule, variables: Mapping[str, Any]) -> str:
         if rule.message_expression:

@@ -6,6 +6,7 @@ ten items), and it knows what rules use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +14,15 @@ from specmux_schemas.validation.rules.declared import RuleNode
 
 _KEPT: Final = 10_000
 """Compiled expressions."""
+
+
+_SIZE: Final = "size_"
+_SIZE_CALL: Final = re.compile(
+    r"""[rRbB]{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3})|[rR][bB]?(?:"[^"\n]*"|'[^'\n]*')"""
+    r"""|[bB]?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<name>\bsize\s*\()""",
+    re.DOTALL,
+)
+"""Literals, which are passed over, and calls."""
 
 
 class RuleError(Exception):
@@ -30,8 +40,9 @@ def evaluation() -> Evaluation | None:
     except ImportError:
         return None
     from specmux_schemas.validation.rules.functions import FUNCTIONS
+    from specmux_schemas.validation.rules.named_formats import format_functions
 
-    return Evaluation(cel, FUNCTIONS)
+    return Evaluation(cel, {**FUNCTIONS, **format_functions(cel.OptionalValue), _SIZE: len})
 
 
 class Evaluation:
@@ -71,7 +82,7 @@ class Evaluation:
             if program is None:
                 if len(self._programs) >= _KEPT:
                     self._programs.clear()
-                program = self._programs[text] = self._library.compile(text)
+                program = self._programs[text] = self._library.compile(_with_own_size(text))
             return program.execute(self._library.Context(dict(variables), self._functions))
         except KeyError as error:
             raise RuleError(f"no such key: {error.args[0] if error.args else error}") from error
@@ -79,6 +90,11 @@ class Evaluation:
             raise RuleError("division by zero") from error
         except Exception as error:
             raise NotEvaluated(str(error).partition("\n")[0][:200] or type(error).__name__) from error
+
+
+def _with_own_size(text: str) -> str:
+    """The library counts the bytes of a text, CEL its characters; its own functions cannot be replaced."""
+    return _SIZE_CALL.sub(lambda found: f"{_SIZE}(" if found["name"] else found[0], text)
 
 
 def _named(value: Any, node: RuleNode) -> Any:

@@ -1,5 +1,6 @@
 // Answers what apiextensions-apiserver says to custom resources: one JSON object on each line of standard input,
-// {"schema": openAPIV3Schema, "object": {...}, "old": {...}}, one answer on each line of standard output.
+// {"schema": openAPIV3Schema, "object": {...}, "old": {...}}, one answer on each line of standard output. With
+// "ratchets": true the answer is that to an update, which leaves alone what it does not change (KEP-4008).
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
@@ -22,6 +24,8 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/warning"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -29,6 +33,8 @@ type question struct {
 	Schema json.RawMessage `json:"schema"`
 	Object json.RawMessage `json:"object"`
 	Old    json.RawMessage `json:"old"`
+
+	Ratchets bool `json:"ratchets"`
 }
 
 type answer struct {
@@ -39,6 +45,13 @@ type answer struct {
 	Embedded []string `json:"embedded,omitempty"`
 	Lists    []string `json:"lists,omitempty"`
 	Rules    []string `json:"rules,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// AddWarning makes an answer the recorder of what its rules warn of.
+func (a *answer) AddWarning(_, text string) {
+	a.Warnings = append(a.Warnings, text)
+	sort.Strings(a.Warnings)
 }
 
 func texts(errs field.ErrorList) []string {
@@ -108,6 +121,9 @@ func ask(line []byte) (a answer) {
 		}
 		a.Metadata = texts(metavalidation.ValidateObjectMeta(meta, meta.Namespace != "", metavalidation.NameIsDNSSubdomain, field.NewPath("metadata")))
 	}
+	if q.Ratchets {
+		return update(a, q, s, validator, object)
+	}
 	a.Schema = texts(validation.ValidateCustomResource(nil, object, validator))
 	a.Embedded = texts(objectmeta.Validate(nil, object, s, false))
 	a.Lists = texts(listtype.ValidateListSetsAndMaps(nil, s, object))
@@ -119,6 +135,26 @@ func ask(line []byte) (a answer) {
 			}
 		}
 		errs, _ := rules.Validate(context.Background(), nil, s, object, old, celconfig.RuntimeCELCostBudget)
+		a.Rules = texts(errs)
+	}
+	return a
+}
+
+// update is customResourceStrategy.ValidateUpdate (pkg/registry/customresource/strategy.go) without metadata.
+func update(a answer, q question, s *structural.Structural, validator validation.SchemaValidator, object map[string]interface{}) answer {
+	old, err := load(q.Old, s)
+	if err != nil {
+		return answer{Fatal: err.Error()}
+	}
+	correlated := common.NewCorrelatedObject(object, old, &model.Structural{Structural: s})
+	a.Schema = texts(validation.ValidateCustomResourceUpdate(nil, object, old, validator, validation.WithRatcheting(correlated)))
+	a.Embedded = texts(objectmeta.Validate(nil, object, s, false))
+	if len(listtype.ValidateListSetsAndMaps(nil, s, old)) == 0 {
+		a.Lists = texts(listtype.ValidateListSetsAndMaps(nil, s, object))
+	}
+	if rules := cel.NewValidator(s, true, celconfig.PerCallLimit); rules != nil {
+		ctx := warning.WithWarningRecorder(context.Background(), &a)
+		errs, _ := rules.Validate(ctx, nil, s, object, old, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlated))
 		a.Rules = texts(errs)
 	}
 	return a
