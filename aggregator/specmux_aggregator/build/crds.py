@@ -1,8 +1,8 @@
-"""The documents of a directory of CustomResourceDefinition manifests; runs in a worker process, as jobs.py.
+"""The documents of CustomResourceDefinition manifests; runs in a worker process, as jobs.py.
 
-Files that did not change are not sent again: they are named by their digest, and a worker that no longer
-knows one asks for it. Each group is built by itself, and only when its manifests changed: a change costs its
-group, however many others there are.
+They are files, or definitions that a cluster has. Those that did not change are not sent again: they are
+named by their digest, and a worker that no longer knows one asks for it. Each group is built by itself, and
+only when its manifests changed: a change costs its group, however many others there are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from specmux_aggregator.build.built import Built, Owned
 from specmux_aggregator.build.file_names import COMPRESSED
@@ -17,7 +18,7 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
-from specmux_converters.document import Document, Limits, content_hash
+from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.recognise import Kind, recognise
@@ -30,7 +31,7 @@ PROBLEMS_NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """One file. ``data`` is None where the worker was given this digest before."""
+    """One file, whatever it holds. ``data`` is None where the worker was given this digest before."""
 
     name: str
     digest: bytes
@@ -38,8 +39,20 @@ class ManifestFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestObject:
+    """One definition that a cluster has: ``data`` is its JSON, written here."""
+
+    name: str
+    digest: bytes
+    data: bytes | None
+
+
+Manifest: TypeAlias = ManifestFile | ManifestObject
+
+
+@dataclass(frozen=True, slots=True)
 class Missing:
-    """Names of the files that the worker does not know: send them whole."""
+    """Names of the manifests that the worker does not know: send them whole."""
 
     names: frozenset[str]
 
@@ -101,7 +114,7 @@ class DirectoryMemo:
 
 def build_crds(
     memo: DirectoryMemo,
-    files: tuple[ManifestFile, ...],
+    files: tuple[Manifest, ...],
     *,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
@@ -113,9 +126,7 @@ def build_crds(
     if missing:
         return Missing(frozenset(missing))
     known = memo.files
-    memo.files = {
-        file.digest: known.get(file.digest) or _read(file.name, file.data or b"", limits) for file in files
-    }
+    memo.files = {file.digest: known.get(file.digest) or _read(file, limits) for file in files}
     groups, notes = _grouped(memo, files)
     memo.groups = {group: memo.groups.get(group) or CRDMemo() for group in groups}
     documents: list[Built] = []
@@ -145,9 +156,7 @@ def build_crds(
     return CRDsBuilt(tuple(documents), shown, seconds, resources)
 
 
-def _grouped(
-    memo: DirectoryMemo, files: tuple[ManifestFile, ...]
-) -> tuple[dict[str, list[Document]], list[str]]:
+def _grouped(memo: DirectoryMemo, files: tuple[Manifest, ...]) -> tuple[dict[str, list[Document]], list[str]]:
     """The manifests of each API group, and what is wrong with files, in words."""
     notes: list[str] = []
     good: dict[str, tuple[Document, ...]] = {}
@@ -213,7 +222,19 @@ def _resources(memo: DirectoryMemo, made: CRDBuild, group_version: GroupVersion)
     return known[1]
 
 
-def _read(name: str, data: bytes, limits: Limits) -> _Read:
+def _read(manifest: Manifest, limits: Limits) -> _Read:
+    data = manifest.data or b""
+    match manifest:
+        case ManifestFile(name):
+            return _read_file(name, data, limits)
+        case ManifestObject():
+            try:
+                return _Read((parse(data, limits=limits),))
+            except ConverterError as error:
+                return _Read((), str(error))
+
+
+def _read_file(name: str, data: bytes, limits: Limits) -> _Read:
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
         plain = decoded(data, coding, max_bytes=limits.max_bytes)

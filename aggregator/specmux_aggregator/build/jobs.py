@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specmux_aggregator.build.built import Built, FileBuilt, Owned
-from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, Missing, build_crds
+from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
 from specmux_aggregator.build.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.build.losses import Losses, losses_by_group_version
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
@@ -131,7 +131,7 @@ def build_file(
 def build_manifests(
     memo: BuildMemo,
     backend: str,
-    files: tuple[ManifestFile, ...],
+    files: tuple[Manifest, ...],
     *,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],

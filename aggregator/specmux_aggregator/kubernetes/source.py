@@ -15,8 +15,7 @@ from typing import Any, Final, Protocol
 from specmux_aggregator.config.settings import Kubernetes, Polling
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER, Reach, cluster_backends, shadowed
-from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, kept
-from specmux_aggregator.kubernetes.seen_definitions import SeenDefinitions
+from specmux_aggregator.kubernetes.custom_resources import Definition, SeenDefinitions, WatchedManifests, kept
 from specmux_aggregator.kubernetes.seen_services import SeenServices
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
@@ -176,7 +175,7 @@ class ClusterSource:
         self._services.take(objects)
         self._news.ask()
 
-    def _take_definitions(self, objects: Mapping[str, Object]) -> None:
+    def _take_definitions(self, objects: Mapping[str, Definition]) -> None:
         self._definitions.take(objects)
         self._news.ask()
 

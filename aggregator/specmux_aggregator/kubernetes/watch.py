@@ -28,7 +28,6 @@ from specmux_aggregator.kubernetes.watch_events import (
     GONE,
     Held,
     Keep,
-    Object,
     after,
     confirmed,
     differs,
@@ -105,9 +104,9 @@ class WatchState:
 class Watch:
     """Follows one resource until it is cancelled.
 
-    ``on_change`` gets all objects by name, "namespace/name" where they have one: after the first list, even
-    of nothing, and whenever they have changed. ``on_failure`` is called when ``state.failure`` or
-    ``state.phase`` is another one. ``keep`` makes of an object what is held of it.
+    ``on_change`` gets what is held of all objects by name, "namespace/name" where they have one: after the
+    first list, even of nothing, and whenever they have changed. ``on_failure`` is called when
+    ``state.failure`` or ``state.phase`` is another one. ``keep`` makes of an object what is held of it.
     """
 
     def __init__(
@@ -115,7 +114,7 @@ class Watch:
         client: ApiClient,
         path: str,
         *,
-        on_change: Callable[[Mapping[str, Object]], None],
+        on_change: Callable[[Mapping[str, Any]], None],
         on_failure: Callable[[], object] = lambda: None,
         keep: Keep = whole,
         timing: Timing = Timing(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from specmux_aggregator.http.response_fields import RETRY_AFTER_MAX, status_failure
 from specmux_aggregator.model.failure import Cause, Failure
@@ -17,9 +17,17 @@ GONE: Final = 410
 _MALFORMED: Final = Failure(Cause.BAD_BODY, "an event is none of the API's")
 
 
-Keep: TypeAlias = Callable[[Object], Object]
-"""What is held of an object, for who needs less than all of it: its metadata, with uid and resourceVersion,
-and anything else."""
+class Identified(Protocol):
+    """What is held of an object by who needs less than all of it."""
+
+    @property
+    def identity(self) -> tuple[object, object]:
+        """The object's, as ``identity_of`` says."""
+        ...
+
+
+Keep: TypeAlias = Callable[[Object], Object | Identified]
+"""Makes of an object what is held of it."""
 
 
 def whole(item: Object) -> Object:
@@ -29,9 +37,9 @@ def whole(item: Object) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The objects by name, "namespace/name" where they have a namespace."""
+    """What is held of the objects, by name, "namespace/name" where they have a namespace."""
 
-    objects: Mapping[str, Object]
+    objects: Mapping[str, Any]
     version: str
     """The resource version from which a watch goes on."""
 
@@ -43,7 +51,7 @@ def listed(pages: Sequence[Mapping[str, Any]], before: Held | None, *, keep: Kee
     version = _version(pages[-1])
     if version is None:
         return Failure(Cause.BAD_BODY, "the list has no resourceVersion")
-    objects: dict[str, Object] = {}
+    objects: dict[str, Object | Identified] = {}
     for page in pages:
         items = page.get("items")
         if items is not None and not isinstance(items, list):
@@ -78,7 +86,7 @@ def after(
     held: Held, events: Iterable[Mapping[str, Any]], *, keep: Keep = whole
 ) -> tuple[Held, Failure | None]:
     """What is held after the events, as far as they were good; and what ended them."""
-    objects: dict[str, Object] | None = None
+    objects: dict[str, Object | Identified] | None = None
     version, failure = held.version, None
     for event in events:
         item = event.get("object")
@@ -121,9 +129,15 @@ def _error(status: object) -> Failure:
     return status_failure(code, min(float(wait), RETRY_AFTER_MAX) if isinstance(wait, int) else None)
 
 
-def _is_same(known: Object, item: Object) -> bool:
-    old, new = _metadata(known), _metadata(item)
-    return all(old.get(key) == new.get(key) is not None for key in ("uid", "resourceVersion"))
+def identity_of(item: object) -> tuple[object, object]:
+    """Uid and resourceVersion: equal for the same object in the same version."""
+    metadata = _metadata(item)
+    return metadata.get("uid"), metadata.get("resourceVersion")
+
+
+def _is_same(known: Object | Identified, item: Object) -> bool:
+    old = identity_of(known) if isinstance(known, Mapping) else known.identity
+    return old == identity_of(item) and None not in old
 
 
 def _name(item: object) -> str | None:

@@ -1,19 +1,18 @@
 """CustomResourceDefinition manifests as origin: published as an apiserver would publish them.
 
-They are the files of a directory, or the objects of a cluster. Every file is looked at, whatever it is called
-and however the tree is cut; those that hold something else are skipped. A manifest that cannot be used is
-a note, and the rest of its group-version stays.
+They are the files of a directory, or the definitions of a cluster. Every file is looked at, whatever it is
+called and however the tree is cut; those that hold something else are skipped. A manifest that cannot be used
+is a note, and the rest of its group-version stays.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Hashable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from specmux_aggregator.build.crds import CRDsBuilt, ManifestFile
+from specmux_aggregator.build.crds import CRDsBuilt, Manifest
 from specmux_aggregator.build.jobs import build_manifests
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
@@ -28,6 +27,13 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why a manifest cannot be had."""
+
+    reason: str
+
+
 class Manifests(Protocol):
     """Where manifests are held, each under a name."""
 
@@ -39,15 +45,18 @@ class Manifests(Protocol):
         """What the documents are to share with all others of their cluster."""
         ...
 
-    def read(self, name: str) -> bytes:
-        """One that ``scan`` named. Raises OSError where it cannot be had; blocks."""
+    def manifest(self, name: str) -> Manifest | Unreadable:
+        """One that ``scan`` named, with its bytes. Blocks."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _Sent:
+    """A manifest as it was last sent."""
+
     fingerprint: Hashable
-    digest: bytes
+    manifest: Manifest
+    """Without its bytes."""
 
 
 class CRDsOrigin:
@@ -60,7 +69,7 @@ class CRDsOrigin:
         self._manifests = manifests
         self._worker = worker
         self._limits = limits
-        self._files: dict[str, _File] = {}
+        self._sent: dict[str, _Sent] = {}
         self._templates = BUNDLED
 
     async def observe(self, last: Observation) -> Outcome:
@@ -68,17 +77,17 @@ class CRDsOrigin:
         if isinstance(found, Failure):
             return found
         templates = await self._manifests.templates()
-        known = {name: file.fingerprint for name, file in self._files.items()}
+        known = {name: sent.fingerprint for name, sent in self._sent.items()}
         is_known = found == known and templates == self._templates
         if is_known and last.failure is None and last.attempted:
             return Unchanged()
         # What was restored from an earlier run has to be delivered once by this one.
-        held = {key: offer.hash for key, offer in last.offers.items()} if self._files else {}
+        held = {key: offer.hash for key, offer in last.offers.items()} if self._sent else {}
         try:
-            built, files, notes = await self._built(found, held, templates)
+            built, sent, notes = await self._built(found, held, templates)
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
-        self._files, self._templates = files, templates
+        self._sent, self._templates = sent, templates
         offered = {document.group_version for document in built.documents}
         kept = {key: listed for key, listed in last.resources.items() if key in offered}
         return seen_of(
@@ -96,15 +105,15 @@ class CRDsOrigin:
         return Failure(Cause.NOT_FOUND, "superseded by what the manifests say now")
 
     async def close(self) -> None:
-        self._files.clear()
+        self._sent.clear()
 
     async def _built(
         self, found: Mapping[str, Hashable], held: dict[GroupVersion, Hash], templates: Templates
-    ) -> tuple[CRDsBuilt, dict[str, _File], list[str]]:
-        """What the worker makes of the files; it is sent those that changed, and those it has forgotten."""
+    ) -> tuple[CRDsBuilt, dict[str, _Sent], list[str]]:
+        """What the worker makes of the manifests; it is sent what changed, and what it has forgotten."""
         wanted: Set[str] = {name for name, now in found.items() if self._fingerprint(name) != now}
         while True:
-            manifests, files, notes = await asyncio.to_thread(self._read, found, wanted)
+            manifests, sent, notes = await asyncio.to_thread(self._read, found, wanted)
             built = await self._worker.build(
                 build_manifests,
                 self._backend.name,
@@ -115,29 +124,27 @@ class CRDsOrigin:
                 templates=templates,
             )
             if isinstance(built, CRDsBuilt):
-                return built, files, notes
+                return built, sent, notes
             if built.names <= wanted:
                 raise WorkerFailed("the worker forgets what it is sent")
             wanted |= built.names
 
     def _fingerprint(self, name: str) -> Hashable:
-        file = self._files.get(name)
-        return file.fingerprint if file else None
+        sent = self._sent.get(name)
+        return sent.fingerprint if sent else None
 
     def _read(
         self, found: Mapping[str, Hashable], wanted: Set[str]
-    ) -> tuple[tuple[ManifestFile, ...], dict[str, _File], list[str]]:
-        """Every file for the worker, with its bytes where they are wanted. Unreadable ones are left out."""
-        manifests, files, notes = [], {}, []
+    ) -> tuple[tuple[Manifest, ...], dict[str, _Sent], list[str]]:
+        """All for the worker, with their bytes where they are wanted. Unreadable ones are left out."""
+        manifests: list[Manifest] = []
+        sent: dict[str, _Sent] = {}
+        notes: list[str] = []
         for name, fingerprint in found.items():
-            data: bytes | None = None
-            if name in wanted:
-                try:
-                    data = self._manifests.read(name)
-                except OSError as error:
-                    notes.append(f"{cut(name)}: unreadable: {error.strerror or type(error).__name__}")
-                    continue
-            digest = self._files[name].digest if data is None else hashlib.sha256(data).digest()
-            files[name] = _File(fingerprint, digest)
-            manifests.append(ManifestFile(name, digest, data))
-        return tuple(manifests), files, notes
+            manifest = self._manifests.manifest(name) if name in wanted else self._sent[name].manifest
+            if isinstance(manifest, Unreadable):
+                notes.append(f"{cut(name)}: unreadable: {manifest.reason}")
+                continue
+            manifests.append(manifest)
+            sent[name] = _Sent(fingerprint, replace(manifest, data=None))
+        return tuple(manifests), sent, notes

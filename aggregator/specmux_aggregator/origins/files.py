@@ -4,12 +4,15 @@ bound."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from specmux_aggregator.build.crds import ManifestFile
 from specmux_aggregator.build.file_names import is_document_name
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.origins.crds import Unreadable
 from specmux_converters.crd import BUNDLED, Templates
 
 Fingerprint = tuple[int, int, int]
@@ -32,6 +35,14 @@ class Folder:
     async def templates(self) -> Templates:
         """The newest that are known: files are of no cluster."""
         return BUNDLED
+
+    def manifest(self, name: str) -> ManifestFile | Unreadable:
+        """The file, as one that may hold manifests. Blocks."""
+        try:
+            data = self.read(name)
+        except OSError as error:
+            return Unreadable(error.strerror or type(error).__name__)
+        return ManifestFile(name, hashlib.sha256(data).digest(), data)
 
     def read(self, name: str) -> bytes:
         """The file's bytes, and one more than the bound of a file that is larger. Raises OSError; blocks."""

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from specmux_aggregator.build.crds import ManifestFile
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation
-from specmux_aggregator.origins.crds import CRDsOrigin
+from specmux_aggregator.origins.crds import CRDsOrigin, Unreadable
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Fingerprint, Folder
 from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
@@ -95,8 +96,8 @@ class _Manifests:
     async def templates(self) -> Templates:
         return await self._folder.templates()
 
-    def read(self, name: str) -> bytes:
-        return self._folder.read(name)
+    def manifest(self, name: str) -> ManifestFile | Unreadable:
+        return self._folder.manifest(name)
 
 
 def _joined(documents: Seen, built: Seen) -> Seen:

@@ -10,7 +10,7 @@ import orjson
 
 from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.build.worker import Worker
-from specmux_aggregator.kubernetes.custom_resources import WatchedManifests, definitions, kept
+from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions, kept
 from specmux_aggregator.kubernetes.watch_events import Held, listed
 from specmux_aggregator.kubernetes.watch_events import after as after_events
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
@@ -139,7 +139,7 @@ def test_definition_that_cannot_be_written_out_is_a_note_and_costs_no_other() ->
         cluster.has(definition("Widget"), bottomless)
         sighting = await cluster.check()
         assert isinstance(sighting, Seen)
-        assert sighting.notes == ("gadgets.example.com.json: unreadable: nested too deeply",)
+        assert sighting.notes == ("gadgets.example.com: unreadable: nested too deeply",)
         assert list(sighting.offers) == [V1]
 
     run(scenario)
@@ -168,8 +168,10 @@ def test_of_an_object_little_is_held_and_it_is_the_same_until_it_changes() -> No
     first = listed([page], None, keep=kept)
     assert isinstance(first, Held)
     (held,) = first.objects.values()
-    assert held.keys() == {"metadata", "definition"}
-    assert "managedFields" not in held["metadata"]
+    assert isinstance(held, Definition)
+    assert held.manifest is not None
+    assert orjson.loads(held.manifest).keys() == {"apiVersion", "kind", "metadata", "spec"}
+    assert b"managedFields" not in held.manifest
     again = listed([page], first, keep=kept)
     assert isinstance(again, Held)
     assert again.objects["widgets.example.com"] is held

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fakes.cluster import api_service
 from running.cluster_service import definition
-from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
+from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestObject, build_crds
 from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
@@ -100,7 +100,7 @@ def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
     found = definitions(objects)
     assert [each.name for each in found if each.name == "goods.good.example.com"]
     files = tuple(
-        ManifestFile(f"{number}.json", str(number).encode(), each.manifest)
+        ManifestObject(each.name, str(number).encode(), each.manifest)
         for number, each in enumerate(found)
         if each.manifest is not None
     )
