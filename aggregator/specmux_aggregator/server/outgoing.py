@@ -9,7 +9,7 @@ from typing import Final
 
 from specmux_aggregator.server.protocols import Shared
 from specmux_aggregator.server.request_memo import Slot
-from specmux_aggregator.server.sending import SLICE, WHOLE_MAX, push
+from specmux_aggregator.server.sending import FIRST, JOINED_MAX, WHOLE_MAX, push, write
 
 CLOSE: Final = b"Connection: close\r\n"
 KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"
@@ -31,7 +31,7 @@ class Outgoing:
 
     __slots__ = (
         "_drained",
-        "_is_encrypted",
+        "_file",
         "_shared",
         "_transport",
         "answered_at",
@@ -44,7 +44,9 @@ class Outgoing:
     def __init__(self, transport: asyncio.Transport, shared: Shared, *, is_encrypted: bool) -> None:
         self._transport = transport
         self._shared = shared
-        self._is_encrypted = is_encrypted
+        wire = None if is_encrypted else transport.get_extra_info("socket")
+        self._file: int | None = None if wire is None else wire.fileno()
+        """The socket's, where what is written to it is what the client reads."""
         self._drained: asyncio.Future[None] | None = None
         """Waits until writing is not paused any more."""
         self.answered_at = time.monotonic()
@@ -63,12 +65,16 @@ class Outgoing:
         prepared = slot.prepared
         body = prepared.body
         end = line + self._shared.lines.end_of_head(prepared, started)
-        if len(body) <= WHOLE_MAX:
+        if len(body) <= JOINED_MAX:
             self._transport.write(b"".join((prepared.head, end, body)))
             self._count(slot, started)
             return True
-        self._transport.write(b"".join((prepared.head, end, memoryview(body)[:SLICE])))
-        return self._push(Unsent(slot, SLICE, started, is_last))
+        if len(body) <= WHOLE_MAX:
+            write(self._transport, self._file, (prepared.head, end, body))
+            self._count(slot, started)
+            return True
+        self._transport.write(b"".join((prepared.head, end, memoryview(body)[:FIRST])))
+        return self._push(Unsent(slot, FIRST, started, is_last))
 
     def resume(self) -> Unsent | None:
         """The kernel took what waited. Returns the answer of which the last byte is handed over now."""
@@ -106,7 +112,7 @@ class Outgoing:
         slot, sent, body = unsent.slot, unsent.sent, unsent.slot.prepared.body
         if not self.is_paused:
             self.pushes += 1
-            file = None if self._is_encrypted else self._shared.files.file_of(body)
+            file = None if self._file is None else self._shared.files.file_of(body)
             sent = push(self._transport, body, sent, file)
         if sent < len(body):
             self.is_busy = True

@@ -1,4 +1,4 @@
-"""Large bodies on their way into a socket: as much as the kernel takes, and next to nothing queued by us.
+"""Answers on their way into a socket: as much as the kernel takes, and next to nothing queued by us.
 
 A body that is asked for again is kept in a memory file, so that the kernel takes its pages (``sendfile``)
 where it would otherwise copy the bytes; the copy is most of what a large answer costs.
@@ -10,8 +10,14 @@ import asyncio
 import os
 from typing import Final
 
+JOINED_MAX: Final = 16 * 1024
+"""Bytes of a body that is copied behind its head: above, to hand over several pieces costs less."""
+
 WHOLE_MAX: Final = 128 * 1024
 """Bytes of a body that is written in one piece with its head."""
+
+FIRST: Final = 16 * 1024
+"""Bytes of a larger body that go out with its head: the rest is the kernel's own copy, where there is one."""
 
 SLICE: Final = 64 * 1024
 """Bytes of one piece of a larger body."""
@@ -73,6 +79,20 @@ class BodyFiles:
         self._files[key] = (body, file)
         self._size += len(body)
         return file
+
+
+def write(transport: asyncio.Transport, file: int | None, pieces: tuple[bytes, ...]) -> None:
+    """Write an answer to a transport of which nothing waits to be written. ``file``: the descriptor of its
+    socket, where that is a plain one; then nothing is copied here."""
+    if file is None or transport.is_closing() or transport.get_write_buffer_size():
+        transport.write(b"".join(pieces))
+        return
+    try:
+        sent = os.writev(file, pieces)
+    except OSError:  # full, or gone: the transport finds out which, and says so in its own way
+        sent = 0
+    if sent != sum(map(len, pieces)):
+        transport.write(memoryview(b"".join(pieces))[sent:])
 
 
 def push(transport: asyncio.Transport, body: bytes, sent: int, file: int | None) -> int:

@@ -1,14 +1,17 @@
-"""Memory files of large bodies."""
+"""Memory files of large bodies, and what is handed over in pieces."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 from collections.abc import Iterator
 
 import pytest
 
+from running.serving import read_all
 from specmux_aggregator.server import sending
-from specmux_aggregator.server.sending import HAS_MEMORY_FILES, BodyFiles
+from specmux_aggregator.server.sending import HAS_MEMORY_FILES, BodyFiles, write
 
 pytestmark = pytest.mark.skipif(not HAS_MEMORY_FILES, reason="no memory files on this system")
 
@@ -69,3 +72,36 @@ def test_clear_closes_the_files(files: BodyFiles) -> None:
     files.clear()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(file)
+
+
+PIECES = (b"head\r\n", b"\r\n", bytes(range(256)) * 2_000)
+
+
+@pytest.mark.parametrize("rounds", [1, 40], ids=["taken at once", "more than the kernel takes"])
+def test_pieces_leave_in_order_whatever_the_kernel_takes(rounds: int) -> None:
+    async def scenario() -> bytes:
+        ours, theirs = socket.socketpair()
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_connection(asyncio.Protocol, sock=ours)
+        transport.set_write_buffer_limits(high=0)
+        for _ in range(rounds):
+            write(transport, ours.fileno(), PIECES)
+        received = asyncio.create_task(asyncio.to_thread(read_all, theirs))
+        transport.close()
+        with theirs:
+            return await received
+
+    assert asyncio.run(scenario()) == b"".join(PIECES) * rounds
+
+
+def test_nothing_is_written_by_the_side_of_a_transport_that_closes() -> None:
+    async def scenario() -> bytes:
+        ours, theirs = socket.socketpair()
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
+        transport.close()
+        write(transport, ours.fileno(), PIECES)
+        await asyncio.sleep(0.01)
+        with theirs:
+            return await asyncio.to_thread(read_all, theirs)
+
+    assert asyncio.run(scenario()) in (b"", b"".join(PIECES))
