@@ -45,6 +45,9 @@ logger = logging.getLogger(__name__)
 OTHERS_MAX: Final = 8
 """Other versions of a group that are read beside one."""
 
+KEPT_AFTER: Final = 2.0
+"""Seconds from when a document was fetched: a client that reads many waits for none to be compressed."""
+
 
 class ChangeArchive(Protocol):
     """Where entries and documents outlive the process."""
@@ -94,6 +97,8 @@ class History:
         """When a group-version settles, the loop's time."""
         self._bodies: dict[GroupVersion, tuple[Hash, Coded]] = {}
         """Of documents that were published and are not kept yet: who publishes lets go of them."""
+        self._replaced: dict[GroupVersion, tuple[Hash, Coded]] = {}
+        """The settled ones among them that were replaced meanwhile."""
         self._is_known = False
         """Whether it is known what was published before: what a service finds at its start did not change."""
         self._is_busy = False
@@ -128,6 +133,7 @@ class History:
         for name in current.keys() | last.keys():
             if current.get(name) == last.get(name):
                 continue
+            self._put_aside(name)
             self._keep_body(name, snapshot)
             # What is found for the first time has nothing to settle against: its bytes are kept at once.
             wait = self._settings.settle if name in self._settled else 0.0
@@ -139,7 +145,7 @@ class History:
         settled = self._settled.get(key.group_version)
         if settled is not None and settled.hash == key.hash and key.owner == settled.backend:
             self._bodies[key.group_version] = (key.hash, json)
-            self._due.setdefault(key.group_version, asyncio.get_running_loop().time())
+            self._due.setdefault(key.group_version, asyncio.get_running_loop().time() + KEPT_AFTER)
             self._woken.set()
 
     async def document(self, name: GroupVersion, hash: Hash) -> bytes | None:
@@ -203,6 +209,9 @@ class History:
         entry = None if self._snapshot is None else self._snapshot.entries.get(name)
         new = None if entry is None else Version(entry.offer.hash, entry.owner)
         old = self._settled.get(name)
+        replaced = self._replaced.pop(name, None)
+        if replaced is not None:
+            await self._keep_packed(name, *replaced)
         if new is not None:
             await self._keep(name, new)
         if old == new:
@@ -266,6 +275,12 @@ class History:
         ]
         return [body for body in bodies if body is not None][:OTHERS_MAX]
 
+    def _put_aside(self, name: GroupVersion) -> None:
+        """What was fetched and is not kept yet is what the next one will be compared with."""
+        settled, fetched = self._settled.get(name), self._bodies.get(name)
+        if settled is not None and fetched is not None and fetched[0] == settled.hash:
+            self._replaced[name] = self._bodies.pop(name)
+
     def _keep_body(self, name: GroupVersion, snapshot: Snapshot) -> None:
         entry = snapshot.entries.get(name)
         held = None if entry is None else self._held(entry.key)
@@ -280,16 +295,18 @@ class History:
         hash, json = self._bodies.pop(name, (None, None))
         if hash != version.hash or json is None:
             json = await self._fetched(name)
-        if json is None:
-            return
+        if json is not None:
+            await self._keep_packed(name, version.hash, json)
+
+    async def _keep_packed(self, name: GroupVersion, hash: Hash, json: Coded) -> None:
         try:
             body = await asyncio.to_thread(recoded, json, Coding.ZSTD, self._limits.max_bytes)
         except (BadCoding, TooLarge) as error:
             logger.warning("%s is not kept for comparisons: %s", name, error)
             return
-        self.kept.put(name, version.hash, body)
+        self.kept.put(name, hash, body)
         if self._archive is not None:
-            self._archive.keep_document(name, version.hash, body)
+            self._archive.keep_document(name, hash, body)
 
     async def _fetched(self, name: GroupVersion) -> Coded | None:
         entry = None if self._snapshot is None else self._snapshot.entries.get(name)

@@ -10,13 +10,14 @@ other's answers needs connectors of their own.
 
 Nor does what a server sends hold up the event loop: a read of 256 KiB can hold 40,000 chunks of a byte, or
 9,000 interim answers, which take aiohttp a third of a second. It is parsed in pieces, and others have their
-turn in between.
+turn in between; a body of a length that the head has told is copied, not parsed, and passed on as it comes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import select
 import time
 from collections import deque
@@ -38,6 +39,11 @@ PIECE: Final = 2 * 1024
 
 TURN: Final = 0.001
 """Seconds of parsing after which the event loop has its turn."""
+
+_HEAD: Final = re.compile(rb"HTTP/1\.[01] 200 [^\r\n]*\r\n((?:[^\r\n]+\r\n){1,64})\r\n")
+_LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,18})[ \t]*\r$", re.MULTILINE)
+_HEAD_MAX: Final = 8 * 1024
+"""Bytes of a head that is looked into."""
 
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
 
@@ -78,7 +84,7 @@ class CheckedConnector(aiohttp.TCPConnector):
                 raise aiohttp.ClientConnectionError("it answered before it was asked")
         if self._is_distrusted or not (self._keeps_after_no_body or _has_body(req)):
             protocol.force_close()
-        line.is_resting = False
+        line.begin(has_body=req.method != "HEAD")
         connection.add_callback(line.rest)
         return connection
 
@@ -101,6 +107,15 @@ class _Line(asyncio.Protocol):
         """What is to be told of the connection's end once all is parsed."""
         self.is_resting = False
         """It is between two requests: every byte is one too many."""
+        self._awaits_head = False
+        self._copied = 0
+        """Bytes of the answer that are still to come and take no parsing."""
+
+    def begin(self, *, has_body: bool) -> None:
+        """A request is about to be sent. ``has_body``: its answer has one by rule."""
+        self.is_resting = False
+        self._awaits_head = has_body
+        self._copied = 0
 
     def rest(self) -> None:
         """Its request has its answer."""
@@ -150,8 +165,15 @@ class _Line(asyncio.Protocol):
 
     def _parse(self, data: bytes) -> None:
         """Pass on what can be parsed in a turn, and see to the rest in the next."""
+        if self._awaits_head:
+            self._awaits_head = False
+            self._copied = _told_length(data)
         end = time.monotonic() + TURN
-        start, size = 0, PIECE
+        start = min(self._copied, len(data))
+        size = PIECE
+        if start:
+            self._copied -= start
+            self._protocol.data_received(data if start == len(data) else data[:start])
         while start < len(data):
             if start and self.is_resting:
                 self._stray(b"")
@@ -173,6 +195,22 @@ class _Line(asyncio.Protocol):
         self._tell_ends()
         if not self._protocol._reading_paused and not self._transport.is_closing():  # noqa: SLF001
             self._transport.resume_reading()
+
+
+def _told_length(data: bytes) -> int:
+    """Bytes of the answer that begins so, where its head is here and tells them; 0 where anything is unusual.
+
+    aiohttp decides where a body ends: a server that makes it see another end than this gets one read parsed
+    in one piece.
+    """
+    head = _HEAD.match(data, 0, _HEAD_MAX)
+    if head is None:
+        return 0
+    fields = head[1].lower()
+    lengths = _LENGTH.findall(fields)
+    if len(lengths) != 1 or b"transfer-encoding" in fields:
+        return 0
+    return head.end() + int(lengths[0])
 
 
 def _has_unread(transport: asyncio.Transport) -> bool:

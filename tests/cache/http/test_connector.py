@@ -304,3 +304,50 @@ def test_aiohttp_has_the_flag_that_says_whether_it_reads() -> None:
         assert ResponseHandler(asyncio.get_running_loop())._reading_paused is False
 
     asyncio.run(scenario())
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n%sServer: a\r\n\r\n"
+HEADED = len(HEAD % b"Content-Length: 7\r\n") + 7
+
+
+@pytest.mark.parametrize(
+    ("data", "length"),
+    [
+        (HEAD % b"Content-Length: 7\r\n" + b"1234567", HEADED),
+        (HEAD % b"Content-Length: 7\r\n", HEADED),
+        (HEAD % b"content-length:7 \r\n", HEADED),
+        (HEAD % b"", 0),
+        (HEAD % b"Content-Length: 7\r\nContent-Length: 7\r\n", 0),
+        (HEAD % b"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n", 0),
+        (HEAD % b"Content-Length: 7\r\nX: a\r\n Transfer-Encoding: chunked\r\n", 0),
+        (HEAD % b"Content-Length: 7,7\r\n", 0),
+        (HEAD % b"Content-Length: +7\r\n", 0),
+        (HEAD % (b"X: a\r\n" * 5000 + b"Content-Length: 7\r\n"), 0),
+        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 0),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD % b"Content-Length: 7\r\n", 0),
+        (b"HTTP/1.1 200 OK\nContent-Length: 7\n\n", 0),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", 0),
+        (b"", 0),
+    ],
+)
+def test_a_length_is_told_by_a_usual_head_alone(data: bytes, length: int) -> None:
+    assert connectors._told_length(data) == length
+
+
+def test_a_body_of_a_told_length_is_passed_on_as_it_comes_and_what_follows_in_pieces() -> None:
+    received: list[int] = []
+
+    class Counts:
+        def data_received(self, data: bytes) -> None:
+            received.append(len(data))
+
+    line = connectors._Line(None, Counts(), lambda: None)  # type: ignore[arg-type]
+    head = HEAD % b"Content-Length: 100000\r\n"
+    line.begin(has_body=True)
+    for data in (head + bytes(50_000), bytes(50_000 + 5000)):
+        line.data_received(data)
+    assert received == [len(head) + 50_000, 50_000, 2048, 5000 - 2048]
+    received.clear()
+    line.begin(has_body=False)
+    line.data_received(head + bytes(5000))
+    assert received[0] == 2048
