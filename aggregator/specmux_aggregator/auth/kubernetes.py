@@ -25,6 +25,7 @@ from specmux_aggregator.auth.review_cache import Entry, Remembered
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import ClientConnection, Leave
 from specmux_aggregator.tasks import SingleFlight
 from specmux_converters.errors import cut
@@ -110,14 +111,14 @@ class KubernetesAuthenticator:
         return (Reviewed if self._front_proxies is None else ReviewedOfNoProxy)(owner, access)
 
     async def refuse(self, asked: Asked) -> Refusal | None:
-        user = self._shown(asked)
+        user, address = self._shown(asked), address_of(asked.connection.peername)
         if isinstance(user, str):
-            user = await self._owner(user)
+            user = await self._owner(user, address)
         if isinstance(user, Refusal):
             return user
         if self._is_authorised_elsewhere(asked.message):
             return None
-        return await self._refused_access(user, asked.path)
+        return await self._refused_access(user, asked.path, address)
 
     def complaint(self) -> str | None:
         """None also while those who were let in before still are."""
@@ -138,7 +139,7 @@ class KubernetesAuthenticator:
         user = self._front_proxies.user(asked) if self._front_proxies is not None else None
         return bearer_token(asked.message.headers.getall(AUTHORIZATION, [])) if user is None else user
 
-    async def _owner(self, token: str) -> User | Refusal:
+    async def _owner(self, token: str, address: bytes) -> User | Refusal:
         key = digest(self._key, token)
         now = time.monotonic()
         known = self._users.get(key, now) or self._strangers.get(key, now)
@@ -147,12 +148,12 @@ class KubernetesAuthenticator:
         before = self._users.get_expired(key, now)
         if before is not None and self._is_known_to_fail():
             return before
-        reviewed = await self._token_flights.run(key, lambda: self._review_token(key, token))
+        reviewed = await self._token_flights.run(key, lambda: self._review_token(key, token, address))
         return before if before is not None and reviewed is _NO_REVIEW else reviewed
 
-    async def _review_token(self, key: bytes, token: str) -> User | Refusal:
+    async def _review_token(self, key: bytes, token: str, address: bytes) -> User | Refusal:
         until = self._until()
-        verdict = await self._reviews.token(token)
+        verdict = await self._reviews.token(token, address=address)
         if isinstance(verdict, Failure):
             return _NO_REVIEW
         if verdict.user is not None:
@@ -163,14 +164,14 @@ class KubernetesAuthenticator:
             self._strangers.put(key, _BAD_TOKEN, until=until)
         return _BAD_TOKEN
 
-    async def _refused_access(self, user: User, path: str) -> Refusal | None:
+    async def _refused_access(self, user: User, path: str, address: bytes) -> Refusal | None:
         key, now = (user.key, path), time.monotonic()
         is_allowed = self._accesses.get(key, now)
         if is_allowed is None:
             was_allowed = self._accesses.get_expired(key, now) is True
             if was_allowed and self._is_known_to_fail():
                 return None
-            reviewed = await self._access_flights.run(key, lambda: self._review_access(user, path))
+            reviewed = await self._access_flights.run(key, lambda: self._review_access(user, path, address))
             if isinstance(reviewed, Refusal):
                 return None if was_allowed else reviewed
             is_allowed = reviewed
@@ -178,9 +179,9 @@ class KubernetesAuthenticator:
             return None
         return Refusal(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot get path "{cut(path)}"')
 
-    async def _review_access(self, user: User, path: str) -> bool | Refusal:
+    async def _review_access(self, user: User, path: str, address: bytes) -> bool | Refusal:
         until = self._until()
-        verdict = await self._reviews.access(user, path)
+        verdict = await self._reviews.access(user, path, address=address)
         if isinstance(verdict, Failure):
             return _NO_REVIEW
         if verdict.is_final and len(path) <= PATH_MAX:

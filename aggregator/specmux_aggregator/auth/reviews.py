@@ -26,6 +26,7 @@ from specmux_aggregator.auth.review_objects import (
     token_review,
     token_verdict,
 )
+from specmux_aggregator.auth.turns import TooManyWait, Turns
 from specmux_aggregator.auth.users import ANONYMOUS, UNAUTHENTICATED, User
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.failure import Cause, Failure
@@ -39,8 +40,17 @@ AT_ONCE: Final = 8
 """Reviews of one kind under way. Kinds have no share in each other's: a flood of tokens that are nobody's
 does not keep those who are known from being let in."""
 
+OF_ONE_ADDRESS: Final = 6
+"""Those of them that clients of one address may have asked for."""
+
+WAITING: Final = 128
+"""Reviews of one address that wait for their turn."""
+
 WAIT: Final = 5.0
 """Seconds that a review waits for its turn."""
+
+OURS: Final = b""
+"""The address under which our own trials count."""
 
 ANSWER_MAX: Final = 1024 * 1024
 """Bytes of a review's answer."""
@@ -66,7 +76,7 @@ class Reviews:
         self._client = client
         self._metrics = metrics
         self._audiences = tuple(audiences or ())
-        self._turns = {kind: asyncio.Semaphore(AT_ONCE) for kind in Review}
+        self._turns = {kind: Turns(AT_ONCE, of_one=OF_ONE_ADDRESS, waiting_of_one=WAITING) for kind in Review}
         self._proven: set[Review] = set()
         self._failures: dict[Review, Failure] = {}
         self._failed = asyncio.Event()
@@ -74,16 +84,20 @@ class Reviews:
         """Monotonic seconds, since both kinds had worked."""
         self._metrics.auth.is_up.set(0)
 
-    async def token(self, token: str) -> TokenVerdict | Failure:
+    async def token(self, token: str, *, address: bytes = OURS) -> TokenVerdict | Failure:
+        """``address``: of the client that wants to know; each has its share."""
         return await self._ask(
             Review.TOKEN,
+            address,
             TOKEN_REVIEWS,
             token_review(token, self._audiences),
             lambda answer: token_verdict(answer, self._audiences),
         )
 
-    async def access(self, user: User, path: str) -> AccessVerdict | Failure:
-        return await self._ask(Review.ACCESS, ACCESS_REVIEWS, access_review(user, path), access_verdict)
+    async def access(self, user: User, path: str, *, address: bytes = OURS) -> AccessVerdict | Failure:
+        return await self._ask(
+            Review.ACCESS, address, ACCESS_REVIEWS, access_review(user, path), access_verdict
+        )
 
     def complaint(self) -> str | None:
         for kind in Review:
@@ -123,20 +137,25 @@ class Reviews:
             pause = min(2 * pause, RETRY_MAX)
 
     async def _ask(
-        self, kind: Review, path: str, review: bytes, read: Callable[[bytes], V | Failure]
+        self,
+        kind: Review,
+        address: bytes,
+        path: str,
+        review: bytes,
+        read: Callable[[bytes], V | Failure],
     ) -> V | Failure:
-        turn = self._turns[kind]
+        turns = self._turns[kind]
         try:
             async with asyncio.timeout(WAIT):
-                await turn.acquire()
-        except TimeoutError:
+                await turns.take(address)
+        except (TimeoutError, TooManyWait):
             self._metrics.auth.reviews.labels(kind.value, "crowded").inc()
-            return Failure(Cause.THROTTLED, f"{AT_ONCE} reviews were under way for {WAIT:g} s")
+            return Failure(Cause.THROTTLED, "too many reviews were under way, or waited, of this address")
         started = time.monotonic()
         try:
             verdict = await self._answered(self._client.review(path, review, max_bytes=ANSWER_MAX), read)
         finally:
-            turn.release()
+            turns.give_back(address)
         self._metrics.auth.review_seconds.labels(kind.value).observe(time.monotonic() - started)
         result = "failed" if isinstance(verdict, Failure) else "answered"
         self._metrics.auth.reviews.labels(kind.value, result).inc()

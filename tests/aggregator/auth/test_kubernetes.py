@@ -453,10 +453,10 @@ def stranger(number: int) -> str:
 class Deciding:
     """Reviews that cost nothing: tokens begin with their user's name, those of strangers are nobody's."""
 
-    async def token(self, token: str) -> TokenVerdict:
+    async def token(self, token: str, *, address: bytes) -> TokenVerdict:
         return TokenVerdict(None if token.startswith("stranger") else proven(token[:12], "", (), {}))
 
-    async def access(self, user: User, path: str) -> AccessVerdict:
+    async def access(self, user: User, path: str, *, address: bytes) -> AccessVerdict:
         return AccessVerdict(True)
 
 
@@ -473,7 +473,8 @@ def test_ten_thousand_tokens_are_kept_in_bounded_memory_and_as_digests_only(pref
     def asked(number: int) -> Asked:
         token = f"{prefix}{number}-" + "x" * 1000
         headers = CIMultiDictProxy(CIMultiDict({"Authorization": f"Bearer {token}"}))
-        return Asked(SimpleNamespace(headers=headers), None, f"/{number}")  # type: ignore[arg-type]
+        client = SimpleNamespace(peername=("192.0.2.1", 1))
+        return Asked(SimpleNamespace(headers=headers), client, f"/{number}")  # type: ignore[arg-type]
 
     async def scenario() -> int:
         for number in range(10_000):
@@ -510,13 +511,15 @@ def test_reviews_that_wait_too_long_for_their_turn_are_refused_and_say_nothing_a
     reviewer: Reviewing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reviews, "WAIT", 0.2)
-    with guarded(reviewer.fake) as started, ThreadPoolExecutor(reviews.AT_ONCE + 4) as pool:
+    with guarded(reviewer.fake) as started, ThreadPoolExecutor(reviews.OF_ONE_ADDRESS + 4) as pool:
         assert started.ask(BOB).startswith(b"HTTP/1.1 200 ")
         reviewer.fake.delay = {TOKEN: 1.0}
         answers = list(
-            pool.map(lambda n: started.ask(f"Authorization: Bearer t{n}")[:12], range(reviews.AT_ONCE + 4))
+            pool.map(
+                lambda n: started.ask(f"Authorization: Bearer t{n}")[:12], range(reviews.OF_ONE_ADDRESS + 4)
+            )
         )
-        assert sorted(answers) == [b"HTTP/1.1 401"] * reviews.AT_ONCE + [b"HTTP/1.1 503"] * 4
+        assert sorted(answers) == [b"HTTP/1.1 401"] * reviews.OF_ONE_ADDRESS + [b"HTTP/1.1 503"] * 4
         assert started.gate.complaint() is None
         assert started.ask(BOB).startswith(b"HTTP/1.1 200 ")
 
