@@ -19,42 +19,46 @@ _COMMANDS: Final = "specmux_aggregator.commands"
 
 SECTIONS: Final = {
     "Start": {
-        "demo": Listed(
-            f"{_COMMANDS}.demo:demo", "Start backends and the service on this machine, and say what to try."
-        ),
+        "demo": Listed(f"{_COMMANDS}.demo:demo", "Run the service with example backends on this machine."),
         "serve": Listed(f"{_COMMANDS}.serve:serve", "Serve the discovery and the documents of all backends."),
-        "status": Listed(f"{_COMMANDS}.status:status", "Say how a running service and its backends are."),
+        "status": Listed(
+            f"{_COMMANDS}.status:status", "Show the state of a running service and its backends."
+        ),
         "init": Listed(f"{_COMMANDS}.init:init", "Write a configuration to start from."),
-        "ui": Listed(f"{_COMMANDS}.ui:ui", "Show kinds, fields and search as a page on this machine."),
+        "ui": Listed(
+            f"{_COMMANDS}.ui:ui", "Browse and search kinds and fields in a browser, on this machine."
+        ),
         "check-config": Listed(
-            f"{_COMMANDS}.check_config:check_config", "Read a configuration and say what it means."
+            f"{_COMMANDS}.check_config:check_config", "Check a configuration, and show what it means."
         ),
     },
     "Documents": {
         "explain": Listed(f"{_COMMANDS}.explain:explain", "Explain a kind, or one of its fields."),
-        "mcp": Listed(f"{_COMMANDS}.mcp:mcp", "Give agents tools to look up, search and validate APIs."),
-        "search": Listed(f"{_COMMANDS}.search:search", "Find kinds and fields by words."),
+        "mcp": Listed(
+            f"{_COMMANDS}.mcp:mcp", "Run an MCP server: tools for agents that use Kubernetes APIs."
+        ),
+        "search": Listed(f"{_COMMANDS}.search:search", "Search kinds and fields by words."),
         "convert": Listed(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
         "schemas": Listed(
             f"{_COMMANDS}.schemas:schemas", "Write JSON Schemas of all kinds, for editors and CI."
         ),
-        "check": Listed(f"{_COMMANDS}.check:check", "Check documents against their standard."),
-        "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
-        "diff": Listed(
-            f"{_COMMANDS}.diff:diff", "Say what changed between two sides, for whom, and how badly."
+        "check": Listed(
+            f"{_COMMANDS}.check:check", "Check OpenAPI documents and CustomResourceDefinitions for errors."
         ),
+        "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
+        "diff": Listed(f"{_COMMANDS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
     },
     "Objects": {
-        "validate": Listed(f"{_COMMANDS}.validate:validate", "Say what an apiserver would say to manifests."),
+        "validate": Listed(f"{_COMMANDS}.validate:validate", "Validate manifests as an apiserver would."),
     },
     "Client": {
         "get": Listed(f"{_COMMANDS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."),
         "cache": Listed(
-            f"{_COMMANDS}.cache:cache", "Keep the OpenAPI documents of servers on disk.", is_group=True
+            f"{_COMMANDS}.cache:cache", "Manage the disk cache of OpenAPI documents.", is_group=True
         ),
     },
     "Other": {
-        "completion": Listed(f"{_COMMANDS}.completion:completion", "Print the completion of a shell."),
+        "completion": Listed(f"{_COMMANDS}.completion:completion", "Print the completion script of a shell."),
         "man": Listed(f"{_COMMANDS}.man:write_man", "Write the man pages of all commands into a folder."),
         "help": Listed(f"{_COMMANDS}.help:show_help", "Print the help of a command."),
         "version": Listed(f"{_COMMANDS}.help:print_version", "Print the version."),

@@ -124,6 +124,35 @@ def test_every_command_has_examples_whose_options_exist(command: click.Command) 
         assert used <= options, line
 
 
+SOURCES = [
+    "--server", "--kubeconfig", "--context", "--offline", "--directory", "--file",
+    "--token-file", "--ca-file", "--client-certificate", "--client-key", "--insecure-skip-tls-verify",
+    "--cache-directory",
+]  # fmt: skip
+OWN = {"cache", "cache ls", "cache doctor", "serve"}
+"""Commands with an option of such a name that means another thing, or is a setting."""
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_options_stand_in_one_order_and_say_the_same_everywhere(command: click.Command) -> None:
+    """A command's own first, then the output format, then where documents come from."""
+    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    names = [max(each.opts, key=lambda name: name in SOURCES) for each in options]
+    if any(each is command for name, each in commands() if name in OWN):
+        return
+    sources = [name for name in names if name in SOURCES]
+    assert names[len(names) - len(sources) :] == sources == [name for name in SOURCES if name in sources]
+    output = next((each for each in options if "--output" in each.opts), None)
+    if output is not None and command.name != "specmux":
+        rest = names[options.index(output) + 1 :]
+        assert [name for name in rest if name not in (*SOURCES, "--json", "--partition")] == []
+        assert str(output.help).startswith("Output format")
+    said = {name: each for name, each in zip(names, options, strict=True) if name in SOURCES}
+    model = {max(each.opts, key=len): each for each in dict(commands())["explain"].params}
+    different = [name for name, each in said.items() if each.help != getattr(model[name], "help", None)]
+    assert different == []
+
+
 @pytest.mark.parametrize("command", EVERY)
 def test_every_option_says_what_it_does(command: click.Command) -> None:
     silent = [

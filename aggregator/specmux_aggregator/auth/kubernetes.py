@@ -61,7 +61,7 @@ class Reviewed:
 
 class ReviewedOfNoProxy(Reviewed):
     """The same where there are front proxies: who shows a certificate may ask for somebody else, in fields of
-    which no more is known than that the token's owner has leave."""
+    which no more is known than that the token's owner is let in."""
 
     __slots__ = ()
 

@@ -56,9 +56,11 @@ def with_output(command: Command) -> Command:
 def with_server(command: Command) -> Command:
     """The options that say which server, and as whom."""
     partition = click.option(
-        "--partition", metavar="NAME", help="Share entries by this name.  [default: by who asks]"
+        "--partition",
+        metavar="NAME",
+        help="Part of the cache that is shared by this name.  [default: by credentials]",
     )
-    return server_options(partition(command))
+    return partition(server_options(command))
 
 
 @click.group(
@@ -79,13 +81,16 @@ def with_server(command: Command) -> Command:
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
     envvar="SPECMUX_CACHE_DIRECTORY",
-    help="Where the cache lies.  [default: $XDG_CACHE_HOME/specmux]",
+    help="Folder of the disk cache.  [default: $XDG_CACHE_HOME/specmux]",
 )
 @output_of_group
 @click.option("--json", is_flag=True, expose_value=False, callback=json_of_group, hidden=True)
 @click.pass_context
 def cache(context: click.Context, directory: Path | None) -> None:
-    """Keep the OpenAPI documents of servers on disk."""
+    """Manage the disk cache of OpenAPI documents.
+
+    Exit codes: 0 ok, 1 not found, 2 usage, 3 the cache or a bundle is damaged, 4 no answer.
+    """
     from specmux_cache.options import default_directory
 
     context.obj = directory or default_directory(os.environ)
@@ -94,8 +99,8 @@ def cache(context: click.Context, directory: Path | None) -> None:
 @cache.command(
     epilog=examples("specmux cache paths", "specmux cache paths --server http://127.0.0.1:8080 -o json")
 )
-@with_server
 @with_output
+@with_server
 @click.pass_obj
 def paths(directory: Path, /, output: Output, source: SourceOptions, partition: str | None) -> None:
     """List the group-versions that the server publishes."""
@@ -116,8 +121,8 @@ def paths(directory: Path, /, output: Output, source: SourceOptions, partition: 
 @click.argument("group_version", shell_complete=complete_group_versions)
 @click.option("--media", metavar="TYPE", help="json, cbor, protobuf, or a media type.")
 @click.option("--pretty", is_flag=True, help="JSON with line breaks.")
-@with_server
 @with_output
+@with_server
 @click.pass_obj
 def get(
     directory: Path,
@@ -144,8 +149,8 @@ def get(
 
 @cache.command(epilog=examples("specmux cache warm", "specmux cache warm apps/v1 batch/v1 --context prod"))
 @click.argument("group_versions", nargs=-1, shell_complete=complete_group_versions)
-@with_server
 @with_output
+@with_server
 @click.pass_obj
 def warm(
     directory: Path,
@@ -239,12 +244,15 @@ def verify(directory: Path, fix: bool, output: Output) -> None:
     "--max-bytes",
     metavar="BYTES",
     type=click.IntRange(min=0),
-    help="Get down to this.  [default: the low mark]",
+    help="Shrink to this size.  [default: the low mark]",
 )
 @click.option(
-    "--max-age", metavar="SECONDS", type=click.FloatRange(min=0), help="Without use for so long, entries go."
+    "--max-age",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    help="Remove entries that were not used for so long.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @with_output
 @click.pass_obj
 def compact(
@@ -268,8 +276,8 @@ def clear(directory: Path, output: Output) -> None:
 
 @cache.command("export", epilog=examples("specmux cache export prod.bundle --context prod"))
 @click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
-@with_server
 @with_output
+@with_server
 @click.pass_obj
 def export_bundle(
     directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
@@ -287,8 +295,8 @@ def export_bundle(
     "import", epilog=examples("specmux cache import prod.bundle --server https://10.0.0.1:6443 --offline")
 )
 @click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
-@with_server
 @with_output
+@with_server
 @click.pass_obj
 def import_bundle(
     directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
@@ -300,11 +308,11 @@ def import_bundle(
 
 
 @cache.command(epilog=examples("specmux cache doctor", "specmux cache doctor --server http://127.0.0.1:8080"))
-@click.option("--server", metavar="URL", envvar="SPECMUX_SERVER", help="Look at this server, too.")
+@click.option("--server", metavar="URL", envvar="SPECMUX_SERVER", help="Also check this server.")
 @with_output
 @click.pass_obj
 def doctor(directory: Path, server: str | None, output: Output) -> None:
-    """Look for what commonly goes wrong. Exits 3 for the directory, 4 for the server."""
+    """Check the cache folder, and a server, for common faults. Exits 3 for the first, 4 for the second."""
     from specmux_cache.doctor import examine
 
     with failures():

@@ -50,7 +50,7 @@ _LEVELS: Final = ("error", "warning", "never")
     type=click.Choice(_LEVELS),
     default="error",
     show_default=True,
-    help="The least that makes the exit code 5.",
+    help="Exit with 5 for findings of this level or a worse one.",
 )
 @click.option(
     "-g",
@@ -65,7 +65,7 @@ _LEVELS: Final = ("error", "warning", "never")
     metavar="N",
     type=click.IntRange(min=1),
     default=lambda: len(os.sched_getaffinity(0)),
-    help="Processes that check.  [default: all cores]",
+    help="Processes to check with.  [default: one for each processor]",
 )
 @click.option("--no-cache", is_flag=True, help="Check again what was checked before.")
 @format_option("text", "json", "junit", "sarif")
@@ -79,7 +79,7 @@ def check(
     no_cache: bool,
     source: SourceOptions,
 ) -> None:
-    """Check documents against their standard.
+    """Check OpenAPI documents and CustomResourceDefinitions for errors.
 
     OpenAPI v3 and Swagger 2.0 are checked with openapi-spec-validator, which fetches nothing; and for
     references that lead nowhere, ids of operations that exist twice, paths of another group-version, and what

@@ -35,7 +35,7 @@ DIRECTORY_FILES_MAX = 10_000
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--probe", is_flag=True, help="Also ask every backend for its root.")
 def check_config(file: Path, probe: bool) -> None:
-    """Read a configuration and say what it means.
+    """Check a configuration, and show what it means.
 
     It is read as "serve" would read it.
 

@@ -18,7 +18,7 @@ from specmux_aggregator.commands.listing import examples
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the completion of a shell.
+    """Print the completion script of a shell.
 
     It completes commands, options, and the group-versions that the disk cache has.
     """

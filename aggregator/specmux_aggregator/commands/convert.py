@@ -115,20 +115,10 @@ FORMATS: Final[Mapping[str, Format]] = {
     help="One file per group-version.",
 )
 @click.option(
-    "-o",
-    "--to",
-    "--output",
-    "form",
-    type=click.Choice(list(FORMATS)),
-    default="json",
-    show_default=True,
-    help="How it is written. smd and smd-json: the schema of structured-merge-diff, as YAML or JSON.",
-)
-@click.option(
     "--losses",
     "report",
     type=click.Choice(["text", "json"]),
-    help="List losses on standard error, and notes: what is said in another way.",
+    help="List losses on standard error, and notes: what is written in another way.",
 )
 @click.option(
     "--strict",
@@ -139,6 +129,16 @@ FORMATS: Final[Mapping[str, Format]] = {
     "--verify",
     is_flag=True,
     help="With --to pb: read back with the protobuf library what is written.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "--to",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="json",
+    show_default=True,
+    help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON.",
 )
 def convert(
     source: Path,

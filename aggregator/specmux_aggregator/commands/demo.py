@@ -47,7 +47,7 @@ READY_TIMEOUT = 30.0
     help="Port to listen on; 0 takes a free one.",
 )
 def demo(port: int) -> None:
-    """Start backends and the service on this machine, and say what to try.
+    """Run the service with example backends on this machine.
 
     The backends are real HTTP servers on loopback with documents of ours. Ctrl-C ends it.
     """

@@ -49,7 +49,7 @@ _LEVELS: Final = ("breaking", "warning", "notice", "never")
     type=click.Choice(_LEVELS),
     default="breaking",
     show_default=True,
-    help="The least severity that makes the exit code 5.",
+    help="Exit with 5 for changes of this severity or a worse one.",
 )
 @click.option(
     "--policy",
@@ -60,7 +60,7 @@ _LEVELS: Final = ("breaking", "warning", "notice", "never")
 @click.option(
     "--basis",
     type=click.Choice(("enforced", "described")),
-    help="Whether all schemas are checked by an apiserver or only written down.  [default: as documents say]",
+    help="Take schemas as enforced by an apiserver, or as descriptions only.  [default: as documents say]",
 )
 @click.option(
     "-g",
@@ -90,7 +90,7 @@ def diff(
     state: Path | None,
     source: SourceOptions,
 ) -> None:  # fmt: skip
-    """Say what changed between two sides, for whom, and how badly.
+    """Compare documents: what changed, and whom it breaks.
 
     OLD and NEW are files, folders, - for standard input, URLs of servers or documents, git:REV:PATH, or
     context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped or not. With

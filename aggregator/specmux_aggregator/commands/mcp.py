@@ -22,12 +22,19 @@ from specmux_aggregator.sources import SourceOptions, opened, source_options
 )
 @click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1, at /mcp.  [default: stdio]")
 @click.option(
-    "--port", metavar="N", type=click.IntRange(1, 65535), default=8765, show_default=True, help="For --http."
+    "--port",
+    metavar="N",
+    type=click.IntRange(1, 65535),
+    default=8765,
+    show_default=True,
+    help="Port of --http.",
 )
-@click.option("--against", metavar="WHAT", help="What diff compares with: a file, a folder, a URL.")
+@click.option(
+    "--against", metavar="WHAT", help="Offer diff, against these documents: a file, a folder, a URL."
+)
 @source_options
 def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> None:
-    """Give agents tools to look up, search and validate APIs.
+    """Run an MCP server: tools for agents that use Kubernetes APIs.
 
     A server of the Model Context Protocol: list_kinds, explain, search, skeleton, validate, and diff where
     --against is given. It reads and changes nothing.

@@ -43,13 +43,13 @@ from specmux_converters.yaml.writer import to_yaml
     )
 )
 @click.argument("source_name", metavar="[DIR|URL]", required=False)
-@document_format
 @click.option(
     "--output-file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Instead of standard output.",
+    help="Write this file instead of standard output.",
 )
+@document_format
 @server_options
 def merge(source_name: str | None, output: str, output_file: Path | None, source: SourceOptions) -> None:
     """Merge all group-versions into one OpenAPI v3 document.

@@ -47,13 +47,15 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
     multiple=True,
     default=("grouped", "standalone"),
     show_default=True,
-    help="Which paths a kind gets. Repeatable.",
+    help="Paths to write for each kind. Repeatable.",
 )
-@click.option("--release", metavar="vX.Y.Z", default=MASTER, help="A folder of this release beside master.")
+@click.option(
+    "--release", metavar="vX.Y.Z", default=MASTER, help="Also write a folder of this release, beside master."
+)
 @click.option(
     "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
 )
-@click.option("--base-url", metavar="URL", default="", help="Where catalog.json says that the schemas are.")
+@click.option("--base-url", metavar="URL", default="", help="URL of the schemas, for catalog.json.")
 @click.option(
     "--print-editor-config",
     "editor",

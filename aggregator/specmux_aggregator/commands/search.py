@@ -31,7 +31,12 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option(
-    "--limit", metavar="N", type=click.IntRange(1, 200), default=20, show_default=True, help="Rows at most."
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, 200),
+    default=20,
+    show_default=True,
+    help="At most so many rows.",
 )
 @click.option(
     "--offset", metavar="N", type=click.IntRange(0, 1000), default=0, help="Skip so many rows first."
@@ -42,7 +47,7 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
 def search(
     words: tuple[str, ...], limit: int, offset: int, group: str | None, output: Output, source: SourceOptions
 ) -> None:
-    """Find kinds and fields by words.
+    """Search kinds and fields by words.
 
     Words count by their beginning, in any case: of names, of what stands above a field, of descriptions. A
     field that many kinds have is one row.

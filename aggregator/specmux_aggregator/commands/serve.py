@@ -31,6 +31,8 @@ def serve(source: ConfigSource) -> None:
 
     It runs until SIGTERM or Ctrl-C.
     Every setting is a flag, an environment variable and a key of the file, in this order of precedence.
+
+    Exit codes: 0 stopped, 1 not started, 2 usage, 3 invalid configuration.
     """
     # Imported by who serves: help and completion need neither the HTTP library nor the service.
     from specmux_aggregator.config.watch import watch_config

@@ -36,7 +36,7 @@ _COLOURS: Final[Mapping[str, Any]] = {"up": "green", "failed": "red", "pending":
 @output_option
 @server_options
 def status(url: str | None, output: Output, source: SourceOptions) -> None:
-    """Say how a running service and its backends are.
+    """Show the state of a running service and its backends.
 
     URL is the service's, by default http://127.0.0.1:8080. It shows backends and their age, group-versions
     with their hash, what conversion lost, conflicts, and what changed last.

@@ -26,22 +26,28 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
     )
 )
 @click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on.  [default: a free one]",
+)
+@click.option("--browser/--no-browser", default=True, help="Open a browser, or do not.  [default: open]")
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
+)
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: the current one]")
+@click.option(
     "--directory",
     "directories",
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Show the documents below this folder instead. Repeatable.",
+    help="Read the documents below this folder, not a server: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
 )
-@click.option(
-    "--kubeconfig",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The kubeconfig.  [default: the first of $KUBECONFIG, else ~/.kube/config]",
-)
-@click.option("--context", metavar="NAME", help="The context of this name.  [default: current]")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
-@click.option("--browser/--no-browser", default=True, help="Whether a browser is opened.")
 def ui(
     directories: tuple[Path, ...],
     kubeconfig: Path | None,
@@ -49,7 +55,7 @@ def ui(
     port: int,
     browser: bool,
 ) -> None:
-    """Show kinds, fields and search as a page on this machine.
+    """Browse and search kinds and fields in a browser, on this machine.
 
     It listens on 127.0.0.1 with your own credentials, answers under that name alone, and changes nothing. It
     runs until Ctrl-C.

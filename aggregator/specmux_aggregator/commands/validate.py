@@ -58,26 +58,26 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     type=click.Choice(_DIRECTIVES, case_sensitive=False),
     default=Directive.STRICT.value.lower(),
     show_default=True,
-    help="What unknown and duplicate fields are: errors, warnings, or nothing.",
+    help="Take unknown and duplicate fields as errors or warnings, or ignore them.",
 )
 @click.option(
     "--unions",
     type=click.Choice(tuple(each.value for each in UnionAlgorithm)),
     default=UnionAlgorithm.OFF.value,
     show_default=True,
-    help="Check x-kubernetes-unions, too: as KEP-1027 has them, or as servers had them until 2023.",
+    help="Also check x-kubernetes-unions: by KEP-1027 (seed), or as servers did until 2023 (legacy).",
 )
 @click.option(
-    "--skip", metavar="KIND", multiple=True, help="Pass over this kind: Secret, or v1/Secret. Repeatable."
+    "--skip", metavar="KIND", multiple=True, help="Skip this kind: Secret, or v1/Secret. Repeatable."
 )
-@click.option("--ignore-missing-schemas", is_flag=True, help="Pass over kinds that no document describes.")
-@click.option("--summary", is_flag=True, help="Print the counts, too.")
+@click.option("--ignore-missing-schemas", is_flag=True, help="Skip kinds that no document describes.")
+@click.option("--summary", is_flag=True, help="Also print the counts.")
 @click.option(
     "--workers",
     metavar="N",
     type=click.IntRange(1, 256),
     default=None,
-    help="Processes to check many objects with.  [default: one for each processor]",
+    help="Processes for many objects.  [default: one for each processor]",
 )
 @format_option(*WRITERS)
 @source_options
@@ -92,10 +92,10 @@ def validate(
     workers: int | None,
     source: SourceOptions,
 ) -> None:
-    """Say what an apiserver would say to manifests.
+    """Validate manifests as an apiserver would.
 
-    Unknown and duplicate fields, types, the schemas of custom resources, and metadata, in the apiserver's
-    words with file, line and column. PATH is a file, a folder, or - for standard input. Kinds of
+    Unknown and duplicate fields, types, the schemas of custom resources, and metadata are reported in the
+    apiserver's words, with file, line and column. PATH is a file, a folder, or - for standard input. Kinds of
     CustomResourceDefinitions among the files count, too.
 
     Exit codes: 0 all valid, 1 something is not, 2 usage, 4 the server was not reached.

@@ -101,35 +101,37 @@ _SERVER: Final = (
         "--kubeconfig", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
         help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
     ),
-    click.option("--context", metavar="NAME", help="The context of this name.  [default: current]"),
-    click.option("--offline", is_flag=True, help="Ask no server: use what the disk cache has."),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: the current one]"),
+    click.option("--offline", is_flag=True, help="Ask no server: read the disk cache."),
 )  # fmt: skip
 
 _FILES: Final = (
     click.option(
         "--directory", "directories", metavar="DIR", multiple=True,
         type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="Read the documents below this folder instead: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
+        help="Read the documents below this folder, not a server: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
     ),
     click.option(
         "--file", "files", metavar="FILE", multiple=True,
         type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
-        help="Read this file instead (- for standard input). Repeatable.",
+        help="Read this file, not a server (- for standard input). Repeatable.",
     ),
 )  # fmt: skip
 
 _CREDENTIALS: Final = (
-    click.option("--token-file", metavar="FILE", type=_FILE, help="A bearer token for --server."),
-    click.option("--ca-file", metavar="FILE", type=_FILE, help="Trust these certificates alone."),
-    click.option("--client-certificate", metavar="FILE", type=_FILE, help="Presented to --server."),
-    click.option("--client-key", metavar="FILE", type=_FILE, help="Its private key."),
-    click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check who --server is."),
+    click.option("--token-file", metavar="FILE", type=_FILE, help="Bearer token for --server."),
+    click.option(
+        "--ca-file", metavar="FILE", type=_FILE, help="Verify the server with these CA certificates alone."
+    ),
+    click.option("--client-certificate", metavar="FILE", type=_FILE, help="Client certificate for --server."),
+    click.option("--client-key", metavar="FILE", type=_FILE, help="Private key of the client certificate."),
+    click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not verify the server's certificate."),
 )
 
 _CACHE: Final = click.option(
     "--cache-directory", metavar="DIR", envvar="SPECMUX_CACHE_DIRECTORY",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the disk cache lies.  [default: $XDG_CACHE_HOME/specmux]",
+    help="Folder of the disk cache.  [default: $XDG_CACHE_HOME/specmux]",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ _SIZE_CALL: Final = re.compile(
     r"""|[bB]?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<name>\bsize\s*\()""",
     re.DOTALL,
 )
-"""Literals, which are passed over, and calls."""
+"""Literals, which are skipped, and calls."""
 
 
 class RuleError(Exception):
