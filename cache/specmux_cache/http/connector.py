@@ -11,6 +11,8 @@ other's answers needs connectors of their own.
 Nor does what a server sends hold up the event loop: a read of 256 KiB can hold 40,000 chunks of a byte, or
 9,000 interim answers, which take aiohttp a third of a second. It is parsed in pieces, and others have their
 turn in between; a body of a length that the head has told is copied, not parsed, and passed on as it comes.
+A connection whose bytes cost more than any answer's do has a hundredth of the loop's time: it is read no
+further meanwhile, so a flood runs into its deadline, and nobody else waits for it.
 """
 
 from __future__ import annotations
@@ -44,6 +46,17 @@ _HEAD: Final = re.compile(rb"HTTP/1\.[01] 200 [^\r\n]*\r\n((?:[^\r\n]+\r\n){1,64
 _LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,18})[ \t]*\r$", re.MULTILINE)
 _HEAD_MAX: Final = 8 * 1024
 """Bytes of a head that is looked into."""
+
+PLAIN: Final = 64 * 1024 * 1024
+"""Bytes for which a second of the processor is not too much: a chunk or a message for each hundred. Chunks of
+a byte and interim answers have a quarter of that, documents fifty times as many."""
+
+REST: Final = 100
+"""How much longer than its parsing took a connection waits whose bytes cost more. Whoever reads what was
+parsed, a message or a chunk at a time, takes several times as long again."""
+
+DEBT: Final = 0.001
+"""Seconds that it may cost more before it waits."""
 
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
 
@@ -105,6 +118,8 @@ class _Line(asyncio.Protocol):
         """While there is any, nothing more is read."""
         self._ends: list[Callable[[], None]] = []
         """What is to be told of the connection's end once all is parsed."""
+        self._debt = 0.0
+        """Seconds that parsing took beyond what as many plain bytes take."""
         self.is_resting = False
         """It is between two requests: every byte is one too many."""
         self._awaits_head = False
@@ -126,14 +141,14 @@ class _Line(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.is_resting:
             self._stray(data)
-        elif self._unparsed:
+        elif self._unparsed or self._debt > DEBT:
             self._unparsed.append(data)
             self._transport.pause_reading()  # aiohttp let it go on
         else:
             self._parse(data)
-            if self._unparsed:
+            if self._unparsed or self._debt > DEBT:
                 self._transport.pause_reading()
-                asyncio.get_running_loop().call_soon(self._go_on)
+                self._wait()
 
     def eof_received(self) -> None:
         self._end(self._protocol.eof_received)
@@ -164,11 +179,11 @@ class _Line(asyncio.Protocol):
             self._ends.pop(0)()
 
     def _parse(self, data: bytes) -> None:
-        """Pass on what can be parsed in a turn, and see to the rest in the next."""
+        """Pass on what can be parsed in a turn, and leave the rest for the next."""
         if self._awaits_head:
             self._awaits_head = False
             self._copied = _told_length(data)
-        end = time.monotonic() + TURN
+        began = time.thread_time()
         start = min(self._copied, len(data))
         size = PIECE
         if start:
@@ -178,19 +193,31 @@ class _Line(asyncio.Protocol):
             if start and self.is_resting:
                 self._stray(b"")
                 return
-            if start and time.monotonic() > end:
+            if start and time.thread_time() - began > TURN:
                 self._unparsed.appendleft(data[start:])
-                return
+                break
             self._protocol.data_received(data[start : start + size])
             start, size = start + size, size * 2
+        took = time.thread_time() - began
+        self._debt = max(0.0, self._debt + took - min(start, len(data)) / PLAIN)
+
+    def _wait(self) -> None:
+        """Until its next turn."""
+        loop = asyncio.get_running_loop()
+        if self._debt > DEBT:
+            loop.call_later(REST * self._debt, self._go_on)
+        else:
+            loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
+        if self._debt > DEBT:
+            self._debt = 0.0
         if self._protocol.transport is None:  # aiohttp has closed it
             self._unparsed.clear()
         if self._unparsed:
             self._parse(self._unparsed.popleft())
-        if self._unparsed:
-            asyncio.get_running_loop().call_soon(self._go_on)
+        if self._unparsed or self._debt > DEBT:
+            self._wait()
             return
         self._tell_ends()
         if not self._protocol._reading_paused and not self._transport.is_closing():  # noqa: SLF001

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -263,6 +264,63 @@ def test_what_takes_long_to_parse_is_parsed_in_turns_and_in_order(monkeypatch: p
         assert slow.told[-2:] == [(slow.told[-1][0], "eof"), (slow.told[-1][0], "lost")]
         assert len({turn for turn, _ in slow.told}) > 10
         assert slow.is_reading
+
+    asyncio.run(scenario())
+
+
+class Costly(Slow):
+    """Each piece takes the processor as long as chunks of a byte do."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        end = time.thread_time() + 0.003
+        while time.thread_time() < end:
+            pass
+
+
+def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
+    async def scenario() -> None:
+        costly: Any = Costly()
+        line = connectors._Line(costly, costly, lambda: None)
+        began = time.monotonic()
+        line.data_received(bytes(1000))
+        assert not costly.is_reading
+        line.data_received(b"a" * 5_000)
+        line.data_received(b"more")
+        line.eof_received()
+        async with asyncio.timeout(30):
+            while costly.told[-1][1] != "eof":
+                await asyncio.sleep(0.001)
+        assert b"".join(item for _, item in costly.told[:-1]) == bytes(1000) + b"a" * 5_000 + b"more"
+        assert time.monotonic() - began > 0.2
+        async with asyncio.timeout(30):
+            while not costly.is_reading:
+                await asyncio.sleep(0.001)
+
+    asyncio.run(scenario())
+
+
+def test_plain_bytes_never_wait() -> None:
+    async def scenario() -> None:
+        slow: Any = Slow()
+        line = connectors._Line(slow, slow, lambda: None)
+        for _ in range(50):
+            line.data_received(bytes(256 * 1024))
+            for _ in range(100):  # turns, and no seconds
+                await asyncio.sleep(0)
+            assert slow.is_reading
+            slow.told.clear()
+
+    asyncio.run(scenario())
+
+
+def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
+    async def scenario() -> None:
+        costly: Any = Costly()
+        line = connectors._Line(costly, costly, lambda: None)
+        line.data_received(bytes(1000))
+        line.connection_lost(None)
+        assert costly.told[-1][1] == "lost"
 
     asyncio.run(scenario())
 
