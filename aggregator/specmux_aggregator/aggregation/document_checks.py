@@ -11,9 +11,11 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.checking.findings import PublishedCheck
 from specmux_aggregator.checking.published import check_published
+from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
@@ -109,3 +111,14 @@ class DocumentChecks:
                 check.summary.errors,
                 check.summary.examples[0],
             )
+
+
+def document_checks_of(
+    settings: Settings, publisher: Publisher, documents: Documents, worker: Worker
+) -> DocumentChecks | None:
+    """New checks, which follow what is published; None where they are off. Whoever asks runs them."""
+    if settings.documents.check == "off":
+        return None
+    checks = DocumentChecks(documents, worker, limits=settings.limits.of_documents)
+    publisher.subscribe(checks.follow)
+    return checks

@@ -1,4 +1,4 @@
-"""The history of changes, told of what is published and fetched, with its metrics."""
+"""The history of changes, told of what is published and fetched, with its metrics, and what asks it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from prometheus_client import CollectorRegistry
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.changes.endpoint import PATH, ChangesEndpoint
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.metrics import ChangeMetrics
+from specmux_aggregator.changes.stream import ChangeStreams
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.endpoints.service import Endpoint
+from specmux_aggregator.server.protocols import StreamingHandler
 
 
 def change_history(
@@ -21,8 +25,10 @@ def change_history(
     documents: Documents,
     publisher: Publisher,
     registry: CollectorRegistry,
-) -> History:
-    """A new history, subscribed to both; whoever asks for it starts and closes it."""
+) -> History | None:
+    """A new history, subscribed to both; whoever asks for it starts and closes it. None where it is off."""
+    if not settings.changes.enabled:
+        return None
     metrics = ChangeMetrics(registry, snapshot=lambda: publisher.current)
     history = History(
         settings.changes,
@@ -37,3 +43,17 @@ def change_history(
     publisher.subscribe(history.follow)
     documents.subscribe(history.fetched)
     return history
+
+
+def change_endpoints(history: History | None, *, is_private: bool) -> dict[str, Endpoint]:
+    """By the path that all of theirs begin with."""
+    return {} if history is None else {f"{PATH}/": ChangesEndpoint(history, is_private=is_private)}
+
+
+def with_change_streams(
+    history: History | None, others: StreamingHandler, *, is_private: bool
+) -> StreamingHandler:
+    """The stream of changes, and ``others`` for what is not asked of it."""
+    if history is None:
+        return others
+    return ChangeStreams(history.followers, others, is_private=is_private)

@@ -12,6 +12,7 @@ from typing import Final
 
 from specmux_aggregator.aggregation.first_look import BOUND
 from specmux_aggregator.aggregation.loop import Pace
+from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.directory import Directory
@@ -167,3 +168,19 @@ class DiscoveryWatch:
             self._timer = None
         if moment is not None:
             self._timer = asyncio.get_running_loop().call_later(moment - now, self.changed)
+
+
+def discovery_of(
+    settings: Settings,
+    publisher: Publisher,
+    synthesis: Synthesis,
+    *,
+    pace: Pace,
+    is_settled: Callable[[], bool],
+) -> DiscoveryWatch | None:
+    """A new watch, which follows what is published; None where discovery is off."""
+    if not settings.discovery.enabled:
+        return None
+    watch = DiscoveryWatch(settings, synthesis, pace=pace, is_settled=is_settled)
+    publisher.subscribe(watch.follow)
+    return watch

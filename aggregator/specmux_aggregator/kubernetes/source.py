@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from specmux_aggregator.config.settings import Kubernetes, Polling
@@ -17,12 +17,12 @@ from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER, Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import Definition, SeenDefinitions, WatchedManifests, kept
 from specmux_aggregator.kubernetes.seen_services import SeenServices
+from specmux_aggregator.kubernetes.templates import ClusterTemplates
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.tasks import Coalescer
 from specmux_aggregator.upstream.identities import Identities
-from specmux_converters.crd import Templates
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class ClusterSource:
         identities: Identities,
         find: Callable[[tuple[Backend, ...]], None],
         changed: Callable[[], None],
-        templates: Callable[[], Awaitable[Templates]],
+        templates: ClusterTemplates,
         wake: Callable[[BackendName], None],
         notes: ServiceNotes | None,
         timing: Timing,
@@ -74,8 +74,9 @@ class ClusterSource:
         self._was_unavailable: Mapping[BackendName, bool] = {}
         self._was_failing = False
         self._notes = notes
+        self._templates = templates
         self._services = SeenServices(self._note)
-        self._definitions = SeenDefinitions(changed, templates)
+        self._definitions = SeenDefinitions(changed, templates.current)
         self._news = Coalescer(
             self._look, logger=logger, failure="a cluster could not be looked at", pause=GATHER
         )
@@ -119,6 +120,7 @@ class ClusterSource:
                     tasks.create_task(watch.run())
         finally:
             await self._news.close()
+            await self._templates.close()
             await self._client.close()
 
     @property

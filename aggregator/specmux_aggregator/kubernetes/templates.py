@@ -63,6 +63,7 @@ class ClusterTemplates:
         self._templates = BUNDLED
         self._key: DocumentKey | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._is_closed = False
         self._is_known = asyncio.Event()
         if not has_apiserver:
             self._is_known.set()
@@ -78,6 +79,8 @@ class ClusterTemplates:
 
     def follow(self, snapshot: Snapshot) -> None:
         """Read them again if the document is another one now."""
+        if self._is_closed:
+            return
         observation = snapshot.observations.get(APISERVER)
         if observation is None or not observation.attempted:
             return
@@ -95,6 +98,7 @@ class ClusterTemplates:
         log_failure(self._reading, logger, "the templates of the cluster's documents are no longer read")
 
     async def close(self) -> None:
+        self._is_closed = True
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)

@@ -14,7 +14,8 @@ from typing import Final
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.config.settings import Limits, Polling, Proxy
+from specmux_aggregator.aggregation.publisher import Publisher
+from specmux_aggregator.config.settings import Limits, Polling, Proxy, Settings
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.http.representations import cache_control
 from specmux_aggregator.http.response_fields import status_failure
@@ -353,3 +354,20 @@ def _status(
 ) -> Prepared:
     is_head = request.message.method == "HEAD"
     return refusal(code, reason, message, fields=fields, is_head=is_head, route=ROUTE)
+
+
+def proxy_of(
+    settings: Settings, publisher: Publisher, metrics: Metrics, identities: Identities
+) -> ProxyHandler:
+    """A new handler, as the settings want it; whoever asks for it closes it."""
+    return ProxyHandler(
+        lambda: publisher.current,
+        metrics,
+        proxy=settings.proxy,
+        polling=settings.polling,
+        limits=settings.limits,
+        identities=identities,
+        clients_have_certificates=settings.auth.mode == "mtls",
+        is_private=settings.auth.is_private,
+        max_waiting=settings.listen.max_in_flight,
+    )
