@@ -96,6 +96,18 @@ def test_keyboard_alone_is_enough(page: Browsed) -> None:
 
 
 @shared
+def test_field_that_is_opened_has_a_link_to_itself(page: Browsed) -> None:
+    opened = page.opened(f"{POD}#spec.containers.image")
+    link = opened.page.locator("[id='spec.containers.image'] > .l a")
+    link.wait_for()
+    assert link.get_attribute("href") == "#spec.containers.image"
+    opened.page.locator("[id='spec.containers.name'] > summary").click()
+    opened.page.locator("[id='spec.containers.name'] > .l a").click()
+    assert opened.page.url.endswith("#spec.containers.name")
+    assert opened.violations() == []
+
+
+@shared
 def test_page_works_behind_a_prefix(page: Browsed) -> None:
     opened = page.opened("", is_behind_prefix=True)
     opened.page.click("text=CronJob")

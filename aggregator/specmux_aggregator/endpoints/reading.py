@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], Answer | Refusal | Wants]
 
-RENDERER: Final = f"{VERSION}-2"
+RENDERER: Final = f"{VERSION}-3"
 """Part of every ETag: what renders anew has another. The number rises with what is rendered."""
 
 ALIGN_SECONDS: Final = 3.0

@@ -1,7 +1,8 @@
 """A tree of fields as nested ``details``: complete and usable without a script.
 
 A link to a field's id opens all that stands above it; that is the browser's own work. No link stands in a
-``summary``, which is a button already.
+``summary``, which is a button already; the script puts one below it when it is opened, for written into each
+field it is an eighth of the largest page.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ def _field(field: Field, above: str) -> Iterator[str]:
     yield prose(field.description)
     for label, lines in notes_on(field.details):
         yield _note(label, list(lines))
-    yield f'<p><a class=l href="#{identity}">Link to this field</a></p>'
     for each in field.fields:
         yield from _field(each, path)
     if field.has_more:

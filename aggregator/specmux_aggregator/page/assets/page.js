@@ -33,6 +33,18 @@ document.querySelector(".tree")?.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// A field that is opened says how it is linked to.
+document.querySelector(".tree")?.addEventListener("toggle", ({ target }) => {
+  if (!target.open || target.querySelector(":scope > .l")) return;
+  const line = document.createElement("p");
+  const link = document.createElement("a");
+  line.className = "l";
+  link.href = `#${encodeURIComponent(target.id)}`;
+  link.textContent = "Link to this field";
+  line.append(link);
+  target.insertBefore(line, target.querySelector(":scope > details"));
+}, true);
+
 // A link to a field opens what is above it by itself; here the field too.
 const openTarget = () => { const target = document.getElementById(decodeURIComponent(location.hash.slice(1))); if (target?.tagName === "DETAILS") target.open = true; };
 addEventListener("hashchange", openTarget);
