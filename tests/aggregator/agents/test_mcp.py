@@ -36,12 +36,17 @@ def asked(folder: Path, scenario: Callable[[Any], Coroutine[Any, Any, None]], *o
         command = mcp.StdioServerParameters(
             command=sys.executable,
             args=["-m", "specmux_aggregator.cli", "mcp", "--directory", str(folder), *options],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=environment(folder),
         )
         async with asyncio.timeout(90), mcp.Client(command) as client:
             await scenario(client)
 
     asyncio.run(whole())
+
+
+def environment(folder: Path) -> dict[str, str]:
+    paths = os.pathsep.join(filter(None, sys.path))
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": paths, "XDG_CACHE_HOME": str(folder / "cache")}
 
 
 async def told(client: Any, tool: str, **arguments: Any) -> Any:
