@@ -74,6 +74,7 @@ stress: setup
 	$(BIN)/python tests/stress/stress_service.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_replicas.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_followers.py --write docs/reliability.md
+	$(BIN)/python tests/stress/stress_reader.py --write docs/reliability.md
 
 clean:
 	rm -rf $(VENV) dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
