@@ -93,6 +93,23 @@ CASES: dict[str, list[bytes]] = {
     "HTTP/1.0 kept": [b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", b"GET /a HTTP/1.0\r\n\r\n"],
     "HTTP/2.0": [b"GET /a HTTP/2.0\r\nHost: a\r\n\r\n"],
     "HTTP/2 preface": [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    "RTSP": [b"GET /a RTSP/1.0\r\nHost: a\r\n\r\n"],
+    "RTSP in two pieces": [b"GET /a RT", b"SP/1.0\r\nHost: a\r\n\r\n"],
+    "RTSP byte by byte": byte_by_byte(b"OPTIONS /a RTSP/1.1\r\nHost: a\r\n\r\n"),
+    "RTSP behind another": [request() + b"GET /a RTSP/1.0\r\nHost: a\r\n\r\n"],
+    "RTSP in a field": [request("/a", "Via: GET /a RTSP/1.0"), request("/a", "X: a RTSP/1.0"), END],
+    "RTSP in a path": [request("/RTSP/1.0"), END],
+    "RTSP in a field in two pieces": [
+        request("/a", "X: a RTSP/1.0")[:44],
+        request("/a", "X: a RTSP/1.0")[44:],
+        END,
+    ],
+    "RTSP in a body": [
+        request(method="POST")[:-2] + b"Content-Length: 19\r\n\r\n",
+        b"GET /a RTSP/1.0\r\n\r\n",
+        END,
+    ],
+    "ICE": [b"SOURCE /a ICE/1.0\r\nHost: a\r\n\r\n"],
     "HTTP/0.9": [b"GET /a HTTP/0.9\r\nHost: a\r\n\r\n"],
     "missing Host": [b"GET /a HTTP/1.1\r\n\r\n"],
     "two Hosts": [request("/a", "Host: other")],
@@ -197,6 +214,16 @@ def test_answers_are_what_was_asked_for(tiers: dict[str, Running]) -> None:
     assert parsed.exchange(*CASES["close, then more in one piece"]).count(b"HTTP/1.1") == 1
     assert b"\r\nConnection: keep-alive\r\n" in parsed.exchange(*CASES["HTTP/1.0 kept"])
     assert b" 505 " in parsed.exchange(*CASES["HTTP/2.0"])
+    for case in CASES:
+        if case.startswith(("RTSP", "ICE")):
+            is_other = case in (
+                "RTSP",
+                "RTSP in two pieces",
+                "RTSP byte by byte",
+                "RTSP behind another",
+                "ICE",
+            )
+            assert (b" 505 " in parsed.exchange(*CASES[case])) is is_other, case
     assert b" 417 " in parsed.exchange(*CASES["Expect something else"])
     assert parsed.exchange(*CASES["half a head"]) == b""
 

@@ -10,11 +10,18 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable
+from typing import Final
 
 from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.http.prepared import TimeLines, refusal
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.certificates import Certificates
+from specmux_aggregator.server.outgoing import CLOSE
 from specmux_aggregator.server.tls_transport import Records, TLSTransport
+
+MISDIRECTED: Final = refusal(
+    400, "BadRequest", "this port speaks HTTPS, and the request came over plain HTTP"
+)
 
 
 class ClientHandshakes:
@@ -33,6 +40,7 @@ class ClientHandshakes:
         self._admission = admission
         self._certificates = certificates
         self._timeout = listen.header_timeout
+        self._lines = TimeLines()
         self._begun: dict[TLSTransport, float] = {}
         """When each began, in monotonic seconds; the oldest is the first."""
 
@@ -50,6 +58,10 @@ class ClientHandshakes:
         self.end(transport)
         # The CA that it proved itself to may be the clients' no more.
         return self._make_connection() if self._certificates.is_current(tls) else None
+
+    def misdirected(self) -> bytes:
+        lines = self._lines.end_of_head(MISDIRECTED, time.monotonic())
+        return b"".join((MISDIRECTED.head, CLOSE, lines, MISDIRECTED.body))
 
     def end(self, transport: TLSTransport) -> None:
         self._begun.pop(transport, None)

@@ -7,6 +7,7 @@ it leaves no trace. Once nothing can be made of what comes, everything else is d
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -25,12 +26,16 @@ from specmux_aggregator.server.held import (
     HeldByAll,
     HeldBytes,
 )
-from specmux_aggregator.server.refusals import LINE_MAX
+from specmux_aggregator.server.refusals import LINE_MAX, NotHTTP
 
 HEADERS_MAX: Final = 128
 QUEUE_MAX: Final = 32
 """Messages that wait until the parser stops; it goes on once half of them are taken up."""
 BODY_BUFFER: Final = 32 * 1024  # bytes of a request's body that wait, or twice as many, before reading stops
+
+OTHER_PROTOCOL: Final = re.compile(rb"(?:\A|\r\n\r\n)(?:\r\n)*[A-Z_-]+ [^\s]+ (?:RTSP|ICE)/")
+"""The request line of a protocol that llhttp takes for HTTP."""
+HAS_BODY: Final = re.compile(rb"(?i)\n(?:content-length|transfer-encoding):")
 
 Parsed = tuple[RawRequestMessage, StreamReader]
 Queued = tuple[RawRequestMessage | HttpProcessingError, StreamReader]
@@ -41,6 +46,7 @@ class Incoming:
     """Of one connection."""
 
     __slots__ = (
+        "_line",
         "_parser",
         "_payload",
         "head_since",
@@ -67,6 +73,8 @@ class Incoming:
         """As many messages wait as the parser lets out."""
         self._payload: StreamReader = EMPTY_PAYLOAD
         """The body of the message that came last."""
+        self._line = b""
+        """The request line of a head that is not whole, as far as it has come; or that it has."""
         self._parser = HttpRequestParser(
             connection,
             asyncio.get_running_loop(),
@@ -87,6 +95,7 @@ class Incoming:
     def parse(self, data: bytes) -> Sequence[Parsed]:
         """The messages whose heads end within ``data``, to be answered at once or queued."""
         try:
+            self._look_at_line(data)
             messages, is_upgraded, _ = self._parser.feed_data(data)
         except HttpProcessingError as error:
             self._break(error)
@@ -164,6 +173,22 @@ class Incoming:
         self.is_deaf = True
         self.messages.clear()
         self.held.clear()
+
+    def _look_at_line(self, data: bytes) -> None:
+        """Raises NotHTTP for what has the form of HTTP and says that it is something else."""
+        if not self._payload.is_eof():
+            return
+        if not self.held.head:
+            self._line = b""
+        begun = self._line + data if self._line else data
+        if b" RTSP/" in begun or b" ICE/" in begun:
+            found = OTHER_PROTOCOL.search(begun)
+            # Behind another request it is a line only where that has no body.
+            if found and (found.start() == 0 or not (self._line or HAS_BODY.search(begun, 0, found.start()))):
+                raise NotHTTP
+        if not data.endswith(END_OF_HEAD):
+            # Of the line, if that is not whole; else only that it is over.
+            self._line = begun if b"\n" not in begun.lstrip() else b"\0"
 
     def _break(self, error: HttpProcessingError) -> None:
         """No more messages can come: the framing is lost, or the head too large."""

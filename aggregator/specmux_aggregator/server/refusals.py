@@ -6,10 +6,17 @@ import re
 from typing import Final
 
 from aiohttp.http import RawRequestMessage
-from aiohttp.http_exceptions import BadHttpMethod, InvalidHeader, InvalidURLError, LineTooLong
+from aiohttp.http_exceptions import (
+    BadHttpMethod,
+    HttpProcessingError,
+    InvalidHeader,
+    InvalidURLError,
+    LineTooLong,
+)
 
 from specmux_aggregator.http.prepared import Prepared, refusal
 from specmux_aggregator.server.held import HEAD_MAX, HeadTooLarge
+from specmux_aggregator.server.requests import BAD_VERSION
 
 LINE_MAX: Final = 8190  # bytes of a request line, and of one header field
 PATH_SHOWN: Final = 120  # characters of a path in a log line
@@ -26,11 +33,19 @@ MALFORMED: Final = refusal(400, "BadRequest", "the request is malformed")
 FAILED: Final = refusal(500, "InternalError", "the request could not be answered")
 
 
+class NotHTTP(HttpProcessingError):
+    """A request of another protocol that looks like HTTP (RTSP, ICE)."""
+
+    code = 505
+
+
 def answer_to(exc: BaseException | None) -> Prepared:
     """The answer to what the parser raised."""
     match exc:
         case HeadTooLarge():
             return TOO_LARGE
+        case NotHTTP():
+            return BAD_VERSION
         case LineTooLong():
             return TOO_LONG
         case BadHttpMethod():

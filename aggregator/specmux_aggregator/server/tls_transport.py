@@ -21,6 +21,9 @@ from typing import Any, Final, Protocol, cast
 RECEIVE: Final = 16 * 1024
 """Bytes taken from a socket at once, and of one TLS record."""
 
+PLAIN_HTTP: Final = frozenset({"HTTP_REQUEST", "HTTPS_PROXY_REQUEST"})
+"""How OpenSSL says that the first bytes are no TLS, but HTTP (ssl/record/methods, ssl/sslerr.h)."""
+
 
 class Records:
     """The way of bytes into OpenSSL and out of it. With buffers of its own each connection would keep as much
@@ -57,6 +60,9 @@ class Handshakes(Protocol):
 
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol | None:
         """Who takes the connection over; None: nobody does."""
+
+    def misdirected(self) -> bytes:
+        """The answer to who speaks plain HTTP here, whole."""
 
     def end(self, transport: TLSTransport) -> None:
         """It is lost before its handshake was done."""
@@ -252,8 +258,11 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         except ssl.SSLWantReadError:
             self._send(records.taken())
             return
-        except (ssl.SSLError, ssl.CertificateError):
+        except (ssl.SSLError, ssl.CertificateError) as error:
             records.clear()
+            if error.reason in PLAIN_HTTP:
+                records.taken()  # an alert that the client would take for the begin of an answer
+                self._send(handshakes.misdirected())
             self._fail()
             return
         chunks = self._decrypted(b"")  # which may have come with the end of the handshake

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from running.serving import (
     read_answer,
     request,
     running,
+    timeless,
 )
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.errors import InvalidConfig, SpecmuxError
@@ -304,11 +306,43 @@ def test_tls_handshake_that_does_not_end_is_cut_off(tmp_path: Path) -> None:
         assert read_all(client) in (b"", b"<reset>")
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT"])
+def test_plain_http_on_a_tls_port_is_told_what_the_port_speaks(tmp_path: Path, method: str) -> None:
+    certificate(trustme.CA(), tmp_path)
+    files = {"tls_cert_file": tmp_path / "tls.crt", "tls_key_file": tmp_path / "tls.key"}
+    with running("memoised", **files) as started:
+        answer = timeless(started.exchange(request(method=method)))
+        assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b"\r\nConnection: close\r\nDate: ...\r\n\r\n{" in answer
+        assert b"this port speaks HTTPS" in answer
+        eventually(lambda: started.counts.connections == 0)
+
+
+def test_every_connection_is_answered_from_the_first_moment_on_over_tls(tmp_path: Path) -> None:
+    """One that comes while the server starts was said to have been closed without an answer, once."""
+    authority = trustme.CA()
+    certificate(authority, tmp_path)
+    trust = ssl.create_default_context()
+    authority.configure_trust(trust)
+    files = {"tls_cert_file": tmp_path / "tls.crt", "tls_key_file": tmp_path / "tls.key"}
+    for _ in range(5):
+        with running("memoised", **files) as started:
+
+            def ask(_: int) -> bytes:
+                with trust.wrap_socket(started.connect(), server_hostname="127.0.0.1") as client:
+                    client.sendall(request(close=True))
+                    return read_all(client)
+
+            with ThreadPoolExecutor(16) as pool:
+                answers = list(pool.map(ask, range(48)))
+        assert all(answer.startswith(b"HTTP/1.1 200 OK\r\n") for answer in answers)
+
+
 def test_plain_text_on_a_tls_port_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     certificate(trustme.CA(), tmp_path)
     files = {"tls_cert_file": tmp_path / "tls.crt", "tls_key_file": tmp_path / "tls.key"}
     with running("memoised", **files) as started:
-        assert b"HTTP/1.1 200" not in started.exchange(request())
+        assert b"HTTP/1.1 200" not in started.exchange(b"EHLO a\r\n")
         assert not caplog.records
 
 
