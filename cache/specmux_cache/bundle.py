@@ -8,6 +8,7 @@ entries give the same bytes.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -19,10 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from specmux_cache.entries import EntryStore
 from specmux_cache.errors import BundleError
 from specmux_cache.http.responses import Entry, held_from, metadata_of
 from specmux_cache.store.bodies import digest_of, is_digest
 from specmux_cache.store.keys import Key
+from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import Digest
 from specmux_converters.errors import cut
 from specmux_converters.json_text import may_have_more_values
@@ -33,6 +36,8 @@ MANIFEST_MAX: Final = 64 * 1024 * 1024
 """Bytes of a manifest; a longer one is refused."""
 VALUES_MAX: Final = 1_000_000
 """JSON values of a manifest: twenty thousand entries and more."""
+BUNDLE_TIMES: Final = 4
+"""How much larger a bundle's bodies may be, unpacked, than the store that keeps them packed."""
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip can say, for all members."""
 
@@ -150,3 +155,25 @@ def _read(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     if len(data) > limit:
         raise ValueError(f"{name} is larger than it says")
     return data
+
+
+async def export_bundle(path: Path, server: str, entry_store: EntryStore) -> int:
+    """Write what is current of a server; how many entries. Raises BundleError."""
+    current = [row.key for row in await entry_store.rows() if not row.superseded]
+    entries = [entry for key in current if (entry := await entry_store.get(key)) is not None]
+    return await asyncio.to_thread(write_bundle, path, server, entries)
+
+
+async def import_bundle(path: Path, entry_store: EntryStore, *, limits: StoreLimits) -> int:
+    """Store what a bundle holds; how many entries. Raises BundleError."""
+    packed = await asyncio.to_thread(
+        read_bundle,
+        path,
+        max_body_bytes=limits.max_body_bytes,
+        max_bytes=BUNDLE_TIMES * limits.high_bytes,
+    )
+    stored = 0
+    for entry in packed.entries:
+        key = entry_store.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
+        stored += await entry_store.put(key, entry.body, entry.held)
+    return stored

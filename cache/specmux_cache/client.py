@@ -10,16 +10,13 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
 from specmux_cache.decoding import DecodedDocuments, check_document, read_document
 from specmux_cache.discovery import Document
-from specmux_cache.entries import EntryStore
 from specmux_cache.errors import (
-    CacheError,
     GroupVersionNotFound,
     KindNotFound,
     RequestError,
@@ -27,8 +24,7 @@ from specmux_cache.errors import (
     UnexpectedStatus,
 )
 from specmux_cache.events import CacheStats, Event, EventLog
-from specmux_cache.exchange import Exchange, Obtained, Wanted
-from specmux_cache.flight import FlightLocks
+from specmux_cache.exchange import Obtained, Wanted
 from specmux_cache.following import PATH as FOLLOWED
 from specmux_cache.following import Follower, Publication
 from specmux_cache.http.freshness import Rule, age_of
@@ -36,20 +32,19 @@ from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
 from specmux_cache.http.media_types import canonical
 from specmux_cache.http.server import Server, name_of
 from specmux_cache.http.transport import Transport
+from specmux_cache.opening import Opened, opened
 from specmux_cache.options import CacheOptions
+from specmux_cache.prefetching import prefetched
 from specmux_cache.query_parameters import group_and_version, has_kind, takes_parameter
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
-from specmux_cache.root import Catalog, Root
+from specmux_cache.root import Root
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
-from specmux_cache.store.opening import open_store
 
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
 )
 """Fields that say who asks, which is the client's to say, and those that the cache itself decides on."""
-BUNDLE_TIMES: Final = 4
-"""How much larger a bundle's bodies may be, unpacked, than the store that keeps them packed."""
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 WAIT_FIRST: Final = 0.2
@@ -57,15 +52,6 @@ WAIT_FIRST: Final = 0.2
 WAIT_MAX: Final = 2.0
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What a client has while it is open."""
-
-    entry_store: EntryStore
-    exchange: Exchange
-    catalog: Catalog
 
 
 class AsyncSchemaCache:
@@ -157,24 +143,15 @@ class AsyncSchemaCache:
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
-        options = self.options
-        store, locks, secret = await asyncio.to_thread(
-            open_store, options.directory, limits=options.limits, clock=self._clock, warn=self._warn
-        )
-        partition = options.partition or partition_of(self._headers, identity=self._identity, secret=secret)
-        entry_store = EntryStore(store, server=str(self.server), partition=partition, warn=self._warn)
-        await self._transport.__aenter__()
-        exchange = Exchange(
+        self._opened = await opened(
+            self.options,
             self.server,
-            entry_store,
-            transport=self._transport,
-            locks=FlightLocks(locks, timeout=options.flight_timeout),
-            options=options,
+            self._transport,
+            partition=lambda secret: partition_of(self._headers, identity=self._identity, secret=secret),
             events=self._events,
+            warn=self._warn,
             clock=self._clock,
         )
-        catalog = Catalog(self.server, exchange, options=options, clock=self._clock)
-        self._opened = Opened(entry_store, exchange, catalog)
         return self
 
     async def __aexit__(
@@ -269,28 +246,13 @@ class AsyncSchemaCache:
         self, group_versions: Iterable[str] | None = None, *, concurrency: int = 4
     ) -> Prefetched:
         """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
-        turns = asyncio.Semaphore(concurrency)
-        failed: dict[str, CacheError] = {}
-        present: dict[str, bool] = {}
-
-        async def fetch(group_version: str) -> None:
-            async with turns:
-                try:
-                    schema = await self._represented(root, root.document(group_version))
-                    present[group_version] = schema.from_cache
-                except CacheError as error:
-                    failed[group_version] = error
-
         root = await self._open.catalog.root()
-        wanted = tuple(dict.fromkeys(root.discovery.documents if group_versions is None else group_versions))
-        async with asyncio.TaskGroup() as group:
-            for group_version in wanted:
-                group.create_task(fetch(group_version))
-        return Prefetched(
-            fetched=tuple(name for name in wanted if present.get(name) is False),
-            present=tuple(name for name in wanted if present.get(name)),
-            failed=MappingProxyType(failed),
-        )
+        names = root.discovery.documents if group_versions is None else group_versions
+
+        async def fetch(group_version: str) -> bool:
+            return (await self._represented(root, root.document(group_version))).from_cache
+
+        return await prefetched(tuple(dict.fromkeys(names)), fetch, concurrency=concurrency)
 
     async def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
         """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""
@@ -359,30 +321,16 @@ class AsyncSchemaCache:
 
     async def export(self, path: Path) -> int:
         """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
-        from specmux_cache.bundle import write_bundle
+        from specmux_cache.bundle import export_bundle
 
-        entry_store = self._open.entry_store
-        current = [row.key for row in await entry_store.rows() if not row.superseded]
-        entries = [entry for key in current if (entry := await entry_store.get(key)) is not None]
-        return await asyncio.to_thread(write_bundle, path, str(self.server), entries)
+        return await export_bundle(path, str(self.server), self._open.entry_store)
 
     async def import_(self, path: Path) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
-        from specmux_cache.bundle import read_bundle
+        from specmux_cache.bundle import import_bundle
 
-        entry_store = self._open.entry_store
-        limits = self.options.limits
-        packed = await asyncio.to_thread(
-            read_bundle,
-            path,
-            max_body_bytes=limits.max_body_bytes,
-            max_bytes=BUNDLE_TIMES * limits.high_bytes,
-        )
+        stored = await import_bundle(path, self._open.entry_store, limits=self.options.limits)
         self._open.catalog.forget()
-        stored = 0
-        for entry in packed.entries:
-            key = entry_store.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
-            stored += await entry_store.put(key, entry.body, entry.held)
         return stored
 
     @property
