@@ -129,6 +129,13 @@ def said_at_the_top(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def constants() -> frozenset[str]:
+    """Names in capitals that modules of ours define: whatever module is said to have one is ours."""
+    found = frozenset().union(*map(said_at_the_top, sources()))
+    return frozenset(name for name in found if name.isupper() and "_" in name)
+
+
 def below(folder: Path) -> set[str]:
     return {path.stem for path in folder.glob("*.py")} | {
         path.name for path in folder.iterdir() if path.is_dir()
@@ -159,7 +166,8 @@ def strays(text: str, teller: Path) -> list[str]:
         if (len(parts) == 1 or parts[0] in modules()) and not (set(parts) <= words() or name in FOREIGN):
             found.append(name)
     for module, symbol in DOTTED.findall(text):
-        if module.split(".")[0] in modules() and not is_symbol([*module.split("."), symbol]):
+        is_ours = module.split(".")[0] in modules() or symbol in constants()
+        if is_ours and not is_symbol([*module.split("."), symbol]):
             found.append(f"{module}.{symbol}")
     return found
 
@@ -194,6 +202,7 @@ PLANTED = {
     "``make_sighting`` and ``make``": ["make_sighting"],
     "the owner (snapshot.ROOT)": ["snapshot.ROOT"],
     "see refresher.Checked, and checks.Check": ["refresher.Checked"],
+    "raises transport_failures.TRANSPORT_ERRORS": ["transport_failures.TRANSPORT_ERRORS"],
     "the owner (ownership.ROOT_OWNER), publisher.py, ``Publisher`` and ``len``": [],
 }
 

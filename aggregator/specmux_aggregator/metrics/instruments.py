@@ -46,6 +46,8 @@ class Metrics:
             buckets=AGGREGATION_BUCKETS,
             registry=registry,
         )
+        self._timers: dict[tuple[str, str], Histogram] = {}
+        """By phase and result: asking for a series costs more than what is noted in it."""
         self.crd_aggregation = Histogram(
             "crd_openapi_v3_aggregation_duration_seconds",
             "How long the document of a group-version of CustomResourceDefinitions took (KEP-2896).",
@@ -96,7 +98,10 @@ class Metrics:
         self.auth = AuthMetrics(registry)
 
     def timed(self, phase: str, result: str, seconds: float) -> None:
-        self.aggregation.labels(phase, result).observe(seconds)
+        timer = self._timers.get((phase, result))
+        if timer is None:
+            timer = self._timers[phase, result] = self.aggregation.labels(phase, result)
+        timer.observe(seconds)
 
     def reader_job(self, result: str) -> None:
         """A job of the reader ended so."""

@@ -29,6 +29,12 @@ CONNECTIONS: Final = 16
 AHEAD: Final = 256 * 1024
 """Bytes of one answer that may wait to be taken; at twice as many nothing more is read."""
 
+KEPT: Final = 8
+"""URLs and timeouts that are kept."""
+
+SHORT: Final = 32
+"""Characters of a target whose URL is kept."""
+
 CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
 
 _UNASKED: Final = ("Accept", "Accept-Encoding", "Content-Type")
@@ -63,6 +69,8 @@ class Transport:
         self._identity = self._identities.take(backend)
         self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
         self._session: aiohttp.ClientSession | None = None
+        self._urls: dict[str, URL] = {}
+        self._timeouts: dict[float | None, aiohttp.ClientTimeout] = {}
         self.is_closed = False
 
     @contextlib.asynccontextmanager
@@ -75,7 +83,7 @@ class Transport:
         body: bytes | AsyncIterable[bytes] | None = None,
         idle_timeout: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer, its body unread. Raises credentials.Unusable and transport_failures.TRANSPORT_ERRORS.
+        """The answer, its body unread. Raises credentials.Unusable and failures.TRANSPORT_ERRORS.
 
         A 401 is told only once there are no newer credentials to try. ``target`` is sent as it is, and of
         what describes the request only what ``fields`` say. ``idle_timeout``: seconds without a byte, where
@@ -91,7 +99,7 @@ class Transport:
                 response = await stack.enter_async_context(
                     self._opened().request(
                         method,
-                        URL(self._backend.url + target, encoded=True),
+                        self._url(target),
                         headers=[*given, *shown.fields],
                         skip_auto_headers=_UNASKED,
                         data=body,
@@ -116,13 +124,27 @@ class Transport:
         if self._session is not None:
             await self._session.close()
 
+    def _url(self, target: str) -> URL:
+        """What is asked for again and again is made once: a thousand backends are asked every few seconds."""
+        url = self._urls.get(target)
+        if url is None:
+            url = URL(self._backend.url + target, encoded=True)
+            if len(self._urls) < KEPT and len(target) <= SHORT:
+                self._urls[target] = url
+        return url
+
     def _timeout(self, idle_timeout: float | None) -> aiohttp.ClientTimeout:
-        # A total is the caller's affair.
-        return aiohttp.ClientTimeout(
-            total=None,
-            connect=self._polling.connect_timeout,
-            sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
-        )
+        timeout = self._timeouts.get(idle_timeout)
+        if timeout is None:
+            # A total is the caller's affair.
+            timeout = aiohttp.ClientTimeout(
+                total=None,
+                connect=self._polling.connect_timeout,
+                sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
+            )
+            if len(self._timeouts) < KEPT:
+                self._timeouts[idle_timeout] = timeout
+        return timeout
 
     def _opened(self) -> aiohttp.ClientSession:
         if self.is_closed:
