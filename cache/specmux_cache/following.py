@@ -19,7 +19,7 @@ from specmux_cache.http.transport import Transport
 PATH: Final = "/openapi/changes"
 FORM: Final = "application/jsonl"
 SILENCE_MAX: Final = 60.0
-"""Seconds without a byte after which a stream is given up: signs of life come every 15."""
+"""Seconds without a byte after which a stream is given up: keep-alives come every 15."""
 PAUSE_FIRST: Final = 0.2
 """Seconds before a stream that broke is asked for again; doubled each time."""
 PAUSE_MAX: Final = 30.0

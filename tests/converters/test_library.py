@@ -36,8 +36,8 @@ def test_what_reading_loses_is_among_the_losses() -> None:
     [
         (lambda: convert(5), "as a dict, bytes or text, not as int"),  # type: ignore[arg-type]
         (lambda: convert([PARSED]), "not as list"),  # type: ignore[arg-type]
-        (lambda: convert(PARSED, profile="x"), "'x' is none of 'kubernetes', 'oas'"),  # type: ignore[arg-type]
-        (lambda: convert_whole(PARSED, profile=None), "None is none of"),  # type: ignore[arg-type]
+        (lambda: convert(PARSED, profile="x"), "'x' is not one of 'kubernetes', 'oas'"),  # type: ignore[arg-type]
+        (lambda: convert_whole(PARSED, profile=None), "None is not one of"),  # type: ignore[arg-type]
         (lambda: merge([PARSED]), "a mapping of group-versions"),  # type: ignore[arg-type]
     ],
 )

@@ -17,6 +17,8 @@ IDIOMS = {
     "for want of": "because … is missing, or short",
     "only in appearance": "seems to, and does not",
     "at one's leisure": "later",
+    "sign of life": "keep-alive",
+    "signs of life": "keep-alive",
     "by and by": "later",
     "in due course": "later",
     "kick in": "take effect",

@@ -30,7 +30,7 @@ CBOR_SEQUENCE: Final = MediaType("application/cbor-seq")
 STREAMED: Final = (EVENT_STREAM, JSON_LINES, NDJSON, CBOR_SEQUENCE)
 
 HEARTBEAT: Final = 15.0
-"""Seconds without an event after which a sign of life is sent: proxies end what is silent."""
+"""Seconds without an event after which a keep-alive is sent: proxies end what is silent."""
 
 ID_DIGITS_MAX: Final = 18
 
@@ -177,7 +177,7 @@ def _written(event: Event, form: MediaType) -> bytes:
 
 
 def _beat(form: MediaType) -> bytes:
-    """A sign of life that no reader takes for an event: a comment, white space, CBOR's undefined."""
+    """A keep-alive that no reader takes for an event: a comment, white space, CBOR's undefined."""
     if form == EVENT_STREAM:
         return b": \n\n"
     return b"\xf7" if form == CBOR_SEQUENCE else b"\n"

@@ -50,7 +50,7 @@ def kept_comparison(old: str, new: str, group_version: str, source: SourceOption
         answer = orjson.loads(body)
         places = tuple(place for change in answer["changes"] for place in _places(change))
         if answer["truncated"]:
-            warn(f"{server}: too many changes to be told; the worst are")
+            warn(f"{server}: too many changes to print; the worst follow")
         return Comparison(places, int(answer["summary"]["documentation"]))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise FileRefused(server, "its answer is no comparison: is it specmux?") from error

@@ -70,7 +70,7 @@ def directory_backends(directories: Iterable[Path], *, taken: Iterable[str]) -> 
 def backend_name(text: str) -> BackendName:
     """Raises BadValue. A name is a metric label and part of file names: as plain as names in Kubernetes."""
     if not _NAME.fullmatch(text):
-        raise BadValue(f'"{cut(text)}" is no name: letters, digits, ".", "_" and "-", at most 253')
+        raise BadValue(f'"{cut(text)}" is not a name: letters, digits, ".", "_" and "-", at most 253')
     return BackendName(text)
 
 
@@ -142,7 +142,7 @@ def _kind(text: str) -> Kind:
     for kind in Kind:
         if kind == text:
             return kind
-    raise BadValue(f'"{cut(text)}" is none of {", ".join(Kind)}')
+    raise BadValue(f'"{cut(text)}" is not one of {", ".join(Kind)}')
 
 
 def _proxy_url(text: str) -> str:

@@ -96,7 +96,7 @@ class SettingField:
             return tuple(scalar(item.strip(" "), str) for item in text.split(","))
         value = scalar(text, self.type, is_bytes=self.is_bytes)
         if self.choices and value not in self.choices:
-            raise BadValue(f'"{cut(text)}" is none of {", ".join(self.choices)}')
+            raise BadValue(f'"{cut(text)}" is not one of {", ".join(self.choices)}')
         if isinstance(value, int | float):
             if self.at_least is not None and value < self.at_least:
                 raise BadValue(f"{plain(value)} is less than {plain(self.at_least)}")

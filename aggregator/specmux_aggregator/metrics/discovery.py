@@ -22,7 +22,7 @@ class DiscoveryCollector:
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily(
             "specmux_discovery_up",
-            "1 when the backend last told what it has.",
+            "1 while what the backend serves is known and current.",
             labels=["backend"],
         )
         for follower in self._watch.followers():
@@ -43,12 +43,12 @@ class DiscoveryCollector:
         for name, text, value in (
             (
                 "specmux_discovery_group_versions",
-                "Group-versions that clients are told of.",
+                "Group-versions in the discovery that is served.",
                 len(directory.versions()),
             ),
             (
                 "specmux_discovery_stale_group_versions",
-                "Of these, told as stale: clients drop them.",
+                "Of these, served as stale: clients drop them.",
                 stale(directory),
             ),
             (

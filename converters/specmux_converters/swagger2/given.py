@@ -33,4 +33,4 @@ def check_profile(profile: Any) -> None:
     """Raises InvalidArgument for one that there is not."""
     known = get_args(Profile)
     if profile not in known:
-        raise InvalidArgument(f"profile {cut(repr(profile))} is none of {', '.join(map(repr, known))}")
+        raise InvalidArgument(f"profile {cut(repr(profile))} is not one of {', '.join(map(repr, known))}")
