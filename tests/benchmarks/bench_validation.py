@@ -6,11 +6,17 @@ CPU time (user and system) of whole processes per manifest, medians; the start o
 is taken off. Manifests are YAML, of 40 kinds of Kubernetes 1.35, a hundred to a file. The peers are built
 once, from Go modules, into ~/.cache/specmux-peers; kubeconform reads our own JSON Schemas,
 kubectl-validate those of 1.30 that it brings. One process each.
+
+Part http (``--part http``): 64 clients in a process of their own send Deployments to POST /openapi/validate;
+told is how late the service's event loop is meanwhile, and how much of that is its own processor time, which
+other programs of the machine do not change.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import multiprocessing
 import os
 import resource
 import shutil
@@ -19,10 +25,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import orjson
 import yaml
 
@@ -33,9 +40,15 @@ from figures import IS_MADE, keep  # noqa: E402
 from made_documents import made_object  # noqa: E402
 
 from shared_data import DATA, GOLDEN, documents, load, read  # noqa: E402
+from specmux_aggregator.app import App  # noqa: E402
+from specmux_aggregator.config.settings import Listen, Settings, Validation  # noqa: E402
+from specmux_aggregator.model.backend import Backend, BackendName, Kind  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402
-from specmux_schemas.validation import Validator  # noqa: E402
+from specmux_schemas.validation import Directive, Report, Validator  # noqa: E402
+from specmux_schemas.validation.decoding import Body  # noqa: E402
+from specmux_schemas.validation.media_types import BodyFormat  # noqa: E402
+from specmux_schemas.validation.validator import opened  # noqa: E402
 
 PEERS = Path.home() / ".cache" / "specmux-peers"
 MODULES = {
@@ -50,8 +63,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--manifests", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--part", choices=("all", "library", "commands", "http"), default="all")
     options = parser.parse_args()
-    report_library()
+    if options.part in ("all", "library"):
+        report_library(options.rounds)
+    if options.part in ("all", "http"):
+        asyncio.run(report_http())
+    if options.part in ("all", "commands"):
+        report_peers(options)
+
+
+def report_peers(options: argparse.Namespace) -> None:
     kept = {}
     for title, manifests in (
         (f"{KINDS} kinds, small", objects(options.manifests)),
@@ -63,19 +85,104 @@ def main() -> None:
     keep("validation", kept)
 
 
-def report_library() -> None:
-    """One call on a body of 3 KB, kinds compiled."""
+def report_library(rounds: int) -> None:
+    """One call on a body of 3 KB, kinds compiled: medians of the rounds."""
     apps = GroupVersion("apis/apps/v1")
     validator = Validator(DocumentSet({apps: load(documents("1.35")[apps])}))
     body = orjson.dumps(deployment())
-    for form, data, rounds in (("JSON", body, 2000), ("YAML", yaml.safe_dump(deployment()).encode(), 300)):
-        media_type = f"application/{form.lower()}"
-        assert validator.validate(data, media_type).is_valid
-        start = time.process_time()
-        for _ in range(rounds):
-            validator.validate(data, media_type)
-        taken = (time.process_time() - start) / rounds
-        print(f"library, a Deployment of {len(data)} bytes of {form}: {taken * 1e3:.2f} ms")
+    parsed = opened(body, BodyFormat.JSON, Directive.STRICT)
+    assert isinstance(parsed, Body)
+    text = yaml.safe_dump(deployment()).encode()
+    calls: dict[str, Callable[[], Report]] = {
+        f"{len(body)} bytes of JSON, parsed": lambda: validator.validate_body(parsed, Directive.STRICT),
+        f"{len(body)} bytes of JSON": lambda: validator.validate(body),
+        f"{len(text)} bytes of YAML": lambda: validator.validate(text, "application/yaml"),
+    }
+    for name, call in calls.items():
+        assert call().is_valid
+        taken = statistics.median(timed(call) for _ in range(max(rounds, 5)))
+        print(f"library, a Deployment of {name}: {taken * 1e3:.3f} ms")
+
+
+def timed(call: Callable[[], object], times: int = 300) -> float:
+    start = time.process_time()
+    for _ in range(times):
+        call()
+    return (time.process_time() - start) / times
+
+
+async def report_http(clients: int = 64, seconds: float = 10.0) -> None:
+    """How late the loop is while nobody asks, and while ``clients`` do."""
+    source = Backend(
+        name=BackendName("kubernetes"), kind=Kind.DIRECTORY, directory=DATA / "k8s-pairs/1.35/v3"
+    )
+    settings = Settings(
+        listen=Listen(port=0),
+        validation=Validation(enabled=True, max_in_flight=2 * clients),
+        backends=(source,),
+    )
+    app = App(settings, None)
+    host, port = await app.start()
+    try:
+        url = f"http://{host}:{port}/openapi/validate?fieldValidation=Strict"
+        while not all(each.attempted for each in app.publisher.current.observations.values()):
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(asked, url, 1, 1.0)
+        print(f"\nhttp, nobody asks: {await late(seconds / 2)}")
+        pool = asyncio.create_task(asyncio.to_thread(asked, url, clients, seconds))
+        await asyncio.sleep(1.5)  # their process starts
+        print(f"http, {clients} clients: {await late(seconds - 2)}")
+        codes = await pool
+        print(f"http, answers by code: {codes}, {codes.get(200, 0) / seconds:.0f} valid objects a second")
+    finally:
+        await app.stop()
+
+
+async def late(seconds: float) -> str:
+    """Percentiles of how late a timer of 5 ms is, by the clock and by the loop's own processor time."""
+    clock, own = [], []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before, used = time.monotonic(), time.thread_time()
+        await asyncio.sleep(0.005)
+        clock.append(max(0.0, time.monotonic() - before - 0.005))
+        own.append(time.thread_time() - used)
+    told = []
+    for name, values in (("by the clock", clock), ("of its own processor time", own)):
+        values.sort()
+        at = [values[int(len(values) * share)] * 1e3 for share in (0.5, 0.99)]
+        told.append(f"{name} p50 {at[0]:.2f} ms, p99 {at[1]:.2f} ms")
+    return "; ".join(told)
+
+
+def asked(url: str, clients: int, seconds: float) -> dict[int, int]:
+    """How often which code was answered; of a process of their own."""
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    process = context.Process(target=ask, args=(url, clients, seconds, answers))
+    process.start()
+    found: dict[int, int] = answers.get(timeout=seconds + 60)
+    process.join(10)
+    return found
+
+
+def ask(url: str, clients: int, seconds: float, answers: Any) -> None:
+    codes: dict[int, int] = {}
+
+    async def client(session: aiohttp.ClientSession, body: bytes, end: float) -> None:
+        while time.monotonic() < end:
+            async with session.post(url, data=body, headers={"Content-Type": "application/json"}) as answer:
+                await answer.read()
+                codes[answer.status] = codes.get(answer.status, 0) + 1
+
+    async def together() -> None:
+        body = orjson.dumps(deployment())
+        end = time.monotonic() + seconds
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+            await asyncio.gather(*(client(session, body, end) for _ in range(clients)))
+
+    asyncio.run(together())
+    answers.put(codes)
 
 
 def deployment() -> dict[str, Any]:
