@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from specmux_converters import codecs, media_types
-from specmux_converters.codecs import protobuf_v2
+from specmux_converters import media_types
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.document_kinds import Kind as Kind
 from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Loss
 from specmux_converters.revisions import Revisions
-from specmux_converters.yaml.reader import parse_yaml_stream
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"
@@ -76,6 +74,12 @@ class _Reading:
     losses: list[Loss] = field(default_factory=list)
 
     def documents(self) -> tuple[Document, ...]:
+        if self.data[:1] == b"{":
+            return self._json()
+        # The other encodings take longer to import than most JSON documents to read.
+        from specmux_converters import codecs
+        from specmux_converters.codecs import protobuf_v2
+
         media_type = codecs.recognise(self.data)
         if media_type == media_types.JSON:
             return self._json()
@@ -99,6 +103,8 @@ class _Reading:
                 raise refusal from None
 
     def _yaml(self) -> tuple[Document, ...]:
+        from specmux_converters.yaml.reader import parse_yaml_stream
+
         self.is_yaml = True
         return parse_yaml_stream(
             self.data, limits=self.limits, is_manifest=self.is_manifest, losses=self.losses

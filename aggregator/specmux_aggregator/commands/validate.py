@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
 from typing import Any, Final
 
 import click
@@ -29,7 +27,6 @@ from specmux_aggregator.commands.validation_outputs import WRITERS, written
 from specmux_aggregator.console import warn
 from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
-from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
@@ -163,7 +160,7 @@ def _documents(
     inputs: Iterable[Input], definitions: Sequence[Document], options: SourceOptions
 ) -> dict[GroupVersion, Document]:
     """Those that the objects need: of the definitions among them, then of the source."""
-    own = dict(build(definitions).documents)
+    own = _built(definitions) if definitions else {}
     needed = {joined(*each) for item in inputs for each in group_versions_in(item.part)} - own.keys()
     if not needed:
         return own
@@ -171,6 +168,12 @@ def _documents(
         loaded = source.load(needed)
     report_unread(loaded.unread)
     return {**loaded.documents.documents, **own}
+
+
+def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
+    from specmux_converters.crd import build  # takes as long to import as all else here
+
+    return dict(build(definitions).documents)
 
 
 def _run(
@@ -188,6 +191,9 @@ def _run(
         return [each for item in inputs for each in check(item, validator, rules)]
     size = -(-len(inputs) // (most * 4))
     chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     with ProcessPoolExecutor(
         most, mp_context=get_context("spawn"), initializer=_start, initargs=(documents, preserving, rules)
     ) as pool:

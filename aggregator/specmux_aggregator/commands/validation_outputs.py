@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
-from xml.sax.saxutils import escape, quoteattr
 
 import orjson
 
@@ -82,13 +81,13 @@ def _suite(file: str, group: list[ValidatedObject]) -> str:
     passed_over = found[ObjectVerdict.SKIPPED] + found[ObjectVerdict.NO_SCHEMA]
     head = f'tests="{len(group)}" failures="{found[ObjectVerdict.INVALID]}" skipped="{passed_over}"'
     cases = "".join(map(_case, group))
-    return f"  <testsuite name={quoteattr(_printable(file))} {head}>\n{cases}  </testsuite>\n"
+    return f"  <testsuite name={_attribute(_printable(file))} {head}>\n{cases}  </testsuite>\n"
 
 
 def _case(each: ValidatedObject) -> str:
     kind = each.report.kind
     class_name = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
-    names = f"name={quoteattr(_printable(each.label))} classname={quoteattr(_printable(class_name))}"
+    names = f"name={_attribute(_printable(each.label))} classname={_attribute(_printable(class_name))}"
     head = f"    <testcase {names}"
     match each.outcome:
         case ObjectVerdict.VALID:
@@ -96,7 +95,7 @@ def _case(each: ValidatedObject) -> str:
         case ObjectVerdict.INVALID:
             inside = "".join(_failure(each, violation) for violation in told(each))
         case ObjectVerdict.SKIPPED | ObjectVerdict.NO_SCHEMA:
-            inside = f"      <skipped message={quoteattr(each.outcome.value)}/>\n"
+            inside = f"      <skipped message={_attribute(each.outcome.value)}/>\n"
     return f"{head}>\n{inside}    </testcase>\n"
 
 
@@ -105,8 +104,8 @@ def _failure(each: ValidatedObject, violation: Violation) -> str:
     if violation.severity is not Severity.ERROR:
         return ""
     place = f"{each.file}:{violation.line or each.line}"
-    attributes = f"message={quoteattr(message)} type={quoteattr(violation.check.value)}"
-    return f"      <failure {attributes}>{escape(_printable(place))}: {escape(message)}</failure>\n"
+    attributes = f"message={_attribute(message)} type={_attribute(violation.check.value)}"
+    return f"      <failure {attributes}>{_escaped(_printable(place))}: {_escaped(message)}</failure>\n"
 
 
 def _printable(value: str) -> str:
@@ -200,3 +199,16 @@ WRITERS: Final[Mapping[str, Writer]] = {
 
 def written(output: str, checked: Iterable[ValidatedObject], *, has_summary: bool) -> str:
     return WRITERS[output](list(checked), has_summary=has_summary)
+
+
+def _attribute(text: str) -> str:
+    """Quoted, for XML."""
+    from xml.sax.saxutils import quoteattr  # brings urllib and http: only where XML is written
+
+    return quoteattr(text)
+
+
+def _escaped(text: str) -> str:
+    from xml.sax.saxutils import escape
+
+    return escape(text)

@@ -23,12 +23,10 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.sources.options import STDIN
 from specmux_aggregator.sources.source import Loaded, Unread
-from specmux_converters.crd import build
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.recognise import Kind, recognise
-from specmux_converters.swagger2.conversion import convert
 from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
@@ -156,12 +154,8 @@ class FileSource:
             for key, document in found.items():
                 if documents.setdefault(key, document) is not document and split(key) is not None:
                     unread.append(Unread(key, "is in several files; the first counts"))
-        built = build([manifest for each in contents for manifest in each.manifests])
-        unread += [
-            Unread(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
-            for each in built.problems
-        ]
-        for key, document in built.documents.items():
+        manifests = [manifest for each in contents for manifest in each.manifests]
+        for key, document in _built(manifests, unread).items() if manifests else ():
             documents.setdefault(key, document)
         if not documents and wanted is None:
             reasons = "".join(f"\n  {each}" for each in unread[:5])
@@ -169,6 +163,18 @@ class FileSource:
         if wanted is not None:
             documents = {key: document for key, document in documents.items() if key in wanted}
         return Loaded(DocumentSet(documents), tuple(unread))
+
+
+def _built(manifests: list[Document], unread: list[Unread]) -> Mapping[GroupVersion, Document]:
+    """Imported where there is something to build: it takes as long as all else of a command."""
+    from specmux_converters.crd import build
+
+    built = build(manifests)
+    unread += [
+        Unread(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
+        for each in built.problems
+    ]
+    return built.documents
 
 
 def _state_of(files: Iterable[File]) -> str:
@@ -216,6 +222,9 @@ def _read(file: File) -> _Contents:
                     return _Contents({}, {}, unread=Unread(file.name, _NO_KEY))
                 return _Contents(dict.fromkeys(keys, found.documents[0]), {})
             case Kind.SWAGGER_2:
+                # As long to import as all else of a command takes.
+                from specmux_converters.swagger2.conversion import convert
+
                 return _Contents({}, dict(convert(found.documents[0]).documents))
             case Kind.CRDS:
                 return _Contents({}, {}, manifests=found.documents)

@@ -2,7 +2,7 @@
 
 from specmux_schemas.validation.errors import InvalidDirective, UnsupportedMediaType, ValidationError
 from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
-from specmux_schemas.validation.union_checks import UnionAlgorithm
+from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 from specmux_schemas.validation.validator import Validator
 
 __all__ = [

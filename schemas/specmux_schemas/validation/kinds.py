@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from specmux_converters.crd.meta_schemas import META_SCHEMAS, PREFIX, reference
 from specmux_converters.document import Document
@@ -12,12 +12,14 @@ from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind, Resource, Resources
 from specmux_schemas.synthesis import synthesise
-from specmux_schemas.validation.rules.declared import RuleNode, rule_tree
-from specmux_schemas.validation.schema_compiling import SchemaCompiler
-from specmux_schemas.validation.schema_nodes import SchemaNode
 from specmux_schemas.validation.structural import Structural, structural
 from specmux_schemas.validation.typed import TypedSchemas
 from specmux_schemas.validation.typed_nodes import Node
+
+if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imported for the first of them
+    from specmux_schemas.validation.rules.declared import RuleNode
+    from specmux_schemas.validation.schema_compiling import SchemaCompiler
+    from specmux_schemas.validation.schema_nodes import SchemaNode
 
 CUSTOM_TITLE: Final = "Kubernetes CRD Swagger"
 """Of documents whose kinds are custom resources."""
@@ -94,6 +96,8 @@ class Kinds:
             node = self._typed_schemas(described).node(described.component)
             needs_name = resource is not None and {"get", "create"} <= set(resource.verbs)
             return TypedKind(described.kind, node, needs_name)
+        from specmux_schemas.validation.rules.declared import rule_tree
+
         schemas = schemas_of(described.document)
         return CustomKind(
             described.kind,
@@ -113,6 +117,8 @@ class Kinds:
     def _compiler(self, described: KindSchema) -> SchemaCompiler:
         found = self._compilers.get(described.group_version)
         if found is None:
+            from specmux_schemas.validation.schema_compiling import SchemaCompiler
+
             compiler = SchemaCompiler(schemas_of(described.document))
             found = self._compilers[described.group_version] = compiler
         return found

@@ -7,7 +7,6 @@ normalized against the stored one before it is judged, and what that clears is n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from specmux_schemas.kinds import KindSchema
@@ -24,19 +23,12 @@ from specmux_schemas.unions import (
 from specmux_schemas.unions.seed import Reason
 from specmux_schemas.validation.field_errors import field_path, invalid, not_supported, required, shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
+from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 _Object: TypeAlias = Mapping[str, Any]
 _Judge: TypeAlias = Callable[
     [Sequence[Union], _Object | None, _Object, Path], tuple[_Object, Sequence[Violation]]
 ]
-
-
-class UnionAlgorithm(StrEnum):
-    OFF = "off"
-    SEED = "seed"
-    """As the KEP has them since 2022."""
-    LEGACY = "legacy"
-    """As servers had them from 2019 to 2023."""
 
 
 def check_unions(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
-from specmux_schemas.validation.custom import Checked, check_custom
 from specmux_schemas.validation.decoding import (
     Body,
     Decoded,
@@ -29,10 +28,12 @@ from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.messages import BLOCKED
 from specmux_schemas.validation.pruning import prune
 from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
-from specmux_schemas.validation.rules.checking import MISSING, check_rules
-from specmux_schemas.validation.rules.evaluation import Evaluation, evaluation
 from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
-from specmux_schemas.validation.union_checks import UnionAlgorithm, check_unions
+from specmux_schemas.validation.union_algorithm import UnionAlgorithm
+
+if TYPE_CHECKING:  # imported with the first custom resource, rule or union
+    from specmux_schemas.validation.custom import Checked
+    from specmux_schemas.validation.rules.evaluation import Evaluation
 
 MOST_HINTS: Final = 20
 """Of one report: comparing names takes its time."""
@@ -156,6 +157,8 @@ class Validator:
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
             return ()
+        from specmux_schemas.validation.custom import check_custom
+
         older = _stored(old, described) if isinstance(old, dict) else None
         checked = check_custom(decoded.value, described, older if self._ratchets else None)
         violations = (*checked.violations, *self._union_errors(described, checked.value, old))
@@ -166,6 +169,8 @@ class Validator:
     def _union_errors(self, kind: TypedKind | CustomKind, value: Any, old: Any) -> list[Violation]:
         if self._unions is UnionAlgorithm.OFF:
             return []
+        from specmux_schemas.validation.union_checks import check_unions
+
         if isinstance(kind, CustomKind) and isinstance(old, dict):
             old = settled(old, kind.structural)
         described = self._documents.find(kind.kind)
@@ -174,11 +179,15 @@ class Validator:
     def _rules(self, checked: Checked, kind: CustomKind, old: dict[str, Any] | None) -> list[Violation]:
         if checked.blocks_rules:
             return [Violation(Severity.NOTE, Check.NOT_CHECKED, (), BLOCKED)]
+        from specmux_schemas.validation.rules.checking import MISSING, check_rules
+
         older = MISSING if old is None else old
         return check_rules(checked.value, kind.rules, self._evaluation, older, checked.correlation)
 
     @cached_property
     def _evaluation(self) -> Evaluation | None:
+        from specmux_schemas.validation.rules.evaluation import evaluation
+
         return evaluation()
 
 
