@@ -282,3 +282,21 @@ def test_only_the_packages_errors_come_out_when_bytes_are_changed(data: Any) -> 
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(ConverterError):
         cbor.decode(bytes(raw), limits=LIMITS)
+
+
+@pytest.mark.parametrize("length", [0, 1, 23, 24, 255, 256, 300, 65535, 65536])
+def test_texts_and_maps_of_any_length_have_the_shortest_head(length: int) -> None:
+    document: dict[str, Any] = {
+        "info": {"title": "é" * length},
+        "paths": {f"/{number}": {"get": {"operationId": "x" * length}} for number in range(min(length, 300))},
+        "x" * length: "y",
+    }
+    plain = cbor2.dumps(document, canonical=True)
+    assert cbor.encode(document) == cbor.SELF_DESCRIBED + plain
+
+
+@pytest.mark.parametrize("length", range(0xC0, 0xC5))
+def test_the_length_of_a_text_is_not_taken_for_a_number(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cbor, "_walk", None)
+    document = {"components": {"schemas": {"A": {"description": "N" * length, "x-a": [1.5, -7, 2**62]}}}}
+    assert cbor.encode(document) == cbor.SELF_DESCRIBED + cbor2.dumps(document, canonical=True)
