@@ -91,6 +91,12 @@ def allowed_names(names: Iterable[str]) -> dict[str, str]:
     return chosen
 
 
+def are_allowed(names: Iterable[str]) -> bool:
+    """Whether all of them are, asked once."""
+    listed = [*names]
+    return all(listed) and not _OTHERS.search("".join(listed))
+
+
 def is_allowed(name: str) -> bool:
     return bool(name) and not _OTHERS.search(name)
 

@@ -12,7 +12,7 @@ from specmux_converters.conversion_memo import ConversionMemo
 from specmux_converters.losses import tokens_of
 from specmux_converters.parts import Part
 from specmux_converters.revisions import Revision
-from specmux_converters.swagger2.component_names import is_allowed, renamed
+from specmux_converters.swagger2.component_names import are_allowed, is_allowed, renamed
 from specmux_converters.swagger2.components import (
     convert_component,
     convert_definition,
@@ -50,6 +50,7 @@ class Context:
     written: dict[str, str] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
     revision: Revision | None = None
+    are_names_allowed: bool = False
 
     def __post_init__(self) -> None:
         """A kept Part is good when its text, all shared objects and the names it refers to are the same."""
@@ -57,6 +58,7 @@ class Context:
         names = source.names
         for kind, changed in _kinds(names.definitions, names.parameters, names.responses):
             self.written |= {f"{kind}/{new}": name for name, new in changed.items()}
+        self.are_names_allowed = are_allowed([*source.definitions, *source.parameters, *source.responses])
         if self.memo is None:
             return
         self.revision = self.memo.revisions.of(source.document)
@@ -92,7 +94,7 @@ class Context:
             kind, _, key = name.partition("/")
             written = self.written.get(name, key)
             part = self._component(kind, written)
-            if not is_allowed(written):
+            if not ((self.are_names_allowed and written) or is_allowed(written)):
                 reason = renamed(key if name in self.written else None)
                 trace = Trace.begin([_SECTIONS[kind], written], self.budget)
                 trace.note("component name", reason)

@@ -150,8 +150,10 @@ def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
 def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: Source) -> Json:
     """The body of an operation, or its form fields and those of its path: it has one request body."""
     found = own.body if own.body is not None or own.form else shared.body
-    names = {field.node["name"] for field in own.form}
-    form = [*own.form, *(field for field in shared.form if field.node["name"] not in names)]
+    form = own.form
+    if shared.form:
+        names = {field.node["name"] for field in own.form}
+        form = (*form, *(field for field in shared.form if field.node["name"] not in names))
     if found is None:
         return convert_form(form, accepted, source)
     for field in form:
