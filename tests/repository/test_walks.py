@@ -13,12 +13,18 @@ from types import FrameType
 from typing import Any
 
 from fakes.apiserver import FakeAPIServer, document, serving
+from fakes.cluster import CRDS, FakeCluster
+from running.cluster_service import definition, serves
 from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import Changes, Discovery
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 MOST_DECIDED, MOST_REMEMBERED = 19, 11
 """Modules of ours that a GET enters whose answer is in memory: decided anew, and remembered."""
+MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 24, 30
+"""Modules that a backend's change enters, and an event of a definition, until it is published; but for those
+that answer clients and follow discovery meanwhile."""
+BESIDE = {"server", "endpoints", "discovery", "changes", "memory"}
 
 
 def walk(title: str) -> set[str]:
@@ -96,4 +102,29 @@ def test_change_of_a_backend() -> None:
                 )
             return entered
 
-    assert walk("A change of a backend") <= rooms(asyncio.run(scenario()))
+    entered = asyncio.run(scenario())
+    assert walk("A change of a backend") <= rooms(entered)
+    on_the_way = {name for name in entered if not rooms({name}) & BESIDE}
+    assert len(on_the_way) <= MOST_OF_A_CHANGE, sorted(on_the_way)
+
+
+def test_event_of_a_definition() -> None:
+    async def scenario() -> set[str]:
+        async with FakeCluster({APPS: document(APPS)}) as cluster:
+            cluster.put(CRDS, definition("Widget"))
+            async with serves(
+                cluster, settings={"polling": SELDOM, "discovery": Discovery(interval=60.0)}
+            ) as client:
+                before = client.app.publisher.current.generation
+                with modules_entered() as entered:
+                    cluster.put(CRDS, definition("Widget", description="changed"))
+                    await client.until(
+                        lambda: client.app.publisher.current.generation > before, "the change is published"
+                    )
+                return entered
+
+    entered = asyncio.run(scenario())
+    # The worker process builds: of build only what hands it the work is entered here.
+    assert walk("An event of a CustomResourceDefinition") <= rooms(entered)
+    on_the_way = {name for name in entered if not rooms({name}) & BESIDE}
+    assert len(on_the_way) <= MOST_OF_A_DEFINITION, sorted(on_the_way)
