@@ -77,5 +77,5 @@ stress: setup
 	$(BIN)/python tests/stress/stress_reader.py --write docs/reliability.md
 
 clean:
-	rm -rf $(VENV) dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-* dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

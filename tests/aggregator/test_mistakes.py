@@ -272,6 +272,11 @@ MISTAKES = [
     wrong("cache ls --server nope", 2, "http:// or https://"),
     wrong("cache export $dir/x.bundle --server http://127.0.0.1:2", 1, "nothing of this", "cache warm"),
     wrong("serve --kubeconfig $dir/v3.json", 3, "v3.json", "no current-context"),
+    wrong(
+        "serve --directory $dir/several --listen-port 0 --listen-tls-cert-file $dir/token"
+        " --listen-tls-key-file $dir/token",
+        3, "/token", "no certificate or private key in PEM",
+    ),
     wrong("check-config $dir/notes.txt", 3, "notes.txt:1", "wants a mapping"),
 ]  # fmt: skip
 

@@ -47,7 +47,10 @@ class Certificates:
             """What new connections are encrypted with."""
         except (OSError, ssl.SSLError) as error:
             used = "the certificate" if client_ca_file is None else "the certificate or the clients' CA"
-            raise InvalidConfig(f"cannot use {used}: {error}", where="listen.tls_cert_file") from error
+            raise InvalidConfig(
+                f"cannot use {used} of {', '.join(map(str, self._files))}: {_reason(error)}",
+                where="listen.tls_cert_file",
+            ) from error
         self._trusted = deque([self.context], maxlen=TRUSTED_MAX)
         """The contexts that verify against the CA that is in force."""
 
@@ -100,3 +103,14 @@ class Certificates:
     def _stamps(self) -> Stamp:
         stats = (path.stat() for path in self._files)
         return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats)
+
+
+def _reason(error: OSError) -> str:
+    """OpenSSL's own words name neither the file nor what is wrong with it."""
+    match getattr(error, "reason", None):
+        case "KEY_VALUES_MISMATCH":
+            return "the private key belongs to another certificate"
+        case _ if "PEM lib" in str(error):
+            return "no certificate or private key in PEM in it"
+        case _:
+            return str(error)
