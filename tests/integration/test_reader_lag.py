@@ -55,7 +55,7 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 @shared
 def test_loop_does_little_at_a_time_while_the_reader_is_killed(
-    longest: list[float], tally: Callable[[str, int], None]
+    longest: list[float], tally: Callable[[str, int], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     codes: Counter[int] = Counter()
 
@@ -84,6 +84,7 @@ def test_loop_does_little_at_a_time_while_the_reader_is_killed(
     asyncio.run(scenario())
     assert codes.total() > CLIENTS
     assert max(longest) < AT_ONCE_MAX
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
     tally("callbacks of the loop beside a killed reader", len(longest))
 
 

@@ -79,13 +79,18 @@ def test_a_command_prints_what_is_shown(
 
 
 def test_links_are_absolute_and_lead_to_files() -> None:
-    links = re.findall(r"\]\(([^)]+)\)", README)
+    links = re.findall(r"\]\(([^)]+)\)", README) + re.findall(r' (?:src|srcset|href)="([^"]+)"', README)
     assert links
     for link in links:
         assert link.startswith("https://"), f"{link}: the package index shows the page without the repository"
         path = link.removeprefix(BLOB).removeprefix(RAW).partition("#")[0]
         if path != link:
             assert (ROOT / path).exists(), link
+
+
+def test_the_screenshots_are_small() -> None:
+    for theme in ("light", "dark"):
+        assert (ROOT / "docs" / "images" / f"page-{theme}.png").stat().st_size < 120_000
 
 
 def test_the_picture_is_of_both_themes() -> None:

@@ -68,7 +68,7 @@ class Reading:
         self._reader = reader
         self._documents = documents
         self._snapshot = snapshot
-        self._aligning: tuple[str, asyncio.Task[None]] | None = None
+        self._aligning: tuple[str, asyncio.Task[Unready | None]] | None = None
         self._aligned = ""
         self._missing: dict[GroupVersion, str] = {}
         """Documents of the followed Snapshot that are not in the index, and why."""
@@ -181,15 +181,26 @@ class Reading:
         if self._aligning is None or self._aligning[0] != version or self._aligning[1].done():
             if self._aligning is not None:
                 self._aligning[1].cancel()
-            task = asyncio.create_task(self._hand_over(self._snapshot(), version), name="reader")
+            task = asyncio.create_task(self._follow(self._snapshot(), version), name="reader")
             log_failure(task, logger, "the index could not follow")
             self._aligning = version, task
         _, task = self._aligning
         await asyncio.wait((task,), timeout=ALIGN_SECONDS)
-        if task.done() and not task.cancelled() and isinstance(task.exception(), Unready):
-            raise task.exception() or Unready(503, "")
+        if task.done() and not task.cancelled() and task.exception() is None:
+            unready = task.result()
+            if unready is not None:
+                raise unready
+
+    async def _follow(self, snapshot: Snapshot, version: str) -> Unready | None:
+        """What kept the index from following, which is no bug and not logged as one: the reader says it."""
+        try:
+            await self._hand_over(snapshot, version)
+        except Unready as error:
+            return error
+        return None
 
     async def _hand_over(self, snapshot: Snapshot, version: str) -> None:
+        """Raises Unready."""
         wanted = {key: entry for key, entry in snapshot.entries.items() if split(key) is not None}
         hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}
         missing = await self._ask(align, version, hashes)

@@ -45,8 +45,10 @@ def swagger_assets(folder: Traversable | None = None) -> dict[str, Asset]:
                 "install specmux[swagger-ui] anew"
             )
         found[name] = asset_of(name, body)
-    start = files("specmux_aggregator.page").joinpath("swagger", "start.js").read_bytes()
-    return {**found, "swagger-start.js": asset_of("swagger-start.js", start)}
+    ours = files("specmux_aggregator.page").joinpath("swagger")
+    for name in ("start.css", "start.js"):
+        found[f"swagger-{name}"] = asset_of(f"swagger-{name}", ours.joinpath(name).read_bytes())
+    return found
 
 
 def swagger_page(named: dict[str, Asset], *, root: str) -> bytes:
@@ -60,8 +62,9 @@ def swagger_page(named: dict[str, Asset], *, root: str) -> bytes:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<title>Swagger UI · specmux</title>\n"
         f'<link rel="icon" href="../assets/{assets()["icon.svg"].name}">\n'
-        f'<link rel="stylesheet" href="assets/{named["swagger-ui.css"].name}">\n</head>\n'
-        f'<body data-root="{root}">\n<a href="../">All kinds</a>\n<div id="swagger-ui"></div>\n'
+        f'<link rel="stylesheet" href="assets/{named["swagger-ui.css"].name}">\n'
+        f'<link rel="stylesheet" href="assets/{named["swagger-start.css"].name}">\n</head>\n'
+        f'<body data-root="{root}">\n<a class="home" href="../">All kinds</a>\n<div id="swagger-ui"></div>\n'
         f'{scripts}<script type="module" src="assets/{named["swagger-start.js"].name}"></script>\n'
         "</body>\n</html>\n"
     ).encode()

@@ -75,7 +75,7 @@ def test_page_and_files_are_served_under_a_strict_policy(tmp_path: Path, install
         assert not re.search(rb"<script(?![^>]* src=)|<style|javascript:| on\w+=", body)
         assert (await client.get(PAGE, If_None_Match=headers["ETag"]))[0] == 304
         names = re.findall(rb'(?:src|href)="(assets/[^"]+)"', body)
-        assert len(names) == 4
+        assert len(names) == 5
         for name in names:
             for coding in ("identity", "gzip", "zstd"):
                 status, headers, body = await client.get(PAGE + name.decode(), Accept_Encoding=coding)
@@ -106,7 +106,7 @@ def test_it_is_behind_the_guard(tmp_path: Path, installed: Path) -> None:
 
 
 def test_other_file_than_the_pinned_one_is_no_file(installed: Path) -> None:
-    assert set(swagger_assets()) == {*PINNED, "swagger-start.js"}
+    assert set(swagger_assets()) == {*PINNED, "swagger-start.css", "swagger-start.js"}
     with (installed / "swagger-ui.css").open("ab") as file:
         file.write(b" ")
     with pytest.raises(SwaggerUiUnusable, match=r"swagger-ui\.css .*pinned"):
@@ -140,7 +140,7 @@ def test_one_release_is_named_everywhere() -> None:
 
 def test_installed_extra_is_the_pinned_one() -> None:
     pytest.importorskip("specmux_swagger_ui", reason="make ui brings it")
-    assert set(swagger_assets()) == {*PINNED, "swagger-start.js"}
+    assert set(swagger_assets()) == {*PINNED, "swagger-start.css", "swagger-start.js"}
 
 
 def hook() -> Any:
