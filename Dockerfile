@@ -1,6 +1,8 @@
 # The image: the service, the interpreter and the libraries that they are linked with, and nothing else.
 # --build-arg EXTRAS=uvloop,swagger-ui adds Swagger UI (ui.swagger), fetched from the npm registry by its hash.
 # Built here is the wheel; then an environment with the wheel alone; then the root of the image from that.
+# By tag, so that what is built has the base's latest repairs. A build that must be repeatable names a digest:
+# --build-arg PYTHON=python:3.14-slim-trixie@sha256:...
 ARG PYTHON=python:3.14-slim-trixie
 
 FROM ${PYTHON} AS wheel

@@ -68,12 +68,17 @@ docs: setup
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/mkdocs build --strict
 
+# A quarter of an hour on two cores; STRESS_FORM=long STRESS_FOLLOWING=600 takes three times that.
+STRESS_FORM ?= middle
+STRESS_FOLLOWING ?= 180
+STRESS_STREAMS ?= 40000
+
 stress: setup
 	$(BIN)/python tests/stress/stress_exchanges.py
-	$(BIN)/python tests/stress/stress_tiers.py
-	$(BIN)/python tests/stress/stress_service.py --write docs/reliability.md
+	$(BIN)/python tests/stress/stress_tiers.py --streams $(STRESS_STREAMS)
+	$(BIN)/python tests/stress/stress_service.py --form $(STRESS_FORM) --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_replicas.py --write docs/reliability.md
-	$(BIN)/python tests/stress/stress_followers.py --write docs/reliability.md
+	$(BIN)/python tests/stress/stress_followers.py --seconds $(STRESS_FOLLOWING) --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_reader.py --write docs/reliability.md
 
 clean:

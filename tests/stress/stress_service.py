@@ -54,6 +54,9 @@ class Form:
     rotations: int
 
 
+STEADY = 120.0
+"""Seconds in which everything is there, on a machine that has other work."""
+
 FORMS = {
     "short": Form(
         seconds=3, clients=16, slow=200, bad_requests=500, unknown_hashes=5_000, kills=2, rotations=2
@@ -101,7 +104,7 @@ class Stress:
 
     async def _until_steady(self, service: Service) -> None:
         """What goes wrong until then is a start's own; what went wrong before stays."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(STEADY):
             while True:
                 findings = Findings()
                 found = await Readers(service, findings, steady=self.steady).once()
