@@ -137,6 +137,8 @@ class Server:
     fields: Mapping[str, str] = field(default_factory=dict)
     """What every request to it carries."""
     is_encrypted: bool = False
+    context: ssl.SSLContext | None = None
+    """What it is asked with; None: nothing in particular."""
 
     @property
     def is_nginx(self) -> bool:
@@ -154,7 +156,7 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         if self.is_encrypted:
             # The certificate was made a moment ago, here.
-            context = ssl._create_unverified_context()
+            context = self.context or ssl._create_unverified_context()
             connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
         headers = {name.replace("_", "-"): value for name, value in fields.items()}
         try:
@@ -195,8 +197,6 @@ def main() -> None:
         run = Path(folder)
         if "rows" in options.parts:
             rows(options, run)
-        if "secured" in options.parts:
-            secured(options, run)
         if "memory" in options.parts:
             memory(options, run)
         if "connections" in options.parts:
@@ -215,13 +215,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=1, help="of one round of one server and row")
     parser.add_argument("--connections", type=int, default=16)
-    parser.add_argument("--parts", nargs="+", default=["rows", "secured", "memory", "connections", "growth"])
+    parser.add_argument("--parts", nargs="+", default=["rows", "memory", "connections", "growth"])
     parser.add_argument("--only", default="", help="regular expression on the names of rows")
     return parser.parse_args()
 
 
-def enter_namespace() -> None:
-    """Start over inside a network namespace of our own, where that is allowed."""
+def enter_namespace(program: Path = HERE) -> None:
+    """Start ``program`` over inside a network namespace of our own, where that is allowed."""
     if os.environ.get(NETNS) is not None:
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         # By route, not by sysctl: a namespace may set only what its parent allows the unprivileged.
@@ -230,7 +230,7 @@ def enter_namespace() -> None:
         return
     if os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip"):
         environment = {**os.environ, NETNS: "1"}
-        command = ["unshare", "--net", sys.executable, str(HERE), *sys.argv[1:]]
+        command = ["unshare", "--net", sys.executable, str(program), *sys.argv[1:]]
         if subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0:
             os.execvpe(command[0], command, environment)
 
@@ -273,37 +273,6 @@ def rows(options: argparse.Namespace, run: Path) -> None:
             for client, unique in CLIENTS.items()
         },
     )
-
-
-def secured(options: argparse.Namespace, run: Path) -> None:
-    """The same with TLS 1.3, next to nginx with it, and with tokens that are looked up, next to without."""
-    here = run / "secured"
-    here.mkdir()
-    certificate, tokens = here / "tls.pem", here / "tokens"
-    trustme.CA().issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
-    tokens.write_text(f"{TOKEN},somebody\n")
-    tls = ("--listen-tls-cert-file", str(certificate), "--listen-tls-key-file", str(certificate))
-    auth = ("--auth-mode", "token-file", "--auth-token-file", str(tokens))
-    bearer = {"Authorization": f"Bearer {TOKEN}"}
-    with (
-        specmux(options.directory, name="plain") as plain,
-        specmux(options.directory, *tls, name="encrypted", is_encrypted=True) as encrypted,
-        specmux(options.directory, *auth, name="guarded", fields=bearer) as guarded,
-    ):
-        kinds = [row for row in request_kinds(plain, here) if row.name.startswith(("root", "gzip"))]
-        with nginx(here, "on", "", certificate=certificate) as peer:
-            tlsed = measure(options, here, kinds, [encrypted, peer])
-        asked = measure(options, here, kinds, [plain, guarded])
-    print("| request | client | nginx with TLS 1.3 | specmux | ratio | no auth | token-file | ratio |")
-    print("|---|---|---|---|---|---|---|---|")
-    for row in kinds:
-        for client, unique in CLIENTS.items():
-            cells = []
-            for costs, base, name in ((tlsed, peer.name, "encrypted"), (asked, "plain", "guarded")):
-                before, after = costs[row.name, unique, base], costs[row.name, unique, name]
-                cells.append(f"{before:.1f} | {after:.1f} | {after / before:.2f}")
-            print(f"| {row.name} | {client} | {' | '.join(cells)} |")
-    print("\nCPU microseconds of the server per request.\n")
 
 
 def request_kinds(server: Server, run: Path) -> list[Row]:
@@ -486,6 +455,7 @@ def specmux(
     expected: int = 1,
     fields: Mapping[str, str] = MappingProxyType({}),
     is_encrypted: bool = False,
+    context: ssl.SSLContext | None = None,
 ) -> Iterator[Server]:
     """``specmux serve`` of a directory, ready with all its documents."""
     environment = {name: value for name, value in os.environ.items() if name not in NO_SETTINGS}
@@ -496,7 +466,7 @@ def specmux(
         )
         try:
             port = listening_port(process, Path(log.name))
-            server = Server(name, port, process.pid, fields, is_encrypted)
+            server = Server(name, port, process.pid, fields, is_encrypted, context)
             deadline = time.monotonic() + LIMIT
             while len(orjson.loads(server.get("/openapi/v3")[2]).get("paths", ())) < expected:
                 if time.monotonic() > deadline:
