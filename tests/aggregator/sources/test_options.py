@@ -53,6 +53,12 @@ def test_the_server_may_stand_in_the_environment() -> None:
     assert "server='http://b'" in run("x", SPECMUX_SERVER="http://b").output
 
 
+@pytest.mark.parametrize("arguments", [("--directory", "."), ("--file", __file__), ("--context", "a")])
+def test_what_the_command_line_says_goes_before_the_environment(arguments: tuple[str, ...]) -> None:
+    result = run("x", *arguments, SPECMUX_SERVER="http://b")
+    assert (result.exit_code, "server=None" in result.output) == (0, True), result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
