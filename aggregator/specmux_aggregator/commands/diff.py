@@ -22,7 +22,7 @@ from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.sources import SourceOptions, server_options
-from specmux_aggregator.sources.options import is_given
+from specmux_aggregator.sources.options import CONTEXT, is_given
 from specmux_converters.errors import ConverterError
 from specmux_schemas.differences import Served
 from specmux_schemas.differences.policy import NO_POLICY, Policy, read_policy
@@ -102,6 +102,9 @@ def diff(
     from specmux_schemas.differences import Basis, Severity, compare
     from specmux_schemas.differences.reports import render, report_of
 
+    named = [word for word in (old, new) if word.startswith(CONTEXT)]
+    if source.context or (source.kubeconfig and not named):
+        raise click.UsageError("a cluster is compared as OLD or NEW: write context:NAME")
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(policy)
         wanted = tuple(map(_discovery_key, group_versions))

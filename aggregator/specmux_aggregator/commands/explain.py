@@ -101,7 +101,11 @@ def reported_unknown() -> Iterator[None]:
 
 
 def _suggestion(error: UnknownKind | UnknownField) -> str:
-    return f"; did you mean {' or '.join(error.similar)}?" if error.similar else ""
+    from specmux_schemas.errors import UnknownField
+
+    if error.similar:
+        return f"; did you mean {' or '.join(error.similar)}?"
+    return "; without it, the fields are listed" if isinstance(error, UnknownField) else ""
 
 
 def _show(source: Source, chosen: list[KindName], asked: Asked, wanted: Wanted) -> None:

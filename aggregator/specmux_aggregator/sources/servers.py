@@ -284,4 +284,6 @@ def next_step(error: CacheError) -> str:
             return "; if the server does not speak TLS, its URL begins with http://"
         case RequestError() if "certificate" in error.reason:
             return "; give the server's CA with --ca-file"
+        case NotCached():
+            return '; run it once without --offline, or fill the cache with "specmux cache warm"'
     return ""
