@@ -10,7 +10,10 @@ from specmux_schemas.validation.report import Check, Severity, Violation
 from specmux_schemas.validation.typed_nodes import Struct
 
 _SUBDOMAIN_GROUPS: Final = frozenset(
-    ("apps", "autoscaling", "batch", "networking.k8s.io", "policy", "storage.k8s.io")
+    (
+        *("admissionregistration.k8s.io", "apps", "autoscaling", "batch", "discovery.k8s.io"),
+        *("flowcontrol.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy", "storage.k8s.io"),
+    )
 )
 _SUBDOMAIN_KINDS: Final = frozenset(
     (
@@ -27,6 +30,10 @@ _SUBDOMAIN_KINDS: Final = frozenset(
     )
 )
 """Of the core group. Services and namespaces are named by stricter rules, roles by looser ones."""
+_SUBDOMAIN_OTHERS: Final = frozenset(
+    (("coordination.k8s.io", "Lease"), ("scheduling.k8s.io", "PriorityClass"))
+)
+"""By group and kind (pkg/apis/*/validation)."""
 
 
 def check_typed(value: dict[str, Any], kind: TypedKind) -> list[Violation]:
@@ -45,5 +52,7 @@ def check_typed(value: dict[str, Any], kind: TypedKind) -> list[Violation]:
 
 
 def _is_subdomain(kind: TypedKind) -> bool:
-    group = kind.kind.group
-    return group in _SUBDOMAIN_GROUPS or (not group and kind.kind.kind in _SUBDOMAIN_KINDS)
+    group, name = kind.kind.group, kind.kind.kind
+    if not group:
+        return name in _SUBDOMAIN_KINDS
+    return group in _SUBDOMAIN_GROUPS or (group, name) in _SUBDOMAIN_OTHERS
