@@ -113,6 +113,9 @@ class _Walk:
             value, None if old is MISSING else old, node, rule.takes_missing_old
         )
         try:
+            _want_kind(value, node)
+            if rule.uses_old and old is not MISSING and old is not None:
+                _want_kind(old, node)
             if self._evaluation.holds(rule.text, variables):
                 return None
             message = self._message(rule, variables)
@@ -136,6 +139,37 @@ class _Walk:
             if message.strip() and "\n" not in message.strip():
                 return message
         return rule.default_message
+
+
+def _want_kind(value: Any, node: RuleNode) -> None:
+    """Raises RuleError for a value that is not of its type, which a schema with a format lets pass, in the
+    words of pkg/cel/common/values.go."""
+    wanted = _KINDS.get(node.kind)
+    if wanted is None:
+        return
+    kind = float if isinstance(value, float) else dict if isinstance(value, dict) else type(value)
+    if kind in wanted[0]:
+        return
+    told = f", got {_GO_KINDS.get(kind, kind.__name__)}" if node.kind not in ("object", "array") else ""
+    raise RuleError(f"invalid data, expected {wanted[1]}{told}")
+
+
+_KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "object": ((dict,), "a map for the provided schema with type=object"),
+    "array": ((list,), "an array for the provided schema with type=array"),
+    "string": ((str,), "string"),
+    "integer": ((int,), "int"),
+    "number": ((int, float), "float"),
+    "boolean": ((bool,), "bool"),
+}
+_GO_KINDS: Final[Mapping[type, str]] = {
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
 
 
 def _error(place: str, kind: str, reason: str, message: str) -> str:

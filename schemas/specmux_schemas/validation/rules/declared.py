@@ -19,6 +19,7 @@ _RESERVED: Final = frozenset(
 """Words of CEL that no field may be called by (apiserver, pkg/cel/escaping.go)."""
 _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TYPED_FORMATS: Final = frozenset(("date-time", "date", "duration", "byte"))
 _OLD: Final = re.compile(r"\boldSelf\b")
 _MACRO: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\($")
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
@@ -46,6 +47,8 @@ class RuleNode:
     """``names`` are fields that CEL knows by another name."""
 
     kind: str
+    form: str = ""
+    """The format of a text that CEL knows as another type: date-time, date, duration, byte."""
     rules: tuple[Rule, ...] = ()
     properties: dict[str, RuleNode] = field(default_factory=dict)
     additional: RuleNode | None = None
@@ -68,6 +71,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     values, items = schema.get("additionalProperties"), schema.get("items")
     node = RuleNode(
         kind=str(schema.get("type", "")),
+        form=_form(schema),
         rules=tuple(_rule(each) for each in _objects(schema.get("x-kubernetes-validations"))),
         properties={name: rule_tree(inner, schemas, depth + 1) for name, inner in properties.items()},
         additional=rule_tree(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
@@ -83,6 +87,11 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     ]
     node.has_rules = bool(node.rules) or any(each.has_rules for each in below)
     return node
+
+
+def _form(schema: Mapping[str, Any]) -> str:
+    form = str(schema.get("format", "")).replace("datetime", "date-time")
+    return form if schema.get("type") == "string" and form in _TYPED_FORMATS else ""
 
 
 def escaped_name(name: str) -> str:

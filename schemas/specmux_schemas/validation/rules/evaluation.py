@@ -7,7 +7,8 @@ ten items), and it knows what rules use.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from specmux_schemas.validation.rules.declared import RuleNode
@@ -23,6 +24,15 @@ _SIZE_CALL: Final = re.compile(
     re.DOTALL,
 )
 """Literals, which are skipped, and calls."""
+
+
+_READERS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "date-time": ("timestamp", str),
+    "date": ("timestamp", lambda text: f"{text}T00:00:00Z"),
+    "duration": ("duration", str),
+    "byte": ("", lambda text: b64decode(text, validate=True)),
+}
+"""By format: the function of CEL, "" for none, and what it is given."""
 
 
 class RuleError(Exception):
@@ -54,13 +64,23 @@ class Evaluation:
         self._programs: dict[str, Any] = {}
 
     def variables(self, value: Any, old: Any, node: RuleNode, takes_missing_old: bool) -> Mapping[str, Any]:
-        found = {"self": _named(value, node)}
+        found = {"self": _named(value, node, self._typed)}
         if takes_missing_old:
             optional = self._library.OptionalValue
-            found["oldSelf"] = optional.none() if old is None else optional.of(_named(old, node))
+            older = None if old is None else _named(old, node, self._typed)
+            found["oldSelf"] = optional.none() if older is None else optional.of(older)
         elif old is not None:
-            found["oldSelf"] = _named(old, node)
+            found["oldSelf"] = _named(old, node, self._typed)
         return found
+
+    def _typed(self, text: str, form: str) -> Any:
+        """A text as the type that CEL knows its format by (apiserver, pkg/cel/common/values.go); as it is
+        where it cannot be read."""
+        call, read = _READERS[form]
+        try:
+            return self._library.evaluate(f"{call}(text)", {"text": read(text)}) if call else read(text)
+        except Exception:  # noqa: BLE001  # the library's own, of several kinds
+            return text
 
     def holds(self, text: str, variables: Mapping[str, Any]) -> bool:
         """Raises RuleError, NotEvaluated."""
@@ -97,17 +117,21 @@ def _with_own_size(text: str) -> str:
     return _SIZE_CALL.sub(lambda found: f"{_SIZE}(" if found["name"] else found[0], text)
 
 
-def _named(value: Any, node: RuleNode) -> Any:
+def _named(value: Any, node: RuleNode, typed: Callable[[str, str], Any]) -> Any:
     """The value with the names that CEL knows its fields by; a field that is null is none to a rule."""
     if isinstance(value, dict):
         changed = {
-            node.names.get(key, key): _named(item, node.properties.get(key) or node.additional or _PLAIN)
+            node.names.get(key, key): _named(
+                item, node.properties.get(key) or node.additional or _PLAIN, typed
+            )
             for key, item in value.items()
             if item is not None or key not in node.properties
         }
         return changed if changed != value else value
     if isinstance(value, list) and node.items is not None:
-        return [_named(item, node.items) for item in value]
+        return [_named(item, node.items, typed) for item in value]
+    if node.form and isinstance(value, str):
+        return typed(value, node.form)
     if isinstance(value, float) or (node.kind == "number" and type(value) is int):
         return float(value)
     return value
