@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import NewType
+from typing import NamedTuple, NewType
 
 ETag = NewType("ETag", str)
 """An entity tag as it stands on the wire, quotes included (RFC 9110 8.8.3)."""
@@ -18,9 +17,9 @@ class Coding(StrEnum):
     ZSTD = "zstd"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What of a request can change its answer. Repeated header fields are joined by ", " (RFC 9110 5.3)."""
+class Request(NamedTuple):
+    """What of a request can change its answer; two that are equal have the same. Repeated header fields are
+    joined by ", " (RFC 9110 5.3)."""
 
     method: str
     path: str

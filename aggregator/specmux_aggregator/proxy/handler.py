@@ -33,7 +33,7 @@ from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_s
 from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD
 from specmux_aggregator.server.protocols import Reply, Response, WireRequest
-from specmux_aggregator.server.requests import fields_of
+from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import too_large
 
@@ -111,17 +111,17 @@ class ProxyHandler:
     def claims(self, message: RawRequestMessage) -> bool:
         if message.path.startswith(DOCUMENTS):
             return False
-        target = _target(message)
+        target = target_of(message)
         if is_swagger(target):
             return message.method in ("GET", "HEAD")
         return self._proxy.resources and is_resource(target)
 
     def asks_as_the_client(self, message: RawRequestMessage) -> bool:
         """Whether a backend sees the client's own credentials, and decides by them."""
-        return self.claims(message) and not is_swagger(_target(message))
+        return self.claims(message) and not is_swagger(target_of(message))
 
     async def stream(self, request: WireRequest) -> Response | Reply:
-        connection, target = request.connection, _target(request.message)
+        connection, target = request.connection, target_of(request.message)
         answer: ProxiedResponse | Prepared | None = self._refusal(request, target)
         if answer is None and is_swagger(target):
             answer = await self._swagger(request)
@@ -338,10 +338,6 @@ def _unfit(status: int) -> Failure | None:
         # A client would follow it, with its credentials, to wherever the backend says (CVE-2022-3172).
         return Failure(Cause.REDIRECTED, f"answered {status}, a redirect")
     return None if 200 <= status <= 599 else Failure(Cause.UNEXPECTED_STATUS, f"answered {status}")
-
-
-def _target(message: RawRequestMessage) -> str:
-    return message.path if message.path.startswith("/") else fields_of(message)[1]
 
 
 def _address(request: WireRequest) -> str | None:

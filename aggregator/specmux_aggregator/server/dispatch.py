@@ -24,7 +24,7 @@ from specmux_aggregator.server.protocols import (
 )
 from specmux_aggregator.server.refusals import FAILED, path_of
 from specmux_aggregator.server.request_memo import Slot
-from specmux_aggregator.server.requests import REFUSALS, fields_of, refused, request_of
+from specmux_aggregator.server.requests import REFUSALS, refused, request_of
 from specmux_aggregator.server.stats import RequestStats
 
 logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class Dispatch:
         crowded = self._crowded(message)
         if crowded is not None:
             return crowded
-        prepared = await self._service.respond(request_of(fields_of(message)))
+        prepared = await self._service.respond(request_of(message))
         seconds = time.monotonic() - started
         # 503 is a state that was logged when it began, and is counted: no line for each who asks meanwhile.
         if prepared.status >= 500 and prepared.status != 503:

@@ -14,10 +14,11 @@ from dataclasses import replace
 from aiohttp.hdrs import AUTHORIZATION
 from aiohttp.http import RawRequestMessage
 
+from specmux_aggregator.http.messages import Request
 from specmux_aggregator.server.heads import deciding_part
 from specmux_aggregator.server.protocols import ClientConnection, Guard, Responder
 from specmux_aggregator.server.request_memo import KEY_MAX, RequestMemo, Slot
-from specmux_aggregator.server.requests import Fields, fields_of, request_of
+from specmux_aggregator.server.requests import request_of
 from specmux_aggregator.server.stats import RequestStats
 
 
@@ -49,7 +50,7 @@ class Answers:
         self._generation = service.generation
         self._exact: RequestMemo[bytes | int] = RequestMemo()
         self._deciding: RequestMemo[bytes | int] = RequestMemo()
-        self._similar: RequestMemo[Fields] = RequestMemo()
+        self._similar: RequestMemo[Request] = RequestMemo()
 
     def recall(self, data: bytes, connection: ClientConnection, now: float) -> Slot | None:
         """The answer to these bytes, if they are a whole request and one like it was answered before, and
@@ -108,16 +109,16 @@ class Answers:
         """The answer to a message that is not refused; None when the service has to wait for it."""
         if self._service.generation != self._generation:
             self._renew()
-        fields = fields_of(message)
-        slot = self._similar.get(fields)
+        request = request_of(message)
+        slot = self._similar.get(request)
         if slot is not None and slot.is_good(now):
             return slot
-        prepared = self._service.immediate(request_of(fields))
+        prepared = self._service.immediate(request)
         if prepared is None:
             return None
         slot = Slot(prepared, self._stats.cell(prepared))
-        if self._use_memo and sum(len(field) for field in fields if field) <= KEY_MAX:
-            self._similar.offer(fields, slot)
+        if self._use_memo and sum(len(field) for field in request if field) <= KEY_MAX:
+            self._similar.offer(request, slot)
         return slot
 
     def _renew(self) -> None:

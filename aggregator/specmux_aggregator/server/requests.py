@@ -17,9 +17,6 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, refusal
 
-Fields = tuple[str, str, str | None, str | None, str | None, str | None]
-"""Method, target, Accept, Accept-Encoding, If-None-Match, If-Match: all that an answer can depend on."""
-
 VERSIONS: Final = (HttpVersion11, HttpVersion10)
 
 URI_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~!$&'()*+,;=%]*)(?::[0-9]*)?\Z")
@@ -45,12 +42,14 @@ def refused(message: RawRequestMessage) -> Prepared | None:
     return BAD_EXPECTATION if any(value.lower() != "100-continue" for value in expected) else None
 
 
-def fields_of(message: RawRequestMessage) -> Fields:
+def request_of(message: RawRequestMessage) -> Request:
     """The fields as on the wire, repeated ones joined (RFC 9110 5.3)."""
     getall = message.headers.getall
-    return (
+    path, _, query = target_of(message).partition("?")
+    return Request(
         message.method,
-        target_of(message),
+        path,
+        query,
         _joined(getall(ACCEPT, None)),
         _joined(getall(ACCEPT_ENCODING, None)),
         _joined(getall(IF_NONE_MATCH, None)),
@@ -66,12 +65,6 @@ def target_of(message: RawRequestMessage) -> str:
     # RFC 9112 3.2.2: the absolute form must be understood. "*" and an authority have no path of ours.
     url = message.url
     return f"{url.raw_path}?{url.raw_query_string}" if url.absolute and url.scheme else target
-
-
-def request_of(fields: Fields) -> Request:
-    method, target, accept, accept_encoding, if_none_match, if_match = fields
-    path, _, query = target.partition("?")
-    return Request(method, path, query, accept, accept_encoding, if_none_match, if_match)
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from running.request_streams import BENDS, FIELDS, METHODS, TARGETS, VERSIONS
 from specmux_aggregator.server.heads import DECIDING, HEAD_MAX, LINES_MAX, deciding_part
 from specmux_aggregator.server.incoming import HEADERS_MAX
 from specmux_aggregator.server.refusals import LINE_MAX
-from specmux_aggregator.server.requests import fields_of
+from specmux_aggregator.server.requests import request_of
 
 PLAIN = b"GET /a HTTP/1.1\r\nHost: a\r\nAccept: x\r\n\r\n"
 SMALL = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -47,7 +47,7 @@ def parsed(data: bytes) -> object:
         message = messages[0][0]
         deciding = [item for item in message.headers.items() if item[0].lower() in DECIDING]
         flags = (message.should_close, message.upgrade, message.chunked, message.version, is_upgraded)
-        return fields_of(message), flags, deciding, messages[0][1].is_eof()
+        return request_of(message), flags, deciding, messages[0][1].is_eof()
 
     return asyncio.run(parse())
 
