@@ -46,6 +46,9 @@ HANDED_AT_ONCE: Final = 4
 """Documents on their way to the process at one time, whoever owns them."""
 
 _ATTEMPTS: Final = 3
+_ATTEMPTS_TO_FIND: Final = 6
+"""The first two tell the reader what is published and hand it the document; while a service starts, what is
+published changes in between."""
 _PARAMETERS_MAX: Final = 20
 
 
@@ -119,7 +122,7 @@ class Reading:
     ) -> R:
         """The result of a job that finds out itself which document it is about, of those of the version that
         it is told. Raises Unready."""
-        for _ in range(_ATTEMPTS):
+        for _ in range(_ATTEMPTS_TO_FIND):
             snapshot, version = self._snapshot(), self.version
             found = await self._ask(job, version, *args, **kwargs)
             match found:
