@@ -82,20 +82,14 @@ def cycle(graph: Any, name: str) -> tuple[str, ...] | None:
 
 
 SHARED_NAMES = {
-    "Access": "how a cluster is reached; who may have schemas",
-    "BadQuery": "of a hash; of the change log",
     "Documents": "a group of settings; the room that has their bytes",
-    "Follower": "of a backend's discovery; of the stream of changes",
-    "Kind": "of a backend, of an event; of an object, in the converters",
+    "Kind": "of an object; of a document",
     "Place": "in a text; in a document",
     "Refusal": "of a caller; of a question to the reader",
     "Report": "of a validation; of a comparison",
     "Rule": "of a custom resource (CEL); of a comparison",
     "Severity": "of a violation; of a change",
-    "Source": "of a command's documents; of a schema",
-    "Told": "by a backend's discovery; by a schema's tree",
     "UnknownField": "that was asked for; that embedded metadata has",
-    "Version": "of a group; of a published document",
 }
 """Public classes that two modules of one package have, and what each is. No others may share a name."""
 

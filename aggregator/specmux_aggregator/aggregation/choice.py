@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from specmux_aggregator.aggregation.loop import Pace
-from specmux_aggregator.aggregation.refresher import Follower, Publish, Refresher
+from specmux_aggregator.aggregation.refresher import DocumentsFollower, Publish, Refresher
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.observation import Observation
@@ -33,7 +33,7 @@ def refresher_of(
     settings: Settings,
     publish: Publish,
     observed: Callable[[Observation, Outcome, float], None],
-    follow: Callable[[Observation, BackendClient | None], Follower] | None,
+    follow: Callable[[Observation, BackendClient | None], DocumentsFollower] | None,
     pace: Pace | None = None,
 ) -> Refresher:
     """A new refresher; whoever asks for it runs it. ``manifests``: those of the cluster, where one is

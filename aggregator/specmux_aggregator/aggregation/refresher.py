@@ -31,7 +31,7 @@ NOTES_LOGGED = 20
 """Complaints of one check that are logged one by one."""
 
 
-class Follower(Protocol):
+class DocumentsFollower(Protocol):
     """What else is kept up to date of a backend, after its documents."""
 
     def note(self, observation: Observation) -> None:
@@ -58,7 +58,7 @@ class Refresher:
         polling: Polling,
         publish: Publish,
         observed: Callable[[Observation, Outcome, float], None],
-        follower: Follower | None = None,
+        follower: DocumentsFollower | None = None,
         pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
     ) -> None:

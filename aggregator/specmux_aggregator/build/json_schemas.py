@@ -26,7 +26,7 @@ KEPT_BYTES: Final = 8 * 1024 * 1024
 """Of documents whose schemas are kept; in memory they are about ten times as much."""
 
 
-class Source(NamedTuple):
+class SchemaSource(NamedTuple):
     """A document, by what proves that it is the same."""
 
     group_version: GroupVersion
@@ -35,7 +35,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class FileContext:
     """What a file tells beside the documents."""
 
     tree: str
@@ -51,7 +51,7 @@ class SchemaMemo:
 
     held: dict[tuple[GroupVersion, Hash], tuple[int, DocumentSchemas]] = field(default_factory=dict)
 
-    def schemas(self, source: Source, limits: Limits) -> DocumentSchemas:
+    def schemas(self, source: SchemaSource, limits: Limits) -> DocumentSchemas:
         """Raises ConverterError for what is no document."""
         key = source.group_version, source.hash
         found = self.held.pop(key, None)
@@ -70,7 +70,7 @@ _MEMO: Final = SchemaMemo()
 
 
 def json_schema(
-    file: Wanted, sources: Sequence[Source], told: Told, *, coding: Coding, limits: Limits
+    file: Wanted, sources: Sequence[SchemaSource], told: FileContext, *, coding: Coding, limits: Limits
 ) -> bytes | Unencodable | None:
     """The file in its coding; None where the documents have nothing of that name."""
     try:
@@ -83,7 +83,7 @@ def json_schema(
         _MEMO.trim()
 
 
-def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: Told) -> Iterator[bytes]:
+def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: FileContext) -> Iterator[bytes]:
     if isinstance(file, OneFile) or file.what not in ("index", "catalog", "crds"):
         schema = schema_of(file, schemas)
         if schema is not None:
@@ -96,7 +96,7 @@ def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: Tol
         yield text_of({"hash": told.tree, **index(schemas, absent=told.absent)})
 
 
-def _noted(schema: dict[str, object], told: Told) -> dict[str, object]:
+def _noted(schema: dict[str, object], told: FileContext) -> dict[str, object]:
     if not told.absent:
         return schema
     return {"$schema": DRAFT, "$comment": f"without the kinds of: {', '.join(told.absent)}", **schema}

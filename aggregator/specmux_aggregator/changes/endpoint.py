@@ -49,7 +49,7 @@ ENTRIES_MAX: Final = 100
 """Entries of one answer; ``since`` has the rest."""
 
 
-class BadQuery(ValueError):
+class BadLogQuery(ValueError):
     """The message is for the client."""
 
 
@@ -78,7 +78,7 @@ class ChangesEndpoint:
             return not_acceptable(OFFERED, request, route=ROUTE)
         try:
             query = read_query(request.query)
-        except BadQuery as error:
+        except BadLogQuery as error:
             return status_reply(400, str(error), route=ROUTE, request=request)
         name = GroupVersion(request.path.removeprefix(PATH).strip("/"))
         if query.hashes is not None:
@@ -139,16 +139,16 @@ class ChangesEndpoint:
 
 
 def read_query(query: str) -> Query:
-    """Raises BadQuery. Parameters that are not ours are skipped: kubectl adds some to every URL."""
+    """Raises BadLogQuery. Parameters that are not ours are skipped: kubectl adds some to every URL."""
     values = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=32))
     since = values.get("since", "0")
     if not since.isascii() or not since.isdigit() or len(since) > 18:
-        raise BadQuery('"since" must be the id of an entry')
+        raise BadLogQuery('"since" must be the id of an entry')
     level = values.get("severity")
     if level is not None and level.upper() not in Severity.__members__:
-        raise BadQuery('"severity" must be breaking, warning or notice')
+        raise BadLogQuery('"severity" must be breaking, warning or notice')
     if ("from" in values) != ("to" in values):
-        raise BadQuery('"from" and "to" belong together')
+        raise BadLogQuery('"from" and "to" belong together')
     hashes = (Hash(values["from"]), Hash(values["to"])) if "from" in values else None
     return Query(int(since), None if level is None else Severity[level.upper()], hashes)
 

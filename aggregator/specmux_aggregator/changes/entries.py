@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class PublishedVersion:
     """What was published of a group-version, and whose it was."""
 
     hash: Hash
@@ -50,8 +50,8 @@ class LogEntry:
     at: float
     group_version: GroupVersion
     outcome: Outcome
-    old: Version | None
-    new: Version | None
+    old: PublishedVersion | None
+    new: PublishedVersion | None
     counts: dict[str, int]
     """Changes by severity."""
     body: bytes
@@ -86,7 +86,7 @@ def entry_of(
     at: float,
     group_version: GroupVersion,
     outcome: Outcome,
-    versions: tuple[Version | None, Version | None],
+    versions: tuple[PublishedVersion | None, PublishedVersion | None],
     found: Findings = NOTHING,
 ) -> LogEntry:
     old, new = versions
@@ -128,9 +128,13 @@ def read_entry(body: bytes) -> LogEntry | None:
         return None
 
 
-def _version(version: Version | None) -> dict[str, str] | None:
+def _version(version: PublishedVersion | None) -> dict[str, str] | None:
     return None if version is None else {"hash": version.hash, "backend": version.backend}
 
 
-def _read_version(value: Any) -> Version | None:
-    return None if value is None else Version(Hash(str(value["hash"])), BackendName(str(value["backend"])))
+def _read_version(value: Any) -> PublishedVersion | None:
+    return (
+        None
+        if value is None
+        else PublishedVersion(Hash(str(value["hash"])), BackendName(str(value["backend"])))
+    )

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.changes.entries import LogEntry, Version
+from specmux_aggregator.changes.entries import LogEntry, PublishedVersion
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_converters.group_versions import GroupVersion
 
@@ -25,7 +25,7 @@ MOST_REPLAYED: Final = 4096
 """Publications that are remembered for who comes back."""
 
 
-class Kind(StrEnum):
+class Feed(StrEnum):
     """What a follower asked for."""
 
     CHANGES = "changes"
@@ -48,7 +48,7 @@ SILENCE: Final = Event(0, "", b"")
 class Follower:
     """One reader's events."""
 
-    def __init__(self, kind: Kind, backlog: list[Event]) -> None:
+    def __init__(self, kind: Feed, backlog: list[Event]) -> None:
         self.kind = kind
         self._events: deque[Event] = deque(backlog)
         self._allowed = len(backlog) + MOST_QUEUED
@@ -97,13 +97,13 @@ class Followers:
         self._publications: deque[Event] = deque(maxlen=MOST_REPLAYED)
         self._floor: int | None = None
         """Publications up to here are not remembered any more; None: no process remembers any."""
-        self._published: dict[GroupVersion, Version] = {}
+        self._published: dict[GroupVersion, PublishedVersion] = {}
         self._last_publication = 0
 
     def __len__(self) -> int:
         return len(self._followers)
 
-    def add(self, kind: Kind, since: int | None) -> Follower | None:
+    def add(self, kind: Feed, since: int | None) -> Follower | None:
         """A follower of what comes after the event ``since``; None where there are too many."""
         if len(self._followers) >= MOST_FOLLOWERS:
             return None
@@ -120,9 +120,9 @@ class Followers:
             follower.cut()
 
     def changed(self, entry: LogEntry) -> None:
-        self._tell(Kind.CHANGES, _change(entry))
+        self._tell(Feed.CHANGES, _change(entry))
 
-    def published(self, number: int, versions: Mapping[GroupVersion, Version]) -> None:
+    def published(self, number: int, versions: Mapping[GroupVersion, PublishedVersion]) -> None:
         """All that is published now. ``number``: the id of the event, higher than any before."""
         if self._floor is None:
             self._floor = number
@@ -139,10 +139,10 @@ class Followers:
         if len(self._publications) == self._publications.maxlen:
             self._floor = self._publications[0].id
         self._publications.append(event)
-        self._tell(Kind.PUBLICATIONS, event)
+        self._tell(Feed.PUBLICATIONS, event)
 
-    def _backlog(self, kind: Kind, since: int | None) -> list[Event]:
-        if kind is Kind.CHANGES:
+    def _backlog(self, kind: Feed, since: int | None) -> list[Event]:
+        if kind is Feed.CHANGES:
             if since is None:
                 return []
             entries = [_change(entry) for entry in self._log.since(since)]
@@ -153,7 +153,7 @@ class Followers:
             return [everything]
         return [event for event in self._publications if event.id > since]
 
-    def _tell(self, kind: Kind, event: Event) -> None:
+    def _tell(self, kind: Feed, event: Event) -> None:
         for follower in self._followers:
             if follower.kind is kind:
                 follower.offer(event)
@@ -163,7 +163,7 @@ def _change(entry: LogEntry) -> Event:
     return Event(entry.id, "change", entry.body)
 
 
-def _shown(versions: Mapping[GroupVersion, Version | None]) -> dict[str, Any]:
+def _shown(versions: Mapping[GroupVersion, PublishedVersion | None]) -> dict[str, Any]:
     """``null`` for a group-version that is gone."""
     return {
         name: None if version is None else {"hash": version.hash, "backend": version.backend}

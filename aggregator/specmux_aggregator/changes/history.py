@@ -21,7 +21,7 @@ from specmux_aggregator.changes.entries import (
     Findings,
     LogEntry,
     Outcome,
-    Version,
+    PublishedVersion,
     entry_of,
     read_entry,
 )
@@ -92,7 +92,7 @@ class History:
         self.kept = KeptDocuments(most_each=settings.documents, most_bytes=settings.max_bytes)
         self.followers = Followers(self.log)
         self._snapshot: Snapshot | None = None
-        self._settled: dict[GroupVersion, Version] = {}
+        self._settled: dict[GroupVersion, PublishedVersion] = {}
         self._due: dict[GroupVersion, float] = {}
         """When a group-version settles, the loop's time."""
         self._bodies: dict[GroupVersion, tuple[Hash, Coded]] = {}
@@ -207,7 +207,7 @@ class History:
 
     async def _settle(self, name: GroupVersion) -> None:
         entry = None if self._snapshot is None else self._snapshot.entries.get(name)
-        new = None if entry is None else Version(entry.offer.hash, entry.owner)
+        new = None if entry is None else PublishedVersion(entry.offer.hash, entry.owner)
         old = self._settled.get(name)
         replaced = self._replaced.pop(name, None)
         if replaced is not None:
@@ -229,7 +229,9 @@ class History:
         if self._archive is not None:
             self._archive.keep_published(_published(self._settled))
 
-    async def _record(self, name: GroupVersion, old: Version | None, new: Version | None) -> None:
+    async def _record(
+        self, name: GroupVersion, old: PublishedVersion | None, new: PublishedVersion | None
+    ) -> None:
         started = time.perf_counter()
         outcome, found = await self._outcome(name, old, new)
         entry = entry_of(self._next_id(), time.time(), name, outcome, (old, new), found)
@@ -240,7 +242,7 @@ class History:
         self.followers.changed(entry)
 
     async def _outcome(
-        self, name: GroupVersion, old: Version | None, new: Version | None
+        self, name: GroupVersion, old: PublishedVersion | None, new: PublishedVersion | None
     ) -> tuple[Outcome, Findings]:
         if old is not None and new is not None and old.hash == new.hash:
             return Outcome.MOVED, NOTHING
@@ -287,7 +289,7 @@ class History:
         if entry is not None and held is not None:
             self._bodies[name] = (entry.offer.hash, held)
 
-    async def _keep(self, name: GroupVersion, version: Version) -> None:
+    async def _keep(self, name: GroupVersion, version: PublishedVersion) -> None:
         """The bytes of what is published now, as zstd, where they are at hand or may be fetched."""
         if self.kept.get(name, version.hash) is not None:
             self._bodies.pop(name, None)
@@ -331,17 +333,19 @@ class History:
         return self._last_id
 
 
-def _versions(snapshot: Snapshot) -> dict[GroupVersion, Version]:
-    return {name: Version(entry.offer.hash, entry.owner) for name, entry in snapshot.entries.items()}
+def _versions(snapshot: Snapshot) -> dict[GroupVersion, PublishedVersion]:
+    return {name: PublishedVersion(entry.offer.hash, entry.owner) for name, entry in snapshot.entries.items()}
 
 
-def _published(versions: Mapping[GroupVersion, Version]) -> bytes:
+def _published(versions: Mapping[GroupVersion, PublishedVersion]) -> bytes:
     return orjson.dumps({name: [version.hash, version.backend] for name, version in versions.items()})
 
 
-def _read_published(body: bytes | None) -> dict[GroupVersion, Version]:
+def _read_published(body: bytes | None) -> dict[GroupVersion, PublishedVersion]:
     try:
         value = orjson.loads(body or b"{}")
-        return {GroupVersion(name): Version(hash, backend) for name, (hash, backend) in value.items()}
+        return {
+            GroupVersion(name): PublishedVersion(hash, backend) for name, (hash, backend) in value.items()
+        }
     except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError):
         return {}

@@ -16,7 +16,7 @@ from aiohttp import HttpVersion10
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.changes.endpoint import PATH, ROUTE
-from specmux_aggregator.changes.events import MOST_FOLLOWERS, SILENCE, Event, Follower, Followers, Kind
+from specmux_aggregator.changes.events import MOST_FOLLOWERS, SILENCE, Event, Feed, Follower, Followers
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import refusal
 from specmux_aggregator.server.protocols import Reply, Response, StreamingHandler, WireRequest
@@ -140,21 +140,21 @@ class Streamed:
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
-def asked(message: RawRequestMessage) -> tuple[Kind, int | None]:
+def asked(message: RawRequestMessage) -> tuple[Feed, int | None]:
     """What to follow, and since which event. Raises ValueError with a message for the client.
 
     A browser that comes back says the last id in a field, which is newer than what its URL says.
     """
     query = dict(parse_qsl(target_of(message).partition("?")[2], keep_blank_values=True, max_num_fields=32))
-    kind = query.get("kind", Kind.CHANGES.value)
-    if kind not in set(Kind):
-        raise ValueError(f'"kind" must be one of {", ".join(Kind)}')
+    kind = query.get("kind", Feed.CHANGES.value)
+    if kind not in set(Feed):
+        raise ValueError(f'"kind" must be one of {", ".join(Feed)}')
     since = message.headers.get("Last-Event-ID") or query.get("since")
     if since is None:
-        return Kind(kind), None
+        return Feed(kind), None
     if not since.isascii() or not since.isdigit() or len(since) > ID_DIGITS_MAX:
         raise ValueError('"since" and Last-Event-ID must be the id of an event')
-    return Kind(kind), int(since)
+    return Feed(kind), int(since)
 
 
 def _is_stream(message: RawRequestMessage) -> bool:

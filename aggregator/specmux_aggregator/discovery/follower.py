@@ -34,7 +34,7 @@ FIRST_WAIT: Final = 1.0
 INCOMPLETE: Final = Failure(Cause.NOT_FOUND, "documents are published of group-versions that are not listed")
 
 
-class Follower:
+class DiscoveryFollower:
     """Follows one backend until it is cancelled. ``asked`` is None for a backend that cannot be asked."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Follower:
         self._missed = 0
         """How often in a row it had no discovery."""
 
-    def inherit(self, before: Follower) -> None:
+    def inherit(self, before: DiscoveryFollower) -> None:
         """Go on from what another knew of the same backend, which was asked with other credentials."""
         self.knowledge = replace(before.knowledge, backend=self.observation.backend)
         self.told_at = before.told_at

@@ -16,7 +16,7 @@ from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.directory import Directory
-from specmux_aggregator.discovery.follower import Follower
+from specmux_aggregator.discovery.follower import DiscoveryFollower
 from specmux_aggregator.discovery.index import Asked, DiscoveryIndex, Unmade
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.rendering import render
@@ -59,7 +59,7 @@ class DiscoveryWatch:
         self._pace = pace
         self._is_settled = is_settled
         self._renderings: SingleFlight[tuple[DiscoveryIndex, Asked], None] = SingleFlight()
-        self._followers: dict[BackendName, Follower] = {}
+        self._followers: dict[BackendName, DiscoveryFollower] = {}
         self._index_due = Coalescer(
             self._put_together,
             logger=logger,
@@ -86,7 +86,7 @@ class DiscoveryWatch:
             del self._followers[name]
         self.changed()
 
-    def follower(self, observation: Observation, client: BackendClient | None) -> Follower:
+    def follower(self, observation: Observation, client: BackendClient | None) -> DiscoveryFollower:
         """That of one backend from now on; whoever asks for it runs it. ``client``: None for a backend that
         cannot be asked."""
         backend = observation.backend
@@ -98,7 +98,7 @@ class DiscoveryWatch:
                 limits=self._limits.of_roots,
                 max_group_versions=self._limits.max_group_versions,
             )
-        made = Follower(
+        made = DiscoveryFollower(
             observation,
             asked,
             self._synthesis,
@@ -117,7 +117,7 @@ class DiscoveryWatch:
         if not self._is_closed:
             self._index_due.ask()
 
-    def followers(self) -> list[Follower]:
+    def followers(self) -> list[DiscoveryFollower]:
         """By the names of their backends."""
         return [follower for _, follower in sorted(self._followers.items())]
 

@@ -18,7 +18,7 @@ from specmux_aggregator.endpoints.health import Pages
 from specmux_aggregator.endpoints.page import LoggedChanges
 from specmux_aggregator.endpoints.pages_of_documents import reading_endpoints
 from specmux_aggregator.endpoints.reading import Reading
-from specmux_aggregator.endpoints.schema_answers import PREFIX, Access, release_in
+from specmux_aggregator.endpoints.schema_answers import PREFIX, SchemaAccess, release_in
 from specmux_aggregator.endpoints.schema_tokens import PathTokens
 from specmux_aggregator.endpoints.schemas import SchemaFiles
 from specmux_aggregator.endpoints.service import Endpoint, Service
@@ -50,7 +50,7 @@ def schema_files_of(
         documents,
         worker,
         limits=settings.limits.of_documents,
-        access=Access(is_private=not is_open, is_anonymous=is_open),
+        access=SchemaAccess(is_private=not is_open, is_anonymous=is_open),
         max_bytes=wanted.max_bytes,
         release=release,
         base=wanted.base_url,

@@ -56,7 +56,7 @@ class Make:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class SchemaAccess:
     """Who may have the answers, and keep them."""
 
     is_private: bool = False
@@ -81,7 +81,7 @@ def tree_of(snapshot: Snapshot) -> Tree:
 
 
 def decide(
-    tree: Tree, request: Request, path: str, *, release: str | None, access: Access
+    tree: Tree, request: Request, path: str, *, release: str | None, access: SchemaAccess
 ) -> Prepared | Make:
     """``path`` is what follows ``/schemas/``, without a token. ``release``: that of the cluster."""
     if request.method not in ("GET", "HEAD"):
@@ -141,7 +141,7 @@ def told(
     code: int,
     text: str,
     *,
-    access: Access,
+    access: SchemaAccess,
     fields: Iterable[tuple[str, str]] = (),
 ) -> Prepared:
     """One plain line: editors show it as it is."""

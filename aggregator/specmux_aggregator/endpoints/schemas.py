@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from specmux_aggregator.build.jobs import Unencodable
-from specmux_aggregator.build.json_schemas import Source, Told, json_schema
+from specmux_aggregator.build.json_schemas import FileContext, SchemaSource, json_schema
 from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.documents.repository import Documents
 from specmux_aggregator.endpoints.schema_answers import (
     PREFIX,
     TOKEN_PREFIX,
-    Access,
     Make,
+    SchemaAccess,
     Tree,
     decide,
     tag_of,
@@ -107,7 +107,7 @@ class SchemaFiles:
         worker: Worker,
         *,
         limits: Limits,
-        access: Access,
+        access: SchemaAccess,
         max_bytes: int,
         release: Callable[[], str | None],
         base: str | None = None,
@@ -204,12 +204,12 @@ class SchemaFiles:
         return told(request, 404, "the documents have no kind of that name", access=self._access)
 
     async def _make(self, decision: Make, tree: Tree) -> tuple[ETag, bytes | None] | Failed:
-        sources: list[Source] = []
+        sources: list[SchemaSource] = []
         without: set[BackendName] = set()
         for key in decision.keys:
             body = await self._documents.obtain(key, JSON, Coding.IDENTITY)
             if isinstance(body, bytes):
-                sources.append(Source(key.group_version, key.hash, body))
+                sources.append(SchemaSource(key.group_version, key.hash, body))
             elif isinstance(decision.file, WholeFile):
                 without.add(key.owner)
             else:
@@ -220,7 +220,7 @@ class SchemaFiles:
         if without:
             kept = [key for key in decision.keys if key.owner not in without]
             etag = tag_of(decision.file, kept, made_of, decision.representation.coding)
-        about = Told(tree=tree.hash, absent=absent, base=self._base)
+        about = FileContext(tree=tree.hash, absent=absent, base=self._base)
         try:
             made = await self._worker.run(
                 json_schema,

@@ -18,7 +18,7 @@ from running.process import specmux
 from running.service import directory, service
 from shared_data import documents, read, shared
 from specmux_aggregator.changes.comparing import ENTRY_MAX, compared, findings_of
-from specmux_aggregator.changes.entries import Outcome, Version, entry_of, read_entry
+from specmux_aggregator.changes.entries import Outcome, PublishedVersion, entry_of, read_entry
 from specmux_aggregator.changes.kept import KeptDocuments
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import Changes
@@ -40,8 +40,8 @@ def fields(count: int) -> dict[str, Any]:
     return {"type": "object", "properties": {f"field{n}": {"type": "string"} for n in range(count)}}
 
 
-def version(number: int) -> Version:
-    return Version(Hash(f"{number:0128X}"), BackendName("b"))
+def version(number: int) -> PublishedVersion:
+    return PublishedVersion(Hash(f"{number:0128X}"), BackendName("b"))
 
 
 def test_an_entry_is_cut_and_still_counts_all() -> None:

@@ -16,8 +16,8 @@ import yaml
 from data.compared import definition
 from running.event_loop import on_a_loop
 from running.service import Client, service
-from specmux_aggregator.changes.entries import Outcome, Version, entry_of
-from specmux_aggregator.changes.events import MOST_FOLLOWERS, MOST_QUEUED, SILENCE, Followers, Kind
+from specmux_aggregator.changes.entries import Outcome, PublishedVersion, entry_of
+from specmux_aggregator.changes.events import MOST_FOLLOWERS, MOST_QUEUED, SILENCE, Feed, Followers
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import Changes
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -182,7 +182,7 @@ def followers(entries: int = 3) -> Followers:
 
 
 def note(followers: Followers, number: int) -> None:
-    versions = (None, Version(Hash(str(number)), BackendName("b")))
+    versions = (None, PublishedVersion(Hash(str(number)), BackendName("b")))
     entry = entry_of(number, 0.0, KEY, Outcome.COMPARED, versions)
     followers._log.add(entry)
     followers.changed(entry)
@@ -191,7 +191,7 @@ def note(followers: Followers, number: int) -> None:
 @on_a_loop
 async def test_who_reads_too_slowly_is_cut() -> None:
     hub = followers()
-    slow = hub.add(Kind.CHANGES, None)
+    slow = hub.add(Feed.CHANGES, None)
     assert slow is not None
     for number in range(1, MOST_QUEUED + 1):
         note(hub, number)
@@ -206,7 +206,7 @@ async def test_who_missed_what_is_gone_is_told_so() -> None:
     hub = followers(entries=2)
     for number in range(1, 5):
         note(hub, number)
-    late, early = hub.add(Kind.CHANGES, 1), hub.add(Kind.CHANGES, 2)
+    late, early = hub.add(Feed.CHANGES, 1), hub.add(Feed.CHANGES, 2)
     assert late is not None
     assert early is not None
     told = [await late.next(1) for _ in range(3)]
@@ -219,28 +219,28 @@ async def test_who_missed_what_is_gone_is_told_so() -> None:
 @on_a_loop
 async def test_no_more_follow_than_may() -> None:
     hub = followers()
-    taken = [hub.add(Kind.CHANGES, None) for _ in range(MOST_FOLLOWERS)]
+    taken = [hub.add(Feed.CHANGES, None) for _ in range(MOST_FOLLOWERS)]
     assert None not in taken
-    assert hub.add(Kind.CHANGES, None) is None
+    assert hub.add(Feed.CHANGES, None) is None
     assert taken[0] is not None
     hub.remove(taken[0])
-    assert hub.add(Kind.CHANGES, None) is not None
+    assert hub.add(Feed.CHANGES, None) is not None
 
 
 @on_a_loop
 async def test_publications_that_are_not_remembered_begin_anew() -> None:
     hub = followers()
-    version = Version(Hash("A"), BackendName("b"))
+    version = PublishedVersion(Hash("A"), BackendName("b"))
     hub.published(100, {KEY: version})
-    hub.published(200, {KEY: Version(Hash("B"), BackendName("b"))})
-    hub.published(300, {KEY: Version(Hash("B"), BackendName("b"))})  # nothing differs
+    hub.published(200, {KEY: PublishedVersion(Hash("B"), BackendName("b"))})
+    hub.published(300, {KEY: PublishedVersion(Hash("B"), BackendName("b"))})  # nothing differs
     for since, names in ((100, ["publication"]), (99, ["publications"]), (201, ["publications"])):
-        follower = hub.add(Kind.PUBLICATIONS, since)
+        follower = hub.add(Feed.PUBLICATIONS, since)
         assert follower is not None
         event = await follower.next(0.01)
         assert event is not None
         assert [event.name] == names
-    again = hub.add(Kind.PUBLICATIONS, 200)
+    again = hub.add(Feed.PUBLICATIONS, 200)
     assert again is not None
     assert await again.next(0.01) is SILENCE
 

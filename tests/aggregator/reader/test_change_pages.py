@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_aggregator.changes.entries import Findings, LogEntry, Outcome, Version, entry_of
+from specmux_aggregator.changes.entries import Findings, LogEntry, Outcome, PublishedVersion, entry_of
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
@@ -33,8 +33,8 @@ from specmux_schemas.differences.rules import RULES
 
 KEY = GroupVersion("apis/example.com/v1")
 HOSTILE = "<script>alert(1)</script> \"onmouseover=alert(1) '> </td></table><style>*{}</style> {{ 7 * 7 }}"
-OLD = Version(Hash("A" * 128), BackendName("blue"))
-NEW = Version(Hash("B" * 128), BackendName("green"))
+OLD = PublishedVersion(Hash("A" * 128), BackendName("blue"))
+NEW = PublishedVersion(Hash("B" * 128), BackendName("green"))
 
 
 def change(id: str = "field-removed", *, kinds: tuple[str, ...] = ("Widget",), **values: Any) -> Change:
@@ -45,7 +45,9 @@ def change(id: str = "field-removed", *, kinds: tuple[str, ...] = ("Widget",), *
     return Change(id, told["severity"], impacts, told["what"], told["old"], told["new"], places)
 
 
-def entry(*changes: Change, old: Version | None = OLD, new: Version | None = NEW) -> LogEntry:
+def entry(
+    *changes: Change, old: PublishedVersion | None = OLD, new: PublishedVersion | None = NEW
+) -> LogEntry:
     words = [each.severity.word for each in changes]
     counts = {word: words.count(word) for word in ("breaking", "warning", "notice")}
     body = b"[" + b",".join(orjson.dumps(change_object(each)) for each in changes) + b"]"
@@ -133,7 +135,7 @@ def test_what_is_left_off_is_counted() -> None:
 @pytest.mark.parametrize("at", ["kinds", "path", "what", "old"])
 def test_hostile_words_are_text(at: str) -> None:
     planted: dict[str, Any] = {at: (HOSTILE,) if at == "kinds" else HOSTILE}
-    hostile = Version(Hash(HOSTILE), BackendName(HOSTILE))
+    hostile = PublishedVersion(Hash(HOSTILE), BackendName(HOSTILE))
     html = page(entry(change("enum-value-removed", **planted), new=hostile))
     assert Tags(html).found <= OWN_TAGS
     assert HOSTILE in unescape(html)
