@@ -21,7 +21,7 @@ from specmux_aggregator.auth.authenticator import ONCE, Asked, Reason, Refusal
 from specmux_aggregator.auth.bearer import bearer_token, digest
 from specmux_aggregator.auth.front_proxies import FrontProxies
 from specmux_aggregator.auth.peer import peer_certificate
-from specmux_aggregator.auth.review_cache import Entry, Remembered
+from specmux_aggregator.auth.review_cache import Remembered, ReviewEntry
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.model.failure import Failure
@@ -51,7 +51,7 @@ class Reviewed:
 
     __slots__ = ("_access", "_user")
 
-    def __init__(self, user: Entry[User], access: Entry[bool]) -> None:
+    def __init__(self, user: ReviewEntry[User], access: ReviewEntry[bool]) -> None:
         self._user = user
         self._access = access
 

@@ -11,7 +11,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Entry(Generic[V]):
+class ReviewEntry(Generic[V]):
     """One value. Who keeps it sees by its time that another took its place, or none."""
 
     __slots__ = ("until", "value")
@@ -32,7 +32,7 @@ class Remembered(Generic[K, V]):
     def __init__(self, size: int, *, grace: float = 0.0) -> None:
         self._size = size
         self._grace = grace
-        self._entries: OrderedDict[K, Entry[V]] = OrderedDict()
+        self._entries: OrderedDict[K, ReviewEntry[V]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -41,7 +41,7 @@ class Remembered(Generic[K, V]):
         entry = self.entry(key, now)
         return None if entry is None else entry.value
 
-    def entry(self, key: K, now: float) -> Entry[V] | None:
+    def entry(self, key: K, now: float) -> ReviewEntry[V] | None:
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -62,11 +62,11 @@ class Remembered(Generic[K, V]):
 
     def put(self, key: K, value: V, *, until: float) -> None:
         _end(self._entries.pop(key, None))
-        self._entries[key] = Entry(value, until)
+        self._entries[key] = ReviewEntry(value, until)
         if len(self._entries) > self._size:
             _end(self._entries.popitem(last=False)[1])
 
 
-def _end(entry: Entry[V] | None) -> None:
+def _end(entry: ReviewEntry[V] | None) -> None:
     if entry is not None:
         entry.until = -inf

@@ -27,7 +27,7 @@ from specmux_aggregator.auth.authenticator import ALWAYS, ONCE
 from specmux_aggregator.auth.kubernetes import Reviewed, ReviewedOfNoProxy
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.peer import PeerCertificate
-from specmux_aggregator.auth.review_cache import Entry
+from specmux_aggregator.auth.review_cache import ReviewEntry
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.config.settings import Auth, Settings
 from specmux_aggregator.metrics.instruments import Metrics
@@ -155,7 +155,7 @@ def test_review_that_is_over_is_asked_for_again_and_remembered_again() -> None:
 
 
 def test_leave_by_reviews_ends_with_the_first_of_them() -> None:
-    user, access = Entry(User("alice"), 10.0), Entry(True, 8.0)
+    user, access = ReviewEntry(User("alice"), 10.0), ReviewEntry(True, 8.0)
     leave = Reviewed(user, access)
     anybody: Any = SimpleNamespace(certificate=False, transport=None)
     assert [leave.lasts(anybody, now) for now in (7.9, 8.0)] == [True, False]
@@ -164,7 +164,7 @@ def test_leave_by_reviews_ends_with_the_first_of_them() -> None:
 
 
 def test_front_proxy_gets_nothing_that_is_remembered_of_a_token() -> None:
-    leave = ReviewedOfNoProxy(Entry(User("alice"), 10.0), Entry(True, 10.0))
+    leave = ReviewedOfNoProxy(ReviewEntry(User("alice"), 10.0), ReviewEntry(True, 10.0))
     certificate = PeerCertificate("proxy", frozenset({"proxy"}), time.time() + 100)
     proxy: Any = SimpleNamespace(certificate=certificate, transport=object())
     assert not leave.lasts(proxy, 1.0)
