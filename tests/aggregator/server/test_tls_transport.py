@@ -88,6 +88,9 @@ class Listener:
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol:
         return Echo()
 
+    def misdirected(self) -> bytes:
+        return b"HTTP/1.1 400 Bad Request\r\n\r\n"
+
     def end(self, transport: TLSTransport) -> None:
         self.lost.append(transport)
 
@@ -272,7 +275,7 @@ def test_handshake_that_fails_is_told_and_ended(
 ) -> None:
     listener = Listener(contexts[0])
     pair = Pair(listener, contexts[1])
-    pair.server.data_received(b"GET / HTTP/1.1\r\n\r\n")
+    pair.server.data_received(b"EHLO a\r\n")
     assert pair.wire.is_gone
     assert not listener.records.incoming.pending
     pair.server.connection_lost(None)
@@ -282,3 +285,13 @@ def test_handshake_that_fails_is_told_and_ended(
     other.say(b"unharmed")
     other.send()
     assert other.listen() == b"unharmed"
+
+
+def test_plain_http_is_answered_in_plain_text_alone(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    listener = Listener(contexts[0])
+    pair = Pair(listener, contexts[1])
+    pair.server.data_received(b"GET / HTTP/1.1\r\n\r\n")
+    assert pair.wire.is_gone
+    assert pair.wire.written == listener.misdirected()
+    assert not listener.records.incoming.pending
+    assert not listener.records.outgoing.pending
