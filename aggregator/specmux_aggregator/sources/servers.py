@@ -208,7 +208,8 @@ class ServerSource:
                 found.update(lists.resources)
         except (BadList, CacheError):
             return self._synthesised()
-        return found
+        # A service that has just started lists nothing yet.
+        return found or self._synthesised()
 
     def _synthesised(self) -> Mapping[GroupVersion, Resources]:
         documents = self.load().documents.documents
