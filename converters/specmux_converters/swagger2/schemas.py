@@ -7,6 +7,7 @@ A schema that needs no change is returned as it is, not copied.
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any, Final
 
 from specmux_converters.swagger2.defaults import fits
@@ -39,6 +40,15 @@ _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
 _SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
 _JUDGED: Final = frozenset({"description", "default"})
 """What most references have beside them, and needs no look of its own."""
+
+_LEAF_KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object"})
+_LEAVES: Final = frozenset(
+    keys
+    for most in range(1, 4)
+    for keys in permutations(("description", "type", "format"), most)
+    if "type" in keys
+)
+"""The keys of most properties, in any order: where their values are texts, there is nothing to convert."""
 
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 _KNOWN: Final = (
@@ -167,6 +177,8 @@ def _properties(value: Any, source: Source, trace: Trace) -> Any:
         trace.refuse("an object is required")
     changed: dict[str, Any] | None = None
     for name, schema in value.items():
+        if schema.__class__ is dict and tuple(schema) in _LEAVES and _is_unchanged(schema):
+            continue
         path.append(name)
         new = convert_schema(schema, source, trace)
         path.pop()
@@ -176,6 +188,14 @@ def _properties(value: Any, source: Source, trace: Trace) -> Any:
             changed[name] = new
     path.pop()
     return value if changed is None else changed
+
+
+def _is_unchanged(leaf: dict[str, Any]) -> bool:
+    """Whether one with the keys of a leaf says nothing that has to be looked at."""
+    for value in leaf.values():
+        if value.__class__ is not str:
+            return False
+    return leaf["type"] in _LEAF_KINDS
 
 
 def _list(key: str, value: Any, source: Source, trace: Trace) -> Any:
