@@ -120,7 +120,9 @@ def decode_typed(body: Body, kind: TypedKind) -> Decoded:
     if fault is not None:
         text, path = fault
         raise Undecodable(mismatch_text(kind.node, text) if isinstance(text, Mismatch) else text, path=path)
-    decoded = _finished(body, Decoded(body.value, state.strict, schema=state.schema))
+    # Creating ignores a status; manifests that tools write have an empty one.
+    schema = [each for each in state.schema if each.path[:1] != ("status",)]
+    decoded = _finished(body, Decoded(body.value, state.strict, schema=schema))
     if body.format is BodyFormat.CBOR and decoded.strict:
         decoded.strict_errors = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
     return decoded

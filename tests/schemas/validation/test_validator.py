@@ -43,6 +43,7 @@ DOCUMENT: dict[str, Any] = {
                     "kind": {"type": "string"},
                     "metadata": {"$ref": f"#/components/schemas/{META}.ObjectMeta"},
                     "spec": {"allOf": [SPEC]},
+                    "status": {"allOf": [SPEC]},
                 },
                 "x-kubernetes-group-version-kind": [BOX],
             },
@@ -166,6 +167,16 @@ def test_objects_of_a_list_are_checked_where_they_are() -> None:
     assert outer.is_valid
     assert ('unknown field "spec.x"', 7, 19) in places(first)
     assert second.fatal == "Object 'apiVersion' is missing in '{\"kind\":\"Box\"}'"
+
+
+def test_what_creating_ignores_lacks_nothing() -> None:
+    told = VALIDATOR.validate(orjson.dumps({**box(size=1), "status": {}}))
+    assert told.violations == ()
+    told = VALIDATOR.validate(orjson.dumps({**box(), "status": {"sise": 1}}))
+    assert [each.message for each in told.violations] == [
+        'unknown field "status.sise"',
+        "spec.size: Required value",
+    ]
 
 
 def test_other_forms_are_refused() -> None:
