@@ -164,7 +164,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         self._app = cast("asyncio.Protocol", protocol)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self._is_closing:
+        if self._is_closing or not data:
             return
         records, tls = self._handshakes.records, self._tls
         try:

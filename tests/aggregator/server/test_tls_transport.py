@@ -206,7 +206,9 @@ def test_many_records_in_one_read_come_in_order(pair: Pair) -> None:
 def test_large_writes_come_whole(pair: Pair) -> None:
     data = random.Random(1).randbytes(300_000)
     pair.app.transport.write(memoryview(data))
-    assert pair.listen() == data
+    pair.app.transport.write(b"")
+    pair.app.transport.write(bytearray(b"end"))
+    assert pair.listen() == data + b"end"
 
 
 def test_nothing_is_delivered_while_reading_is_paused(pair: Pair) -> None:
