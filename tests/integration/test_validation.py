@@ -11,9 +11,10 @@ import cbor2
 import orjson
 import yaml
 
-from running.service import directory, service
+from fakes.cluster import FakeCluster
+from running.service import backend, directory, service
 from running.validating import PATH, Shop, order, run, shop, write_documents
-from specmux_aggregator.config.settings import Auth
+from specmux_aggregator.config.settings import Auth, Kubernetes
 
 UNKNOWN = 'unknown field "spec.extra"'
 
@@ -146,6 +147,31 @@ def test_guard_is_asked_first(tmp_path: Path) -> None:
                 assert (status, told["reason"]) == (401, "Unauthorized")
             status, _, told = await found.post(order(count=1), Authorization="Bearer secret-of-alice")
             assert (status, told["status"]) == (200, "Success")
+
+    asyncio.run(scenario())
+
+
+def test_cluster_reviews_the_verb_post(tmp_path: Path) -> None:
+    asked = []
+
+    def allows(spec: dict[str, Any]) -> bool:
+        asked.append(spec["nonResourceAttributes"])
+        return bool(spec["user"] == "alice")
+
+    async def scenario() -> None:
+        cluster = FakeCluster({}, None)
+        cluster.review_token = lambda token: {"user": {"username": token}, "authenticated": True}
+        cluster.allows = allows
+        async with cluster:
+            reviewing = Kubernetes(in_cluster=True, api_services=False, crds=False, apiserver=False)
+            auth = Auth(mode="kubernetes")
+            source = backend("cluster", cluster.url)
+            async with shop(tmp_path, cluster=source, auth=auth, kubernetes=reviewing) as found:
+                status, _, _ = await found.post(order(count=1), Authorization="Bearer alice")
+                assert status == 200
+                status, _, told = await found.post(order(count=1), Authorization="Bearer bob")
+                assert (status, told["reason"]) == (403, "Forbidden")
+        assert {"path": PATH, "verb": "post"} in asked
 
     asyncio.run(scenario())
 

@@ -16,6 +16,7 @@ from yarl import URL
 
 from running.service import DEADLINE, Client, directory, service
 from specmux_aggregator.config.settings import Validation
+from specmux_aggregator.model.backend import Backend
 from specmux_converters.crd import build
 
 PATH = "/openapi/validate"
@@ -100,12 +101,17 @@ class Shop:
 
 @asynccontextmanager
 async def shop(
-    folder: Path, *, timeout: float = 30.0, most: int = 16, **settings: Any
+    folder: Path,
+    *,
+    timeout: float = 30.0,
+    most: int = 16,
+    cluster: Backend | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Shop]:
     write_documents(folder)
     made = Validation(enabled=True, timeout=timeout, max_in_flight=most)
     async with (
-        service(directory("shop", folder), validation=made, **settings) as client,
+        service(directory("shop", folder), cluster=cluster, validation=made, **settings) as client,
         aiohttp.ClientSession() as session,
     ):
         await client.ready()

@@ -38,6 +38,11 @@ class Asked(NamedTuple):
     path: str
     """As on the wire, without query and origin: the service looks up the same text."""
 
+    @property
+    def verb(self) -> str:
+        """As roles name it: post for what is sent to be checked, get for all that is read."""
+        return "post" if self.message.method == "POST" else "get"
+
 
 class Lasting:
     """Leave that lasts, or never does."""

@@ -37,7 +37,7 @@ STRANGERS: Final = 1024
 """Tokens that prove nobody; apart, so that a flood of them displaces nobody who is known."""
 
 ACCESSES: Final = 16_384
-"""Pairs of a user and a path."""
+"""Users, each with a verb and a path."""
 
 PATH_MAX: Final = 512
 """Characters of a path that is remembered; none of ours is as long."""
@@ -92,9 +92,9 @@ class KubernetesAuthenticator:
         self._key = secrets.token_bytes(32)
         self._users: Remembered[bytes, User] = Remembered(TOKENS, grace=review_grace)
         self._strangers: Remembered[bytes, Refusal] = Remembered(STRANGERS)
-        self._accesses: Remembered[tuple[bytes, str], bool] = Remembered(ACCESSES, grace=review_grace)
+        self._accesses: Remembered[tuple[bytes, str, str], bool] = Remembered(ACCESSES, grace=review_grace)
         self._token_flights: SingleFlight[bytes, User | Refusal] = SingleFlight()
-        self._access_flights: SingleFlight[tuple[bytes, str], bool | Refusal] = SingleFlight()
+        self._access_flights: SingleFlight[tuple[bytes, str, str], bool | Refusal] = SingleFlight()
 
     def permits(self, asked: Asked) -> Leave | None:
         now = time.monotonic()
@@ -103,7 +103,7 @@ class KubernetesAuthenticator:
         user = shown if owner is None else owner.value
         if not isinstance(user, User):
             return None
-        access = self._accesses.entry((user.key, asked.path), now)
+        access = self._accesses.entry((user.key, asked.verb, asked.path), now)
         if access is None or not access.value:
             return ONCE if self._is_authorised_elsewhere(asked.message) else None
         if owner is None:  # a front proxy names the user
@@ -118,7 +118,7 @@ class KubernetesAuthenticator:
             return user
         if self._is_authorised_elsewhere(asked.message):
             return None
-        return await self._refused_access(user, asked.path, address)
+        return await self._refused_access(user, asked.verb, asked.path, address)
 
     def complaint(self) -> str | None:
         """None also while those who were let in before still are."""
@@ -164,28 +164,30 @@ class KubernetesAuthenticator:
             self._strangers.put(key, _BAD_TOKEN, until=until)
         return _BAD_TOKEN
 
-    async def _refused_access(self, user: User, path: str, address: bytes) -> Refusal | None:
-        key, now = (user.key, path), time.monotonic()
+    async def _refused_access(self, user: User, verb: str, path: str, address: bytes) -> Refusal | None:
+        key, now = (user.key, verb, path), time.monotonic()
         is_allowed = self._accesses.get(key, now)
         if is_allowed is None:
             was_allowed = self._accesses.get_expired(key, now) is True
             if was_allowed and self._is_known_to_fail():
                 return None
-            reviewed = await self._access_flights.run(key, lambda: self._review_access(user, path, address))
+            reviewed = await self._access_flights.run(
+                key, lambda: self._review_access(user, verb, path, address)
+            )
             if isinstance(reviewed, Refusal):
                 return None if was_allowed else reviewed
             is_allowed = reviewed
         if is_allowed:
             return None
-        return Refusal(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot get path "{cut(path)}"')
+        return Refusal(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot {verb} path "{cut(path)}"')
 
-    async def _review_access(self, user: User, path: str, address: bytes) -> bool | Refusal:
+    async def _review_access(self, user: User, verb: str, path: str, address: bytes) -> bool | Refusal:
         until = self._until()
-        verdict = await self._reviews.access(user, path, address=address)
+        verdict = await self._reviews.access(user, path, verb=verb, address=address)
         if isinstance(verdict, Failure):
             return _NO_REVIEW
         if verdict.is_final and len(path) <= PATH_MAX:
-            self._accesses.put((user.key, path), verdict.is_allowed, until=until)
+            self._accesses.put((user.key, verb, path), verdict.is_allowed, until=until)
         return verdict.is_allowed
 
     def _is_known_to_fail(self) -> bool:

@@ -39,8 +39,8 @@ def token_review(token: str, audiences: Sequence[str]) -> bytes:
     return orjson.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec})
 
 
-def access_review(user: User, path: str) -> bytes:
-    spec: dict[str, Any] = {"user": user.name, "nonResourceAttributes": {"path": path, "verb": "get"}}
+def access_review(user: User, path: str, verb: str = "get") -> bytes:
+    spec: dict[str, Any] = {"user": user.name, "nonResourceAttributes": {"path": path, "verb": verb}}
     if user.uid:
         spec["uid"] = user.uid
     if user.groups:

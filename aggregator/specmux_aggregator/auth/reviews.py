@@ -94,9 +94,11 @@ class Reviews:
             lambda answer: token_verdict(answer, self._audiences),
         )
 
-    async def access(self, user: User, path: str, *, address: bytes = OURS) -> AccessVerdict | Failure:
+    async def access(
+        self, user: User, path: str, *, verb: str = "get", address: bytes = OURS
+    ) -> AccessVerdict | Failure:
         return await self._ask(
-            Review.ACCESS, address, ACCESS_REVIEWS, access_review(user, path), access_verdict
+            Review.ACCESS, address, ACCESS_REVIEWS, access_review(user, path, verb), access_verdict
         )
 
     def complaint(self) -> str | None:
