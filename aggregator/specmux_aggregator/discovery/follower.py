@@ -18,7 +18,7 @@ from typing import Final
 from specmux_aggregator.aggregation.checks import delay
 from specmux_aggregator.aggregation.loop import Loop, Pace
 from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.discovery.client import BackendDiscovery
+from specmux_aggregator.discovery.client import SILENT, BackendDiscovery
 from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Outcome, Told, Unconfirmed, after
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.failure import Cause, Failure
@@ -126,8 +126,9 @@ class DiscoveryFollower:
         return replace(outcome, version=asked.version) if isinstance(outcome, Told) else outcome
 
     async def _recall(self, failure: Failure) -> None:
-        """What documents of an earlier run tell of a backend that cannot be asked for those either."""
-        is_dead = self.observation.failure is not None or not self.observation.attempted
+        """What documents of an earlier run tell of a backend that answers nothing now."""
+        observation = self.observation
+        is_dead = failure.cause in SILENT or observation.failure is not None or not observation.attempted
         if is_dead and self.knowledge.form is None and self.observation.offers:
             told = await self._synthesis.tell(self.observation, unreachable=failure)
             if isinstance(told, Told):
