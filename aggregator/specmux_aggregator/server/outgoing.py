@@ -65,16 +65,16 @@ class Outgoing:
         prepared = slot.prepared
         body = prepared.body
         end = line + self._shared.lines.end_of_head(prepared, started)
-        if len(body) <= JOINED_MAX:
+        if len(body) <= (WHOLE_MAX if self._file is None else JOINED_MAX):
             self._transport.write(b"".join((prepared.head, end, body)))
             self._count(slot, started)
             return True
-        if len(body) <= WHOLE_MAX:
-            write(self._transport, self._file, (prepared.head, end, body))
-            self._count(slot, started)
-            return True
-        self._transport.write(b"".join((prepared.head, end, memoryview(body)[:FIRST])))
-        return self._push(Unsent(slot, FIRST, started, is_last))
+        if self._file is not None and len(body) <= WHOLE_MAX:
+            sent = write(self._transport, self._file, prepared.head, end, body)
+        else:
+            sent = FIRST
+            self._transport.write(b"".join((prepared.head, end, memoryview(body)[:FIRST])))
+        return self._push(Unsent(slot, sent, started, is_last))
 
     def resume(self) -> Unsent | None:
         """The kernel took what waited. Returns the answer of which the last byte is handed over now."""
@@ -110,7 +110,7 @@ class Outgoing:
 
     def _push(self, unsent: Unsent) -> bool:
         slot, sent, body = unsent.slot, unsent.sent, unsent.slot.prepared.body
-        if not self.is_paused:
+        if sent < len(body) and not self.is_paused:
             self.pushes += 1
             file = None if self._file is None else self._shared.files.file_of(body)
             sent = push(self._transport, body, sent, file)

@@ -81,18 +81,21 @@ class BodyFiles:
         return file
 
 
-def write(transport: asyncio.Transport, file: int | None, pieces: tuple[bytes, ...]) -> None:
-    """Write an answer to a transport of which nothing waits to be written. ``file``: the descriptor of its
-    socket, where that is a plain one; then nothing is copied here."""
-    if file is None or transport.is_closing() or transport.get_write_buffer_size():
-        transport.write(b"".join(pieces))
-        return
+def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body: bytes) -> int:
+    """Write an answer without copying it; returns how many bytes of its body are handed over. ``file``: the
+    descriptor of the transport's socket, a plain one. ``body`` is longer than FIRST."""
+    if transport.is_closing() or transport.get_write_buffer_size():
+        transport.write(b"".join((head, end, body)))
+        return len(body)
+    ahead = len(head) + len(end)
     try:
-        sent = os.writev(file, pieces)
+        taken = os.writev(file, (head, end, body))
     except OSError:  # full, or gone: the transport finds out which, and says so in its own way
-        sent = 0
-    if sent != sum(map(len, pieces)):
-        transport.write(memoryview(b"".join(pieces))[sent:])
+        taken = 0
+    if taken >= ahead:
+        return taken - ahead
+    transport.write(b"".join((head, end, body[:FIRST]))[taken:])
+    return FIRST
 
 
 def push(transport: asyncio.Transport, body: bytes, sent: int, file: int | None) -> int:

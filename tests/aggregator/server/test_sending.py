@@ -85,7 +85,8 @@ def test_pieces_leave_in_order_whatever_the_kernel_takes(rounds: int) -> None:
         transport, _ = await loop.create_connection(asyncio.Protocol, sock=ours)
         transport.set_write_buffer_limits(high=0)
         for _ in range(rounds):
-            write(transport, ours.fileno(), PIECES)
+            sent = write(transport, ours.fileno(), *PIECES)
+            transport.write(PIECES[2][sent:])
         received = asyncio.create_task(asyncio.to_thread(read_all, theirs))
         transport.close()
         with theirs:
@@ -99,7 +100,7 @@ def test_nothing_is_written_by_the_side_of_a_transport_that_closes() -> None:
         ours, theirs = socket.socketpair()
         transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
         transport.close()
-        write(transport, ours.fileno(), PIECES)
+        write(transport, ours.fileno(), *PIECES)
         await asyncio.sleep(0.01)
         with theirs:
             return await asyncio.to_thread(read_all, theirs)
