@@ -171,7 +171,8 @@ def test_ten_thousand_tokens_are_kept_in_bounded_memory_and_as_digests_only(pref
         token = f"{prefix}{number}-" + "x" * 1000
         headers = CIMultiDictProxy(CIMultiDict({"Authorization": f"Bearer {token}"}))
         client = SimpleNamespace(peername=("192.0.2.1", 1))
-        return Asked(SimpleNamespace(headers=headers), client, f"/{number}")  # type: ignore[arg-type]
+        message = SimpleNamespace(headers=headers, method="GET")
+        return Asked(message, client, f"/{number}")  # type: ignore[arg-type]
 
     async def scenario() -> int:
         for number in range(10_000):
