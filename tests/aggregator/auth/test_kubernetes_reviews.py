@@ -153,7 +153,7 @@ class Deciding:
     async def token(self, token: str, *, address: bytes) -> TokenVerdict:
         return TokenVerdict(None if token.startswith("stranger") else proven(token[:12], "", (), {}))
 
-    async def access(self, user: User, path: str, *, address: bytes) -> AccessVerdict:
+    async def access(self, user: User, path: str, *, verb: str, address: bytes) -> AccessVerdict:
         return AccessVerdict(True)
 
 
