@@ -156,20 +156,22 @@ class Refresher:
             grace=self._polling.removal_grace,
         )
         failures = self.check.failures + 1 if isinstance(outcome, Failure) else 0
-        self.check = Check(
+        check = Check(
             started=started,
             ended=time.monotonic(),
             succeeded_at=self.check.succeeded_at if failures else time.time(),
             failures=failures,
             next_delay=delay(self._polling, outcome, failures=failures, random_unit=self._random_unit()),
         )
-        self._observed(observation, outcome, self.check.ended - started)
+        self._observed(observation, outcome, check.ended - started)
         bodies = outcome.bodies if isinstance(outcome, Seen) else {}
         if observation is not self.observation or bodies:
             _log_change(self.observation, observation)
             self.observation = observation
             await self._publish(observation, bodies)
             self._tell_follower()
+        # Only now: it vouches for what clients can see.
+        self.check = check
 
     def _tell_follower(self) -> None:
         if self._follower is not None:

@@ -167,6 +167,37 @@ def test_every_change_is_published_and_nothing_else() -> None:
     asyncio.run(scenario())
 
 
+def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found() -> None:
+    async def scenario() -> None:
+        published, seen_by_clients = asyncio.Event(), asyncio.Event()
+
+        async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+            published.set()
+            await seen_by_clients.wait()
+
+        refresher = Refresher(
+            FakeOrigin(seen("B"), Unchanged()),
+            step(FIRST, seen("A"), 0),
+            polling=replace(FAST, interval=60, revalidate_interval=60),
+            publish=publish,
+            observed=lambda *_: None,
+        )
+        task = asyncio.create_task(refresher.run())
+        async with asyncio.timeout(5):
+            await published.wait()
+            assert refresher.vouched_until is None
+            asking = asyncio.create_task(refresher.revalidate(timeout=5))
+            await asyncio.sleep(0)
+            assert not asking.done()
+            seen_by_clients.set()
+            await asking
+            assert refresher.vouched_until is not None
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
 def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         origin, published = FakeOrigin(ValueError("bug"), seen()), []
