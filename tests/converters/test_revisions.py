@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from random import Random
 from typing import Any
@@ -117,7 +118,7 @@ def test_a_revision_is_converted_as_any_document(random: Random) -> None:
     if random.random() < 0.3:
         document = with_faults(random, document)
     for _ in range(3):
-        text = orjson.dumps(document)
+        text = json.dumps(document).encode()  # orjson refuses the integers beyond 64 bits that faults bring
         for profile in random.sample(("kubernetes", "oas"), random.randint(1, 2)):
             assert converted(text, memo, profile) == converted(text, None, profile)
         document = changed(random, document)
