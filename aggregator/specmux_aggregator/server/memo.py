@@ -11,6 +11,7 @@ import hashlib
 import secrets
 from dataclasses import replace
 
+from aiohttp import HttpVersion10
 from aiohttp.hdrs import AUTHORIZATION
 from aiohttp.http import RawRequestMessage
 
@@ -75,6 +76,8 @@ class Answers:
         """``data`` was this message and nothing else, from boundary to boundary, and ``slot`` is its answer;
         the connection goes on after it."""
         if not self._use_memo or (self._key is None and AUTHORIZATION in message.headers):  # no token is kept
+            return
+        if message.version == HttpVersion10:  # its client is told each time that the connection stays
             return
         known = []
         if len(data) <= KEY_MAX and self._exact.has_seen(hash(data)):

@@ -32,6 +32,14 @@ def test_new_generation_is_seen_by_the_next_request(tier: str) -> None:
                 assert read_answer(client).endswith(b"/a? None None %d\n" % generation)
 
 
+@pytest.mark.parametrize("tier", TIERS)
+def test_client_of_http_1_0_is_told_each_time_that_the_connection_stays(tier: str) -> None:
+    with running(tier) as started, started.connect() as client:
+        for _ in range(5):
+            client.sendall(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            assert b"\r\nConnection: keep-alive\r\n" in read_answer(client)
+
+
 def test_answer_is_not_remembered_past_its_time() -> None:
     service = FakeService(good_until=time.monotonic() + 0.5)
     with running("memoised", service=service) as started:
