@@ -26,10 +26,10 @@ from specmux_aggregator.server.deadlines import Deadlines, Overdue
 from specmux_aggregator.server.dispatch import Dispatch, ends
 from specmux_aggregator.server.held import HeadTooLarge
 from specmux_aggregator.server.incoming import Incoming
+from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.outgoing import CLOSE, KEEP_ALIVE, Outgoing
 from specmux_aggregator.server.protocols import Reply, Response, Shared, WireRequest
 from specmux_aggregator.server.refusals import FAILED, answer_to, path_of
-from specmux_aggregator.server.request_memo import Slot
 
 logger = logging.getLogger(__name__)
 

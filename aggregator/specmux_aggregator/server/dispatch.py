@@ -12,7 +12,7 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.memo import Answers, Slot
 from specmux_aggregator.server.protocols import (
     ClientConnection,
     Guard,
@@ -23,7 +23,6 @@ from specmux_aggregator.server.protocols import (
     WireRequest,
 )
 from specmux_aggregator.server.refusals import FAILED, path_of
-from specmux_aggregator.server.request_memo import Slot
 from specmux_aggregator.server.requests import REFUSALS, refused, request_of
 from specmux_aggregator.server.stats import RequestStats
 

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.protocols import Shared
-from specmux_aggregator.server.request_memo import Slot
 from specmux_aggregator.server.sending import FIRST, JOINED_MAX, WHOLE_MAX, push, write
 
 CLOSE: Final = b"Connection: close\r\n"
