@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer
 from specmux_converters.group_versions import GroupVersion
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentKey:
-    """Where a document's bytes are found. The owner is part of it: a backend can forge another's hash."""
+class DocumentKey(NamedTuple):
+    """Where a document's bytes are found. The owner is part of it: a backend can forge another's hash.
+
+    A tuple, since every request that is decided looks something up by it."""
 
     owner: BackendName
     group_version: GroupVersion

@@ -38,7 +38,6 @@ from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import too_large
 
 ROUTE: Final = "proxied"
-DOCUMENTS: Final = "/openapi/v3"
 
 NEVER_ASKED: Final = frozenset(
     {Cause.REFUSED, Cause.UNRESOLVED, Cause.BAD_TLS, Cause.CREDENTIALS, Cause.UNREADABLE}
@@ -109,8 +108,6 @@ class ProxyHandler:
         """Who had it, in the snapshot of that generation."""
 
     def claims(self, message: RawRequestMessage) -> bool:
-        if message.path.startswith(DOCUMENTS):
-            return False
         target = target_of(message)
         if is_swagger(target):
             return message.method in ("GET", "HEAD")
@@ -118,7 +115,7 @@ class ProxyHandler:
 
     def asks_as_the_client(self, message: RawRequestMessage) -> bool:
         """Whether a backend sees the client's own credentials, and decides by them."""
-        return self.claims(message) and not is_swagger(target_of(message))
+        return self._proxy.resources and is_resource(target_of(message))
 
     async def stream(self, request: WireRequest) -> Response | Reply:
         connection, target = request.connection, target_of(request.message)

@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 BODY_MAX: Final = 64 * 1024  # bytes of a request body after which the connection is not used again
 
+DOCUMENTS: Final = "/openapi/v3"
+"""What begins like this, as most targets do, is the service's alone: no handler is asked for a claim."""
+
 HEALTH: Final = frozenset({"/livez", "/readyz"})
 """Never refused for too many others: who is restarted under load helps nobody."""
 
@@ -70,14 +73,14 @@ class Dispatch:
 
     def slot(self, prepared: Prepared) -> Slot:
         """An answer with the place where it is counted."""
-        return Slot(prepared, self._stats.cell(prepared))
+        return self.answers.slot(prepared)
 
     def immediate(self, message: RawRequestMessage, connection: ClientConnection, now: float) -> Slot | None:
         """The answer to a message without a body, if it is at hand; None if it has to be waited for."""
         prepared = self._refused(message, connection)
         if prepared is not None:
             return self.slot(prepared)
-        if self._streaming is not None and self._streaming.claims(message):
+        if self._claimant(message) is not None:
             return None
         if self._guard is not None and self._guard.permits(message, connection) is None:
             return None
@@ -94,8 +97,8 @@ class Dispatch:
             prepared = self._refused(message, connection)
             if prepared is None:
                 prepared = await self._forbidden(message, connection)
-            if prepared is None and self._streaming is not None and self._streaming.claims(message):
-                return await self._streamed(request, self._streaming)
+            if prepared is None and (claimant := self._claimant(message)) is not None:
+                return await self._streamed(request, claimant)
             if prepared is None:
                 prepared = await self._answer(message, started)
         except asyncio.CancelledError:
@@ -104,6 +107,12 @@ class Dispatch:
         finally:
             self._stats.in_flight -= 1
         return Reply(prepared)
+
+    def _claimant(self, message: RawRequestMessage) -> StreamingHandler | None:
+        streaming = self._streaming
+        if streaming is None or message.path.startswith(DOCUMENTS) or not streaming.claims(message):
+            return None
+        return streaming
 
     async def _streamed(self, request: WireRequest, streaming: StreamingHandler) -> Reply | Response:
         self._stats.in_flight_elsewhere += 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.protocols import Shared
 from specmux_aggregator.server.sending import FIRST, JOINED_MAX, WHOLE_MAX, push, write
+from specmux_aggregator.server.stats import BOUNDS
 
 CLOSE: Final = b"Connection: close\r\n"
 KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"
@@ -123,4 +125,7 @@ class Outgoing:
 
     def _count(self, slot: Slot, started: float) -> None:
         now = self.answered_at = time.monotonic()
-        slot.cell.add(now - started)
+        seconds = now - started
+        cell = slot.cell
+        cell.seconds += seconds
+        cell.buckets[bisect_left(BOUNDS, seconds)] += 1

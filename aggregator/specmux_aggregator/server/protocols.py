@@ -154,7 +154,8 @@ class StreamingHandler(Protocol):
     """The way of requests that a backend answers itself, through us."""
 
     def claims(self, message: RawRequestMessage) -> bool:
-        """Whether this request goes to a backend. Asked about every request: cheap, and without waiting."""
+        """Whether this request goes to a backend. Asked about every request that is not for a
+        document (``dispatch.DOCUMENTS``): cheap, and without waiting."""
 
     async def stream(self, request: WireRequest) -> Response | Reply:
         """The backend's answer as it streams in, or our own where there is none."""

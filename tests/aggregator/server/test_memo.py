@@ -106,6 +106,26 @@ def test_flood_of_unknown_hashes_leaves_nothing_in_the_memos() -> None:
         assert len(answers._exact) == len(answers._deciding) == len(answers._similar) == 0
 
 
+@pytest.mark.parametrize("field", ["User-Agent", "If-None-Match"])
+def test_flood_of_unlike_fields_that_decide_leaves_nothing_by_what_decides(field: str) -> None:
+    with running("memoised") as started:
+        ask(started, *[request("/a", f"{field}: n{number}") for number in range(300)])
+        answers = started.server._dispatch.answers
+        assert len(answers._exact) == len(answers._deciding) == len(answers._lines) == 0
+
+
+def test_request_lines_that_are_known_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memo_module, "LINES_MAX", 4)
+    with running("memoised") as started:
+        for number in range(20):
+            ask(started, *[request(f"/{number}", f"Audit-Id: {n}") for n in range(3)])
+            assert len(started.server._dispatch.answers._lines) <= 4
+        assert len(started.service.asked) == 40
+        again = [request("/3", f"Audit-Id: {n}") for n in range(10, 14)]
+        assert set(ask(started, *again)) == {b"/3? None None 1\n"}
+        assert len(started.service.asked) == 40
+
+
 def test_long_requests_are_answered_but_not_remembered() -> None:
     with running("memoised") as started:
         long = request("/a", "User-Agent: " + "x" * KEY_MAX)
