@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
-from specmux_aggregator.aggregation.loop import Loop, Pace
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmux_aggregator.aggregation.loop import LONG, TICK, Loop, Pace, due_at
 
 
 def test_loop_looks_again_when_its_time_is_over_and_when_it_is_poked() -> None:
@@ -29,6 +33,18 @@ def test_loop_looks_again_when_its_time_is_over_and_when_it_is_poked() -> None:
         await asyncio.gather(running, return_exceptions=True)
 
     asyncio.run(scenario())
+
+
+@given(now=st.floats(0, 1e8), seconds=st.floats(LONG, 3600))
+def test_long_pauses_end_with_a_tick_and_never_late(now: float, seconds: float) -> None:
+    due = due_at(now, seconds)
+    assert now + seconds - TICK - 1e-6 <= due <= now + seconds + 1e-6
+    assert due / TICK == pytest.approx(round(due / TICK), abs=1e-4)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 1.0, 4.99])
+def test_short_pauses_are_as_long_as_they_are_told(seconds: float) -> None:
+    assert due_at(1234.567, seconds) == 1234.567 + seconds
 
 
 def test_first_looks_are_so_many_at_a_time_and_one_that_hangs_gives_its_place_up() -> None:
