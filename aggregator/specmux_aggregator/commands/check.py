@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
-from specmux_aggregator.commands.document_files import (
-    FileRefused,
-    document_files,
-    read_file,
-    reported_refusals,
-    write_out,
-)
-from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.document_files import given_files, reported_refusals, write_out
+from specmux_aggregator.commands.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
-from specmux_aggregator.sources.options import STDIN
+from specmux_aggregator.sources import (
+    SourceOptions,
+    group_versions_option,
+    opened,
+    report_unread,
+    source_options,
+)
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
     from specmux_aggregator.checking.findings import Checked, Subject
-
-FOUND: Final = 5
-"""Exit code where something is at least as severe as ``--fail-on``."""
-
-_LEVELS: Final = ("error", "warning", "never")
 
 
 @click.command(
@@ -45,21 +40,8 @@ _LEVELS: Final = ("error", "warning", "never")
     metavar="[FILE|DIR|-]...",
     type=click.Path(path_type=Path, exists=True, allow_dash=True),
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(_LEVELS),
-    default="error",
-    show_default=True,
-    help="Exit with 5 for findings of this level or a worse one.",
-)
-@click.option(
-    "-g",
-    "--group-version",
-    "group_versions",
-    metavar="NAME",
-    multiple=True,
-    help='Check this group-version of a server alone, such as "apis/apps/v1". Repeatable.',
-)
+@fail_on_option("error", "warning", of="findings of this level")
+@group_versions_option("Check this group-version of a server")
 @click.option(
     "--jobs",
     metavar="N",
@@ -92,9 +74,8 @@ def check(
     if group_versions and (paths or source.is_local):
         raise click.UsageError("--group-version is for servers; of files, name those to check")
     with reported_errors(), reported_refusals():
-        subjects = _of_files(source.with_files(paths)) if paths or source.is_local else None
-        if subjects is None:
-            subjects = _of_server(source, group_versions)
+        files = (*paths, *source.files, *source.directories)
+        subjects = _of_files(files) if files else _of_server(source, group_versions)
         with progress(f"checking {len(subjects)} documents"):
             checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
         from specmux_aggregator.checking.reports import render
@@ -105,22 +86,11 @@ def check(
         raise click.exceptions.Exit(FOUND)
 
 
-def _of_files(source: SourceOptions) -> list[Subject]:
+def _of_files(paths: Iterable[Path]) -> list[Subject]:
     """Raises FileRefused."""
-    from specmux_aggregator.build.file_names import group_version_of_file
     from specmux_aggregator.checking.findings import Subject
 
-    subjects = [Subject(str(path), read_file(path)) for path in source.files]
-    for folder in source.directories:
-        for path in document_files(folder):
-            key = group_version_of_file(path.relative_to(folder).as_posix())
-            subjects.append(Subject(str(path), read_file(path), key))
-    if not subjects:
-        raise FileRefused(", ".join(map(str, source.directories)), "no document in it")
-    return [
-        subject if subject.name != str(STDIN) else Subject("standard input", subject.data)
-        for subject in subjects
-    ]
+    return [Subject(each.name, each.data, each.group_version) for each in given_files(paths)]
 
 
 def _of_server(source: SourceOptions, group_versions: tuple[str, ...]) -> list[Subject]:
@@ -143,10 +113,8 @@ def _checked(subjects: list[Subject], source: SourceOptions, *, jobs: int, is_ke
     """In the order of the subjects."""
     from specmux_aggregator.checking.processes import check_all
     from specmux_aggregator.checking.results import Results
-    from specmux_cache.options import default_directory
 
-    folder = source.cache_directory or default_directory(os.environ)
-    results = Results(folder / "checks")
+    results = Results(source.directory_of_cache / "checks")
     known = {subject: results.get(subject) for subject in subjects} if is_kept else {}
     found = {subject: checked for subject, checked in known.items() if checked is not None}
     for subject, checked in check_all([each for each in subjects if each not in found], jobs=jobs):

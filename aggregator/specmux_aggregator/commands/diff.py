@@ -15,23 +15,19 @@ from specmux_aggregator.commands.document_files import (
     reported_refusals,
     write_out,
 )
-from specmux_aggregator.commands.exits import reported_errors
+from specmux_aggregator.commands.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.sources import SourceOptions, server_options
+from specmux_aggregator.sources import SourceOptions, group_versions_option, server_options
 from specmux_aggregator.sources.options import CONTEXT, is_given
 from specmux_converters.errors import ConverterError
 from specmux_schemas.differences import Served
 from specmux_schemas.differences.policy import NO_POLICY, Policy, read_policy
 
-FOUND: Final = 5
-"""Exit code where a change is at least as severe as ``--fail-on``."""
-
 _FORMATS: Final = ("text", "json", "markdown", "junit", "sarif", "github")
-_LEVELS: Final = ("breaking", "warning", "notice", "never")
 
 
 @click.command(
@@ -44,13 +40,7 @@ _LEVELS: Final = ("breaking", "warning", "notice", "never")
 )
 @click.argument("old")
 @click.argument("new")
-@click.option(
-    "--fail-on",
-    type=click.Choice(_LEVELS),
-    default="breaking",
-    show_default=True,
-    help="Exit with 5 for changes of this severity or a worse one.",
-)
+@fail_on_option("breaking", "warning", "notice", of="changes of this severity")
 @click.option(
     "--policy",
     metavar="FILE",
@@ -62,14 +52,7 @@ _LEVELS: Final = ("breaking", "warning", "notice", "never")
     type=click.Choice(("enforced", "described")),
     help="Take schemas as enforced by an apiserver, or as descriptions only.  [default: as documents say]",
 )
-@click.option(
-    "-g",
-    "--group-version",
-    "group_versions",
-    metavar="NAME",
-    multiple=True,
-    help='Compare this group-version alone, such as "apis/apps/v1". Repeatable.',
-)
+@group_versions_option("Compare this group-version")
 @click.option(
     "--state",
     "state",
@@ -107,20 +90,19 @@ def diff(
         raise click.UsageError("a cluster is compared as OLD or NEW: write context:NAME")
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(policy)
-        wanted = tuple(map(_discovery_key, group_versions))
-        if source.server and state is None and len(wanted) == 1 and is_hash(old) and is_hash(new):
+        if source.server and state is None and len(group_versions) == 1 and is_hash(old) and is_hash(new):
             from specmux_aggregator.commands.kept_documents import kept_comparison
 
-            found = kept_comparison(old, new, wanted[0], source)
+            found = kept_comparison(old, new, group_versions[0], source)
         else:
             if is_given("server"):
                 raise click.UsageError(
                     "--server is for two hashes and one --group-version; give its URL as OLD or NEW"
                 )
             before, after = (
-                served_by(word, source, group_versions=wanted, state=state) for word in (old, new)
+                served_by(word, source, group_versions=group_versions, state=state) for word in (old, new)
             )
-            _require(wanted, before, after, f"{old} and {new}")
+            _require(group_versions, before, after, f"{old} and {new}")
             with refusals(new):
                 found = compare(before, after, basis=Basis(basis) if basis else None)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
@@ -132,18 +114,11 @@ def diff(
         raise click.exceptions.Exit(FOUND)
 
 
-def _require(wanted: tuple[str, ...], before: Served, after: Served, where: str) -> None:
+def _require(group_versions: tuple[str, ...], before: Served, after: Served, where: str) -> None:
     """Raises FileRefused for a group-version that neither side has: nothing would be compared."""
-    for name in wanted:
+    for name in group_versions:
         if name not in before.group_versions and name not in after.group_versions:
             raise FileRefused(where, f"neither has {name}; without --group-version all are compared")
-
-
-def _discovery_key(name: str) -> str:
-    """``apps/v1`` is ``apis/apps/v1``, and ``v1`` is ``api/v1``."""
-    if name.startswith(("api/", "apis/")):
-        return name
-    return f"apis/{name}" if "/" in name else f"api/{name}"
 
 
 def _policy(file: Path | None) -> Policy:

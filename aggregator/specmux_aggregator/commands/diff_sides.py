@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
-from specmux_aggregator.commands.document_files import FileRefused, document_files, read_file
+from specmux_aggregator.commands.document_files import FileRefused, given_files
 from specmux_aggregator.commands.git_files import PREFIX as GIT
 from specmux_aggregator.commands.git_files import git_files
 from specmux_aggregator.console import warn
@@ -69,15 +69,13 @@ def is_hash(word: str) -> bool:
 
 def _of_path(word: str) -> Served:
     path = Path(word)
-    if path == STDIN:
-        return _of_files({word: read_file(path)}, where="standard input")
-    if path.is_dir():
-        return _of_files({str(each): read_file(each) for each in document_files(path)}, where=word)
-    if not path.exists():
+    if path != STDIN and not path.exists():
         raise click.UsageError(
             f"{cut(word)}: no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
         )
-    return _of_files({word: read_file(path)}, where=word)
+    files = given_files([path])
+    where = "standard input" if path == STDIN else word
+    return _of_files({each.name: each.data for each in files}, where=where)
 
 
 def _of_server(word: str, source: SourceOptions) -> Served:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 import click
 
-from specmux_aggregator.build.file_names import is_document_name
+from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.commands.exits import RUNTIME
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.sources.files import read_bytes
+from specmux_aggregator.sources.options import STDIN
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 
@@ -55,6 +57,32 @@ def read_file(path: Path) -> bytes:
     """As ``sources.files.read_bytes``. Raises FileRefused."""
     with refusals(path):
         return read_bytes(path)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFile:
+    """A file that was named, or lies below a folder that was."""
+
+    name: str
+    """For messages."""
+    data: bytes
+    group_version: GroupVersion | None = None
+    """The one that its name below the folder spells."""
+
+
+def given_files(paths: Iterable[Path]) -> list[GivenFile]:
+    """Files as they were named, ``-`` for standard input, and the documents below folders. Raises
+    FileRefused."""
+    found = []
+    for path in paths:
+        if path != STDIN and path.is_dir():
+            for each in document_files(path):
+                group_version = group_version_of_file(each.relative_to(path).as_posix())
+                found.append(GivenFile(str(each), read_file(each), group_version))
+        else:
+            name = "standard input" if path == STDIN else str(path)
+            found.append(GivenFile(name, read_file(path)))
+    return found
 
 
 def document_files(folder: Path) -> tuple[Path, ...]:

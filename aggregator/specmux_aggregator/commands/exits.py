@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -14,6 +14,24 @@ RUNTIME: Final = 1
 USAGE: Final = 2
 INVALID_CONFIG: Final = 3
 NO_BACKEND_REACHABLE: Final = 4
+FOUND: Final = 5
+"""Something is as severe as ``--fail-on``, or worse."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def fail_on_option(*levels: str, of: str) -> Callable[[Command], Command]:
+    """For commands that find things, which get ``fail_on``: one of ``levels``, the worst first, or ``never``.
+
+    ``of``: what is found, and what it has a level of.
+    """
+    return click.option(
+        "--fail-on",
+        type=click.Choice((*levels, "never")),
+        default=levels[0],
+        show_default=True,
+        help=f"Exit with {FOUND} for {of} or a worse one.",
+    )
 
 
 @contextmanager

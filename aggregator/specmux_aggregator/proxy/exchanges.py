@@ -22,15 +22,18 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy.header_fields import Field, asker_of
 from specmux_aggregator.proxy.routes import without_credentials
-from specmux_aggregator.proxy.upstream import Upstream
 from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.transport import Transport
 
 logger: Final = logging.getLogger(__name__)
 
 ASKERS: Final = 256
 """Users whose connections are kept, over all backends; then those go that have not asked for longest."""
+
+AHEAD: Final = 32 * 1024
+"""As in upstream/transport.py; this much is held for every client that reads slowly."""
 
 _Key = tuple[BackendName, bytes | None]
 """A backend, and who asks it (asker_of); None: we do, with our credentials."""
@@ -62,9 +65,9 @@ class Exchanges:
         self._metrics = metrics
         self._polling = polling
         self._identities = identities
-        self._upstreams: OrderedDict[_Key, Upstream] = OrderedDict()
+        self._upstreams: OrderedDict[_Key, StreamedBackend] = OrderedDict()
         """The last that asked at the end."""
-        self._retiring: dict[asyncio.Task[None], Upstream] = {}
+        self._retiring: dict[asyncio.Task[None], StreamedBackend] = {}
         self._failing: dict[BackendName, Cause] = {}
 
     async def begin(
@@ -132,7 +135,7 @@ class Exchanges:
             self._failing[backend.name] = failure.cause
             logger.warning("backend %s: a request was not passed on: %s", backend.name, failure.detail)
 
-    def _upstream(self, backend: Backend, asker: bytes | None) -> Upstream:
+    def _upstream(self, backend: Backend, asker: bytes | None) -> StreamedBackend:
         key = (backend.name, asker)
         wanted = backend if asker is None else without_credentials(backend)
         upstream = self._upstreams.get(key)
@@ -142,7 +145,8 @@ class Exchanges:
         self._make_room(key)
         if asker is not None and backend.url.startswith("http:") and not self._is_asked_by_clients(backend):
             logger.warning("backend %s: credentials of clients are passed on without TLS", backend.name)
-        self._upstreams[key] = upstream = Upstream(wanted, polling=self._polling, identities=self._identities)
+        upstream = StreamedBackend(wanted, polling=self._polling, identities=self._identities)
+        self._upstreams[key] = upstream
         return upstream
 
     def _make_room(self, key: _Key) -> None:
@@ -158,7 +162,47 @@ class Exchanges:
     def _is_asked_by_clients(self, backend: Backend) -> bool:
         return any(name == backend.name and asker is not None for name, asker in self._upstreams)
 
-    def _retire(self, upstream: Upstream) -> None:
+    def _retire(self, upstream: StreamedBackend) -> None:
         task = asyncio.create_task(upstream.retire())
         self._retiring[task] = upstream
         task.add_done_callback(self._retiring.pop)
+
+
+class StreamedBackend:
+    """The way to one backend for requests whose answers stream: it ends when the last of them has.
+
+    It is asked with the credentials that ``backend`` has. Lives on one event loop."""
+
+    def __init__(self, backend: Backend, *, polling: Polling, identities: Identities) -> None:
+        self.backend = backend
+        # No limit of its own: each connection stands for one of a client, and those are counted
+        # (listen.max_connections). A watch must not keep other requests waiting.
+        self.transport = Transport(
+            backend,
+            polling=polling,
+            identities=identities,
+            connections=0,
+            ahead=AHEAD,
+            keeps_after_no_body=False,
+        )
+        self._held = 0
+        self._is_free = asyncio.Event()
+        self._is_free.set()
+
+    def hold(self) -> None:
+        """A request is under way: ``retire`` waits for its ``release``."""
+        self._held += 1
+        self._is_free.clear()
+
+    def release(self) -> None:
+        self._held -= 1
+        if not self._held:
+            self._is_free.set()
+
+    async def retire(self) -> None:
+        """Close once nothing is under way any more."""
+        await self._is_free.wait()
+        await self.close()
+
+    async def close(self) -> None:
+        await self.transport.close()

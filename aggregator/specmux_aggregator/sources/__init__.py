@@ -20,6 +20,18 @@ Importing this package is cheap: what reads, converts and connects is imported w
 """
 
 from specmux_aggregator.sources.opening import opened, report_unread
-from specmux_aggregator.sources.options import SourceOptions, server_options, source_options
+from specmux_aggregator.sources.options import (
+    SourceOptions,
+    group_versions_option,
+    server_options,
+    source_options,
+)
 
-__all__ = ["SourceOptions", "opened", "report_unread", "server_options", "source_options"]
+__all__ = [
+    "SourceOptions",
+    "group_versions_option",
+    "opened",
+    "report_unread",
+    "server_options",
+    "source_options",
+]

@@ -135,6 +135,22 @@ _CACHE: Final = click.option(
 )  # fmt: skip
 
 
+def group_versions_option(what: str) -> Callable[[Command], Command]:
+    """For commands that can be told to look at some group-versions alone. They get ``group_versions`` as
+    discovery has them: ``apps/v1`` is ``apis/apps/v1``, and ``v1`` is ``api/v1``."""
+    return click.option(
+        "-g", "--group-version", "group_versions", metavar="NAME", multiple=True, callback=_discovery_keys,
+        help=f'{what} alone, such as "apps/v1". Repeatable.',
+    )  # fmt: skip
+
+
+def _discovery_keys(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(
+        name if name.startswith(("api/", "apis/")) else f"apis/{name}" if "/" in name else f"api/{name}"
+        for name in names
+    )
+
+
 def is_given(name: str) -> bool:
     """Whether the option stands on the command line; a variable may have set it, too."""
     found = click.get_current_context().get_parameter_source(name)

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from specmux_aggregator.sources import SourceOptions, source_options
+from specmux_aggregator.sources import SourceOptions, group_versions_option, source_options
 
 
 @click.command()
@@ -99,3 +99,14 @@ def test_importing_it_brings_neither_http_nor_converters() -> None:
     code = "import sys, specmux_aggregator.sources; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"aiohttp", "asyncio", "yaml", "orjson", "specmux_converters"} & set(modules.split())
+
+
+def test_group_versions_are_named_as_discovery_has_them_or_as_manifests_do() -> None:
+    @click.command()
+    @group_versions_option("Look at this group-version")
+    def looked(group_versions: tuple[str, ...]) -> None:
+        click.echo(" ".join(group_versions))
+
+    words = ["-g", "apps/v1", "-g", "v1", "-g", "apis/batch/v1", "--group-version", "api/v1"]
+    assert CliRunner().invoke(looked, words).output == "apis/apps/v1 api/v1 apis/batch/v1 api/v1\n"
+    assert "Look at this group-version alone" in CliRunner().invoke(looked, ["--help"]).output
