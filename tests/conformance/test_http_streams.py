@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from running.request_streams import stream
+import pytest
+
+from running.request_streams import cuts_of, stream
 from running.tiers_in_memory import answers, tiers_in_memory
 
 STREAMS = 1_500
+CUT = 150
 """tests/stress/stress_tiers.py runs as many as one likes."""
 
 
@@ -21,6 +24,19 @@ async def differences(first: int, count: int) -> tuple[list[int], int]:
             if len(set(told)) != 1:
                 found.append(seed)
             refused += b"HTTP/1.1 4" in told[0][0]
+    return found, refused
+
+
+async def cut_dependent(first: int, count: int) -> tuple[list[int], int]:
+    """Seeds of the streams that are answered in another way when they are cut in another way, and how many
+    have answers before a refusal."""
+    found, refused = [], 0
+    async with tiers_in_memory() as servers:
+        for seed in range(first, first + count):
+            told = {await answers(server, cut) for cut in cuts_of(seed) for server in servers.values()}
+            if len(told) != 1:
+                found.append(seed)
+            refused += any(said.count(b"HTTP/1.1 ") > 1 and b"HTTP/1.1 400" in said for said, _ in told)
     return found, refused
 
 
@@ -47,3 +63,48 @@ def test_every_tier_answers_a_random_stream_alike() -> None:
     found, refused = asyncio.run(differences(0, STREAMS))
     assert found == []
     assert STREAMS // 4 < refused < STREAMS
+
+
+def test_answers_do_not_depend_on_where_a_stream_is_cut() -> None:
+    found, refused = asyncio.run(cut_dependent(0, CUT))
+    assert found == []
+    assert CUT // 5 < refused < CUT
+
+
+GOOD = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@pytest.mark.parametrize("count", [1, 20, 100])
+@pytest.mark.parametrize(
+    ("bad", "status"),
+    [
+        (b"NO SUCH THING\r\n\r\n", 400),
+        (b"GET /a HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n", 400),
+        (b"GET /a HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 9_000 + b"\r\n\r\n", 400),
+        (b"GET /a RTSP/1.0\r\nHost: a\r\n\r\n", 505),
+        (b"\x16\x03\x01\x02\x00", 400),
+    ],
+)
+def test_good_requests_before_a_malformed_one_in_the_same_read_are_answered(
+    count: int, bad: bytes, status: int
+) -> None:
+    async def scenario() -> None:
+        async with tiers_in_memory() as servers:
+            for server in servers.values():
+                said, _ = await answers(server, [GOOD * count + bad + GOOD])
+                assert [int(one[:3]) for one in said.split(b"HTTP/1.1 ")[1:]] == [200] * count + [status]
+
+    asyncio.run(scenario())
+
+
+def test_body_that_is_broken_in_the_read_of_its_head_is_that_of_a_request_that_is_answered() -> None:
+    async def scenario() -> None:
+        head = b"GET /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        async with tiers_in_memory() as servers:
+            for server in servers.values():
+                whole = await answers(server, [GOOD + head + b"no size\r\n" + GOOD])
+                cut = await answers(server, [GOOD, head, b"no size\r\n" + GOOD])
+                assert whole == cut
+                assert whole[0].count(b" 200 OK") == 2
+
+    asyncio.run(scenario())

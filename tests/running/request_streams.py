@@ -84,12 +84,35 @@ BENDS = (b"\r", b"\n", b"\r\n", b"\x00", b" ", b"\t", b":", b"\xff", b"\r\n ", b
 def stream(seed: int) -> list[bytes]:
     """The pieces of one connection, in order. One seed, one stream."""
     chance = random.Random(seed)
+    return _cut(chance, _requests(chance))
+
+
+def cuts_of(seed: int) -> list[list[bytes]]:
+    """One stream in pieces of several kinds: whole, byte by byte, and cut at random; good requests come
+    before what is bent."""
+    chance = random.Random(-1 - seed)
+    good = b"".join(_good(chance) for _ in range(chance.choice((0, 1, 3, 20, 40))))
+    data = good + _requests(chance)
+    return [[data], [data[at : at + 1] for at in range(len(data))], *(_cut(chance, data) for _ in range(3))]
+
+
+def _requests(chance: random.Random) -> bytes:
     data = b"".join(_request(chance) for _ in range(chance.choice((1, 1, 2, 3, 8))))
     if chance.randrange(3) == 0:
         data = _bent(chance, data)
     if chance.randrange(4):
         data += END
-    return _cut(chance, data)
+    return data
+
+
+def _good(chance: random.Random) -> bytes:
+    target = chance.choice(("/a", "/a", "/b", "/slow"))
+    match chance.randrange(4):
+        case 0:
+            return f"GET {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nx\r\n\r\ny\n".encode()
+        case 1:
+            return f"GET {target} HTTP/1.1\r\nHost: a\r\nX: {chance.randrange(10**6)}\r\n\r\n".encode()
+    return f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
 def _request(chance: random.Random) -> bytes:

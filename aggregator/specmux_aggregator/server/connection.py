@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from typing import Final, cast
 
 from aiohttp import HttpVersion10
@@ -25,16 +26,15 @@ from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.server.deadlines import Deadlines, Overdue
 from specmux_aggregator.server.dispatch import Dispatch, ends
 from specmux_aggregator.server.held import HeadTooLarge
-from specmux_aggregator.server.incoming import Incoming
+from specmux_aggregator.server.incoming import RECEIVE, Incoming, Parsed
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.outgoing import CLOSE, KEEP_ALIVE, Outgoing
 from specmux_aggregator.server.protocols import Reply, Response, Shared, WireRequest
-from specmux_aggregator.server.refusals import FAILED, answer_to, path_of
+from specmux_aggregator.server.refusals import FAILED, NotHTTP, answer_to, path_of
 
 logger = logging.getLogger(__name__)
 
 LINGER: Final = 2.0  # seconds for which the rest of an unwanted request body is read and dropped
-RECEIVE: Final = 16 * 1024  # bytes taken from a socket at once
 
 
 class Connection(asyncio.Protocol):
@@ -88,8 +88,6 @@ class Connection(asyncio.Protocol):
         self._is_lingering = False
         """Its last answer is written, and the rest of what it sends is dropped."""
 
-    # What others ask.
-
     @property
     def connected(self) -> bool:
         return self.transport is not None
@@ -100,12 +98,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_drained(self) -> bool:
-        return self._is_half_closed and not self.incoming.messages
+        return self._is_half_closed and self.incoming.is_empty
 
     @property
     def is_idle(self) -> bool:
         """No request is being answered, and none is queued."""
-        return self._is_free and not self.incoming.messages
+        return self._is_free and self.incoming.is_empty
 
     @property
     def _is_free(self) -> bool:
@@ -128,9 +126,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wire = cast(asyncio.Transport, transport)
         self.transport = wire
-        is_encrypted = wire.get_extra_info("sslcontext") is not None
         self.peername = wire.get_extra_info("peername")
         self.incoming = Incoming(self, self.connections.held)
+        is_encrypted = wire.get_extra_info("sslcontext") is not None
         self.outgoing = Outgoing(wire, self.connections, is_encrypted=is_encrypted)
         wire.set_write_buffer_limits(high=0)  # sending.push relies on being told of every byte that waits
         if hasattr(wire, "max_size"):
@@ -154,44 +152,34 @@ class Connection(asyncio.Protocol):
         incoming = self.incoming
         if incoming.is_deaf or self._is_closing:
             return
-        if incoming.is_at_boundary and self.task is None and not self.outgoing.is_busy:
-            now = time.monotonic()
-            slot = self._answers.recall(data, self, now)
-            if slot is not None:
-                incoming.head_since = 0.0
-                stats = self.connections.stats
-                stats.at_once += 1
-                stats.memo_hits += 1
-                self.outgoing.answer(slot, now)
-                return
-        if len(data) <= RECEIVE:
-            self._receive(data)
-            return
-        # uvloop hands over up to 250 KiB: what is bounded by the read has to be the same under both loops.
-        for begin in range(0, len(data), RECEIVE):
-            self._receive(data[begin : begin + RECEIVE])
+        is_between = incoming.is_at_boundary and self.task is None and not self.outgoing.is_busy
+        if not (is_between and self._is_known(data)) and self._take_in(data):
+            self._advance()
+            if self.connections.held.is_too_much:
+                self.connections.cut_largest()
 
-    def _receive(self, data: bytes) -> None:
-        incoming = self.incoming
-        if incoming.is_deaf or self._is_closing:
-            return
-        messages = incoming.parse(data)
-        if self._is_free and incoming.is_alone(data, messages) and self._answer_at_once(data, messages[0][0]):
-            return
-        incoming.queue(data, messages)
-        self._advance()
-        if self.connections.held.is_too_much:
-            self.connections.cut_largest()
+    def _take_in(self, data: bytes) -> bool:
+        """Answer what can be answered at once, and queue the rest; whether there is a rest."""
+        incoming, is_queued = self.incoming, False
+        for piece in incoming.pieces(data):
+            is_between = incoming.is_at_boundary and not is_queued and self._is_free
+            if piece is not data and is_between and self._is_known(piece):
+                continue
+            messages = incoming.parse(piece)
+            if not self._answer_at_once(piece, messages):
+                incoming.queue(piece, messages)
+                is_queued = True
+            elif self._is_closing:
+                break
+        return is_queued
 
     def eof_received(self) -> bool | None:
         """Keep the connection until all is answered: a client may close its side first (RFC 9112 9.6)."""
-        if self.is_idle or self._is_lingering:
+        # A watch may be silent for minutes: its backend would be held for a client that is gone.
+        if self.is_idle or self._is_lingering or self.streamed is not None:
             return None
         if self.transport is not None and self.transport.get_extra_info("sslcontext") is not None:
             return None  # nor do other servers answer behind a client's close_notify
-        if self.streamed is not None:
-            # A watch may be silent for minutes: its backend would be held for a client that is gone.
-            return None
         self._is_half_closed = True
         return True
 
@@ -212,8 +200,9 @@ class Connection(asyncio.Protocol):
         while True:
             while incoming.messages and self._is_free and not self._is_closing:
                 self._take_up(*incoming.take())
-            if not incoming.refill():
+            if not (rest := incoming.refill()) or self._is_closing:
                 break
+            self._take_in(rest)
         self._balance()
 
     def _take_up(self, message: RawRequestMessage | HttpProcessingError, payload: StreamReader) -> None:
@@ -229,16 +218,27 @@ class Connection(asyncio.Protocol):
         else:
             self._answer(slot, now, message, is_last=ends(message, payload, slot.prepared))
 
-    def _answer_at_once(self, data: bytes, message: RawRequestMessage) -> bool:
-        """Answer the only message there is, which is all of ``data`` or its end."""
-        incoming = self.incoming
+    def _is_known(self, data: bytes) -> bool:
+        """Whether ``data`` is a request that was answered before; it is answered then."""
         now = time.monotonic()
-        slot = self._immediate(message, now)
+        slot = self._answers.recall(data, self, now)
         if slot is None:
+            return False
+        self.incoming.head_since = 0.0
+        self.outgoing.answer(slot, now)
+        return True
+
+    def _answer_at_once(self, piece: bytes, messages: Sequence[Parsed]) -> bool:
+        """Answer the message that ends with ``piece`` if it is the only one, and its answer at hand."""
+        incoming, now = self.incoming, time.monotonic()
+        if not self._is_free or not incoming.is_alone(piece, messages):
+            return False
+        message = messages[0][0]
+        if (slot := self._immediate(message, now)) is None:
             return False
         is_last = ends(message, EMPTY_PAYLOAD, slot.prepared)
         if incoming.is_at_boundary and not is_last:
-            self._answers.remember(data, message, self, slot)
+            self._answers.remember(piece, message, self, slot)
         incoming.answered_at_once()
         self._answer(slot, now, message, is_last=is_last)
         return True
@@ -252,9 +252,9 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, error: HttpProcessingError, now: float) -> None:
         self.connections.stats.malformed += 1
-        # The parser's own message may quote a header field, and with it a credential.
+        # Its own message may quote a header field, and with it a credential.
         self.connections.complaints.malformed(self.peername, type(error).__name__)
-        self._is_lingering = isinstance(error, HeadTooLarge)
+        self._is_lingering = isinstance(error, (HeadTooLarge, NotHTTP))  # refused before they end
         self.outgoing.answer(self._dispatch.slot(answer_to(error)), now, CLOSE, is_last=True)
         self._finish(is_last=True)
 

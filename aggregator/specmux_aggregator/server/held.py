@@ -57,7 +57,7 @@ class HeldByAll:
 class HeldBytes:
     """The cost of one connection, in bytes of memory."""
 
-    __slots__ = ("_all", "_costs", "_head_cost", "_payload", "cost", "head")
+    __slots__ = ("_all", "_costs", "_head_cost", "_kept", "_payload", "cost", "head")
 
     def __init__(self, held_by_all: HeldByAll) -> None:
         self._all = held_by_all
@@ -65,13 +65,16 @@ class HeldBytes:
         """Of each message that waits, after that of the one before, which aiohttp does not let go of."""
         self._payload: Any = EMPTY_PAYLOAD
         self._head_cost = 0
+        self._kept = 0
         self.head = 0
         """Bytes of a head that is not whole yet."""
         self.cost = 0
 
-    def take(self, data: bytes, messages: Sequence[tuple[RawRequestMessage, Any]]) -> None:
-        """``data`` was parsed, and these messages came out of it. Raises HeadTooLarge."""
+    def take(self, data: bytes, messages: Sequence[tuple[RawRequestMessage, Any]], waiting: int) -> None:
+        """``data`` was parsed, and the message came out of it whose head it ends; or none. ``waiting``:
+        messages before it that wait still. Raises HeadTooLarge."""
         try:
+            self._let_go(waiting)
             self._take(data, messages)
         finally:
             self._sum_up()
@@ -83,10 +86,6 @@ class HeldBytes:
             self._costs.extend(cost_of(message) for message, _ in messages)
             self._payload = messages[-1][1]
             self.head = self._head_cost = 0
-            if self._is_in_body():
-                self._costs[-1] += min(len(data), BODY_HELD)
-            else:
-                self._begin(_after_heads(data))
         elif self._is_in_body():
             if self._costs:
                 self._costs[-1] = min(self._costs[-1] + len(data), MESSAGE_COST + BODY_HELD)
@@ -95,21 +94,22 @@ class HeldBytes:
 
     def taken(self, waiting: int) -> None:
         """So many messages wait still."""
-        while len(self._costs) > waiting + 1:
-            self._costs.popleft()
+        self._let_go(waiting)
         self._sum_up()
 
-    def answered_at_once(self, data: bytes) -> None:
-        """A request that ended within ``data`` was the only one, and nobody holds it any more."""
-        if self.head or not data.endswith(END_OF_HEAD):
-            self.head = self._head_cost = 0
-            self._begin(_after_heads(data))
-            self._sum_up()
+    def _let_go(self, waiting: int) -> None:
+        while len(self._costs) > waiting + 1:
+            self._costs.popleft()
+
+    def keep(self, size: int) -> None:
+        """So many bytes wait to be parsed."""
+        self._kept = size
+        self._sum_up()
 
     def clear(self) -> None:
         self._costs.clear()
         self._payload = EMPTY_PAYLOAD
-        self.head = self._head_cost = 0
+        self.head = self._head_cost = self._kept = 0
         self._sum_up()
 
     def _begin(self, data: bytes) -> None:
@@ -122,17 +122,9 @@ class HeldBytes:
         return self._payload is not EMPTY_PAYLOAD and not self._payload.is_eof()
 
     def _sum_up(self) -> None:
-        cost = self._head_cost + sum(self._costs)
+        cost = self._head_cost + self._kept + sum(self._costs)
         self._all.cost += cost - self.cost
         self.cost = cost
-
-
-def _after_heads(data: bytes) -> bytes:
-    """What follows the last head that ended within ``data``: no head holds an empty line.
-
-    Where the end itself came in two pieces, up to two bytes are missed.
-    """
-    return data[data.rfind(END_OF_HEAD) + len(END_OF_HEAD) :]
 
 
 def cost_of(message: RawRequestMessage) -> int:

@@ -1,7 +1,9 @@
 """What came from a client and is not taken up yet: bytes made messages by aiohttp's parser, in a queue.
 
 Invariant: at a boundary the parser is in the state in which it began, so a request that is answered without
-it leaves no trace. Once nothing can be made of what comes, everything else is dropped.
+it leaves no trace. The parser is given one head at a time: where it raises, it gives nothing of what it made
+of the same bytes, and requests before a fault are answered wherever the client's bytes were cut. Once nothing
+can be made of what comes, everything else is dropped.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ import asyncio
 import re
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from aiohttp import hdrs
 from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
@@ -30,12 +33,13 @@ from specmux_aggregator.server.refusals import LINE_MAX, NotHTTP
 
 HEADERS_MAX: Final = 128
 QUEUE_MAX: Final = 32
-"""Messages that wait until the parser stops; it goes on once half of them are taken up."""
+"""Messages that wait until no more are made; it goes on once half of them are taken up."""
+RECEIVE: Final = 16 * 1024
+"""Bytes that are parsed at once, and taken from a socket."""
 BODY_BUFFER: Final = 32 * 1024  # bytes of a request's body that wait, or twice as many, before reading stops
 
-OTHER_PROTOCOL: Final = re.compile(rb"(?:\A|\r\n\r\n)(?:\r\n)*[A-Z_-]+ [^\s]+ (?:RTSP|ICE)/")
+OTHER_PROTOCOL: Final = re.compile(rb"(?:\r\n)*[A-Z_-]+ [^\s]+ (?:RTSP|ICE)/")
 """The request line of a protocol that llhttp takes for HTTP."""
-HAS_BODY: Final = re.compile(rb"(?i)\n(?:content-length|transfer-encoding):")
 
 Parsed = tuple[RawRequestMessage, StreamReader]
 Queued = tuple[RawRequestMessage | HttpProcessingError, StreamReader]
@@ -46,9 +50,12 @@ class Incoming:
     """Of one connection."""
 
     __slots__ = (
+        "_body_left",
+        "_end",
         "_line",
         "_parser",
         "_payload",
+        "_rest",
         "head_since",
         "held",
         "is_at_boundary",
@@ -70,7 +77,13 @@ class Incoming:
         self.is_at_boundary = True
         self.is_deaf = False
         self.is_full = False
-        """As many messages wait as the parser lets out."""
+        """As many messages wait as may, and half of them are not taken up yet."""
+        self._rest = b""
+        """What came meanwhile."""
+        self._body_left = 0
+        """Bytes that are missing of a body whose length is known."""
+        self._end = b""
+        """The last bytes of a head that is not whole, or of a piece of a body."""
         self._payload: StreamReader = EMPTY_PAYLOAD
         """The body of the message that came last."""
         self._line = b""
@@ -84,19 +97,57 @@ class Incoming:
             max_headers=HEADERS_MAX,
             payload_exception=RequestPayloadError,
             auto_decompress=False,  # bodies are passed on as they are, or dropped
-            max_msg_queue_size=QUEUE_MAX,
         )
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing waits to be taken up."""
+        return not self.messages and not self._rest
 
     @property
     def is_too_much(self) -> bool:
         """Nothing more should be read until something is taken up."""
         return self.is_full or (bool(self.messages) and self.held.cost > PAUSE_AT)
 
-    def parse(self, data: bytes) -> Sequence[Parsed]:
-        """The messages whose heads end within ``data``, to be answered at once or queued."""
+    def pieces(self, data: bytes) -> Iterable[bytes]:
+        """``data`` in pieces of which each ends a head at its end or nowhere, each to be parsed before the
+        next is asked for. There are no more once nothing can be made of them; what there is no room for is
+        kept."""
+        if self._end or self._body_left or self.is_full or len(data) > RECEIVE:
+            return self._pieces(data)
+        is_one = data.endswith(END_OF_HEAD) and data.find(END_OF_HEAD) == len(data) - len(END_OF_HEAD)
+        return (data,) if is_one else self._pieces(data)
+
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
+        begin = 0
+        while begin < len(data) and not self.is_deaf:
+            if self.is_full:
+                self._rest += data[begin:]
+                self.held.keep(len(self._rest))
+                return
+            end = min(self._end_of_piece(data, begin), begin + RECEIVE)
+            piece = data[begin:end]
+            if self._body_left:
+                self._body_left -= len(piece)
+            self._end = b"" if piece.endswith(END_OF_HEAD) else (self._end + piece)[1 - len(END_OF_HEAD) :]
+            yield piece
+            begin = end
+
+    def _end_of_piece(self, data: bytes, begin: int) -> int:
+        if self._body_left:
+            return begin + self._body_left
+        if self._end:  # where the end of a head came in two pieces
+            at = (self._end + data[begin : begin + len(END_OF_HEAD) - 1]).find(END_OF_HEAD)
+            if at >= 0:
+                return begin + at + len(END_OF_HEAD) - len(self._end)
+        at = data.find(END_OF_HEAD, begin)
+        return len(data) if at < 0 else at + len(END_OF_HEAD)
+
+    def parse(self, piece: bytes) -> Sequence[Parsed]:
+        """The message whose head ends with ``piece``, if one does, to be answered at once or queued."""
         try:
-            self._look_at_line(data)
-            messages, is_upgraded, _ = self._parser.feed_data(data)
+            self._look_at_line(piece)
+            messages, is_upgraded, _ = self._parser.feed_data(piece)
         except HttpProcessingError as error:
             self._break(error)
             return ()
@@ -104,63 +155,60 @@ class Incoming:
         parsed: Sequence[Parsed] = messages
         return parsed
 
-    def is_alone(self, data: bytes, messages: Sequence[Parsed]) -> bool:
-        """Whether what came ends one message without a body, and nothing else is there."""
+    def is_alone(self, piece: bytes, messages: Sequence[Parsed]) -> bool:
+        """Whether ``piece`` ends a message without a body, and nothing waits."""
         return (
             len(messages) == 1
             and messages[0][1] is EMPTY_PAYLOAD
             and not self.messages
-            and data.endswith(END_OF_HEAD)
-            and self.held.head + len(data) <= HEAD_MAX
+            and self.held.head + len(piece) <= HEAD_MAX
         )
 
     def answered_at_once(self) -> None:
         """The message that was alone was answered, and the connection goes on."""
-        self._parser.message_consumed()
         self.taken += 1
         self.head_since = 0.0
         self.is_at_boundary = not self.is_deaf
         if self.held.head:
             self.held.clear()
 
-    def queue(self, data: bytes, messages: Sequence[Parsed]) -> None:
-        """Keep the messages that ended within ``data``, and count what it takes."""
+    def queue(self, piece: bytes, messages: Sequence[Parsed]) -> None:
+        """Keep the message that ended with ``piece``, and count what it takes."""
         if self.messages and isinstance(self.messages[-1][0], HttpProcessingError):
             return
         self.is_at_boundary = False
         try:
-            self.held.taken(len(self.messages))
-            self.held.take(data, messages)
+            self.held.take(piece, messages, len(self.messages))
         except HeadTooLarge as error:
             self._break(error)
             return
         if messages:
             self.messages.extend(messages)
-            self._payload = messages[-1][1]
+            message, self._payload = messages[-1]
             self.is_full = len(self.messages) >= QUEUE_MAX
-            is_whole = self._payload is EMPTY_PAYLOAD and data.endswith(END_OF_HEAD)
+            is_whole = self._payload is EMPTY_PAYLOAD
+            if not (is_whole or message.chunked):
+                self._body_left = int(message.headers.get(hdrs.CONTENT_LENGTH, 0))  # none with CONNECT
             self.is_at_boundary = is_whole and not self.is_deaf and not self.is_full
-            # A body, or the start of another head: after a request with a body, the next head is due within
-            # the header timeout.
+            # A body: after it, the next head is due within the header timeout.
             self.head_since = 0.0 if is_whole else time.monotonic()
-        elif data and not self.head_since:
+        elif not self.head_since:
             self.head_since = time.monotonic()
 
     def take(self) -> Queued:
         """The next message."""
-        item = self.messages.popleft()
         self.taken += 1
-        if not isinstance(item[0], HttpProcessingError):
-            self._parser.message_consumed()
-        return item
+        return self.messages.popleft()
 
-    def refill(self) -> bool:
-        """Let the parser go on with what it has kept, if there is room; False: there is nothing to do."""
+    def refill(self) -> bytes:
+        """What there is room for again."""
         if not self.is_full or len(self.messages) > QUEUE_MAX // 2 or self.is_deaf:
-            return False
+            return b""
         self.is_full = False
-        self.queue(b"", self.parse(b""))
-        return True
+        rest, self._rest = self._rest, b""
+        if rest:
+            self.held.keep(0)
+        return rest
 
     def count(self, *, is_answered: bool) -> None:
         """Let go of what is counted of messages that were taken up; the last of them is still held unless it
@@ -172,21 +220,17 @@ class Incoming:
         """Nothing that waits will be taken up."""
         self.is_deaf = True
         self.messages.clear()
+        self._rest = b""
         self.held.clear()
 
-    def _look_at_line(self, data: bytes) -> None:
+    def _look_at_line(self, piece: bytes) -> None:
         """Raises NotHTTP for what has the form of HTTP and says that it is something else."""
         if not self._payload.is_eof():
             return
-        if not self.held.head:
-            self._line = b""
-        begun = self._line + data if self._line else data
-        if b" RTSP/" in begun or b" ICE/" in begun:
-            found = OTHER_PROTOCOL.search(begun)
-            # Behind another request it is a line only where that has no body.
-            if found and (found.start() == 0 or not (self._line or HAS_BODY.search(begun, 0, found.start()))):
-                raise NotHTTP
-        if not data.endswith(END_OF_HEAD):
+        begun = self._line + piece if self.held.head else piece
+        if (b" RTSP/" in begun or b" ICE/" in begun) and OTHER_PROTOCOL.match(begun):
+            raise NotHTTP
+        if not piece.endswith(END_OF_HEAD):
             # Of the line, if that is not whole; else only that it is over.
             self._line = begun if b"\n" not in begun.lstrip() else b"\0"
 

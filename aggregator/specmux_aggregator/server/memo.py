@@ -164,13 +164,17 @@ class Answers:
 
     def recall(self, data: bytes, connection: ClientConnection, now: float) -> Slot | None:
         """The answer to these bytes, if they are a whole request and one like it was answered before, and
-        whoever sends them may have it; ``now`` is monotonic."""
+        whoever sends them may have it; it is counted. ``now`` is monotonic."""
         if self._service.generation != self._generation:
             self._renew()
         slot = self._get(self._exact, data)
         if slot is None and hash(data[: data.find(b"\r")]) in self._lines:
             slot = self._recall_similar(data)
-        return slot if slot is not None and slot.is_for(connection, now) else None
+        if slot is None or not slot.is_for(connection, now):
+            return None
+        self._stats.at_once += 1
+        self._stats.memo_hits += 1
+        return slot
 
     def _recall_similar(self, data: bytes) -> Slot | None:
         part = deciding_part(data)
