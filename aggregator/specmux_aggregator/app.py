@@ -27,7 +27,7 @@ from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.discovery.watch import discovery_of
 from specmux_aggregator.documents.archive import StateDirectory
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.opening import schema_files_of, service_of
 from specmux_aggregator.endpoints.reading import Reading
@@ -87,7 +87,7 @@ class App:
             forget=self.metrics.forget_backend,
         )
         self.backend_sets = BackendSets(self.backends.apply)
-        self._documents = Documents(
+        self._documents = DocumentRepository(
             self._representations,
             self._encoder,
             state,

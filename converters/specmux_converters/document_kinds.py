@@ -11,14 +11,14 @@ SWAGGER_VERSIONS: Final = ("2.0", 2.0)
 """The number is what an unquoted 2.0 in YAML is."""
 
 
-class Kind(Enum):
+class DocumentKind(Enum):
     SWAGGER_2 = "Swagger 2.0"
     OPENAPI_3 = "OpenAPI 3.0"
     CRDS = "CustomResourceDefinitions"
 
 
-def kind_of(document: Document) -> Kind | None:
+def kind_of(document: Document) -> DocumentKind | None:
     if document.get("swagger") in SWAGGER_VERSIONS:
-        return Kind.SWAGGER_2
+        return DocumentKind.SWAGGER_2
     version = document.get("openapi")
-    return Kind.OPENAPI_3 if isinstance(version, str) and version.startswith("3.") else None
+    return DocumentKind.OPENAPI_3 if isinstance(version, str) and version.startswith("3.") else None

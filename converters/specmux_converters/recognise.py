@@ -7,7 +7,7 @@ from typing import Final
 
 from specmux_converters import media_types
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
-from specmux_converters.document_kinds import Kind as Kind
+from specmux_converters.document_kinds import DocumentKind as DocumentKind
 from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Loss
@@ -23,7 +23,7 @@ class Recognised:
     """``documents`` is one for the two specifications, any number of manifests for CRDS. ``losses`` is what
     reading changed: integers that no JSON parser keeps."""
 
-    kind: Kind
+    kind: DocumentKind
     documents: tuple[Document, ...]
     losses: tuple[Loss, ...] = ()
 
@@ -41,7 +41,7 @@ def recognise(
     data = data.removeprefix(_BYTE_ORDER_MARK)
     reading = _Reading(data, limits, is_manifest=_CRD.encode() in data, revisions=revisions)
     found = _recognised(reading)
-    if reading.is_yaml and reading.is_manifest != (found.kind is Kind.CRDS):
+    if reading.is_yaml and reading.is_manifest != (found.kind is DocumentKind.CRDS):
         return _recognised(_Reading(data, limits, is_manifest=not reading.is_manifest, revisions=revisions))
     return found
 
@@ -53,7 +53,7 @@ def _recognised(reading: _Reading) -> Recognised:
     manifests = [item for document in documents for item in _items(document)]
     crds = tuple(item for item in manifests if item.get("kind") == _CRD)
     if crds:
-        return Recognised(Kind.CRDS, crds, tuple(losses))
+        return Recognised(DocumentKind.CRDS, crds, tuple(losses))
     if len(documents) != 1:
         raise InvalidDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind = kind_of(documents[0])

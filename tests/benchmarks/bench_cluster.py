@@ -37,7 +37,7 @@ from fakes.cluster import CRDS, FakeCluster  # noqa: E402
 from running.process import Process, specmux  # noqa: E402
 from shared_data import DATA, read  # noqa: E402
 from specmux_converters.errors import ConverterError  # noqa: E402
-from specmux_converters.recognise import Kind, recognise  # noqa: E402
+from specmux_converters.recognise import DocumentKind, recognise  # noqa: E402
 
 ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
 
@@ -86,7 +86,7 @@ def real() -> list[dict[str, Any]]:
             recognised = recognise(read(path))
         except ConverterError:
             continue
-        for item in recognised.documents if recognised.kind is Kind.CRDS else ():
+        for item in recognised.documents if recognised.kind is DocumentKind.CRDS else ():
             name = item["metadata"]["name"]
             if len(orjson.dumps(item)) > len(orjson.dumps(found.get(name, {}))):
                 found[name] = {**item, "status": ESTABLISHED}

@@ -30,7 +30,7 @@ from shared_data import DATA, read  # noqa: E402
 from specmux_converters.crd import CRDBuild, CRDMemo, build  # noqa: E402
 from specmux_converters.document import Document  # noqa: E402
 from specmux_converters.errors import ConverterError  # noqa: E402
-from specmux_converters.recognise import Kind, recognise  # noqa: E402
+from specmux_converters.recognise import DocumentKind, recognise  # noqa: E402
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
 
 def has_crds(text: bytes) -> bool:
     try:
-        return recognise(text).kind is Kind.CRDS
+        return recognise(text).kind is DocumentKind.CRDS
     except ConverterError:
         return False
 

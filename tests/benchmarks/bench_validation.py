@@ -45,7 +45,7 @@ from specmux_aggregator.config.settings import Listen, Settings, Validation  # n
 from specmux_aggregator.model.backend import Backend, BackendName, Kind  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402
-from specmux_schemas.validation import Directive, Report, Validator  # noqa: E402
+from specmux_schemas.validation import Directive, ValidationReport, Validator  # noqa: E402
 from specmux_schemas.validation.decoding import Body  # noqa: E402
 from specmux_schemas.validation.media_types import BodyFormat  # noqa: E402
 from specmux_schemas.validation.validator import opened  # noqa: E402
@@ -93,7 +93,7 @@ def report_library(rounds: int) -> None:
     parsed = opened(body, BodyFormat.JSON, Directive.STRICT)
     assert isinstance(parsed, Body)
     text = yaml.safe_dump(deployment()).encode()
-    calls: dict[str, Callable[[], Report]] = {
+    calls: dict[str, Callable[[], ValidationReport]] = {
         f"{len(body)} bytes of JSON, parsed": lambda: validator.validate_body(parsed, Directive.STRICT),
         f"{len(body)} bytes of JSON": lambda: validator.validate(body),
         f"{len(text)} bytes of YAML": lambda: validator.validate(text, "application/yaml"),

@@ -19,7 +19,7 @@ from cluster.serving import discovered, document, front_proxy, serving, until
 from shared_data import DATA, read
 from specmux_converters.errors import ConverterError
 from specmux_converters.media_types import PROTOBUF
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 
 OTHER_RELEASES = ("v1.32.13", "v1.36.3")
 WANTED = os.environ.get("SPECMUX_CLUSTER_RELEASES", "").split()
@@ -37,7 +37,7 @@ def definitions() -> Iterator[dict[str, Any]]:
             found = recognise(read(path))
         except ConverterError:
             continue
-        if found.kind is Kind.CRDS:
+        if found.kind is DocumentKind.CRDS:
             yield from (item for item in found.documents if item["apiVersion"].endswith("/v1"))
 
 

@@ -20,7 +20,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import split
 from specmux_schemas.synthesis import synthesise
-from specmux_schemas.validation import Directive, Report, Validator
+from specmux_schemas.validation import Directive, ValidationReport, Validator
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.messages import report_warnings, status_of, warning_fields
 from specmux_schemas.validation.validator import opened
@@ -97,13 +97,13 @@ class Server:
         )
         return sorted(line for line in done.stderr.splitlines() if line.strip())
 
-    def report(self, manifest: str, directive: Directive) -> Report:
+    def report(self, manifest: str, directive: Directive) -> ValidationReport:
         return self.validator.validate(manifest.encode(), "application/yaml", directive)
 
-    def sent_by_kubectl(self, manifest: str, directive: Directive) -> Report:
+    def sent_by_kubectl(self, manifest: str, directive: Directive) -> ValidationReport:
         """kubectl sends JSON: it lets go of what YAML said twice."""
         source = opened(manifest.encode(), BodyFormat.YAML, directive)
-        assert not isinstance(source, Report)
+        assert not isinstance(source, ValidationReport)
         return self.validator.validate(json.dumps(source.value).encode(), "application/json", directive)
 
 
@@ -135,7 +135,7 @@ def said(status: dict[str, Any] | None) -> Any:
     return status["code"], status["reason"], message, causes
 
 
-def printed(report: Report) -> list[str]:
+def printed(report: ValidationReport) -> list[str]:
     """As kubectl prints it."""
     lines = [f"Warning: {text}" for text in dict.fromkeys(report_warnings(report))]
     status = status_of(report)

@@ -16,7 +16,7 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from shared_data import DATA, files, read
 from specmux_converters import ConverterError
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.swagger2.conversion import convert, convert_whole
 
 FOLDERS = [
@@ -79,7 +79,7 @@ def test_document_converts_to_a_valid_one(
     name = str(path.relative_to(DATA))
     try:
         found = recognise(read(path))
-        if found.kind is not Kind.SWAGGER_2:
+        if found.kind is not DocumentKind.SWAGGER_2:
             pytest.skip("not Swagger 2.0")
         wholes = [convert_whole(found.documents[0], profile=profile) for profile in ("oas", "kubernetes")]
     except ConverterError as error:

@@ -8,7 +8,7 @@ import yaml
 from specmux_converters import codecs
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 
 SWAGGER = {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {}}
 OPENAPI = {"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": {}}
@@ -32,14 +32,14 @@ ANSWER = {"apiVersion": CRD["apiVersion"], "kind": "CustomResourceDefinitionList
 )
 def test_swagger(data: bytes) -> None:
     found = recognise(data)
-    assert found.kind is Kind.SWAGGER_2
+    assert found.kind is DocumentKind.SWAGGER_2
     assert len(found.documents) == 1
 
 
 @pytest.mark.parametrize("media_type", [JSON, CBOR, PROTOBUF])
 def test_openapi_in_each_encoding(media_type: str) -> None:
     found = recognise(codecs.encode(OPENAPI, media_type))  # type: ignore[arg-type]
-    assert (found.kind, found.documents) == (Kind.OPENAPI_3, (OPENAPI,))
+    assert (found.kind, found.documents) == (DocumentKind.OPENAPI_3, (OPENAPI,))
 
 
 def test_openapi_in_yaml_keeps_its_key_order() -> None:
@@ -60,7 +60,7 @@ def test_openapi_in_yaml_keeps_its_key_order() -> None:
 )
 def test_crds_among_manifests(data: bytes, count: int) -> None:
     found = recognise(data)
-    assert found.kind is Kind.CRDS
+    assert found.kind is DocumentKind.CRDS
     assert found.documents == (CRD,) * count
 
 

@@ -16,7 +16,7 @@ from data.random_swagger import random_swagger, with_faults
 from shared_data import DATA, files, read
 from specmux_converters import ConversionMemo, ConverterError, Limits, convert, parse
 from specmux_converters.losses import Loss
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.revisions import Revisions
 
 SECTIONS = ("definitions", "paths")
@@ -200,7 +200,7 @@ def test_real_documents_after_changes_of_members(path: Any) -> None:
         found = recognise(data)
     except ConverterError:
         pytest.skip("a document that is refused")
-    if found.kind is not Kind.SWAGGER_2 or not data.lstrip().startswith(b"{"):
+    if found.kind is not DocumentKind.SWAGGER_2 or not data.lstrip().startswith(b"{"):
         pytest.skip("no Swagger 2.0 in JSON")
     random = Random(1)
     memo = ConversionMemo()

@@ -19,7 +19,7 @@ import pytest
 from shared_data import DATA, files, read
 from specmux_converters import ConverterError, convert
 from specmux_converters.losses import Loss, pointer_to
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.swagger2.conversion import convert_whole
 from specmux_converters.swagger2.source import Profile
 
@@ -353,7 +353,7 @@ def test_places_of_a_real_document(path: Path, tally: Callable[[str, int], None]
         found = recognise(data)
     except ConverterError:
         pytest.skip("an index, or deliberately invalid")
-    if found.kind is not Kind.SWAGGER_2:
+    if found.kind is not DocumentKind.SWAGGER_2:
         pytest.skip("not Swagger 2.0")
     document = found.documents[0]
     every = list(places(document))

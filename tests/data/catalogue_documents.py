@@ -16,7 +16,7 @@ from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import STRICT, DocumentSchemas, Form, Kind
-from specmux_converters.recognise import Kind as Recognised
+from specmux_converters.recognise import DocumentKind as Recognised
 from specmux_converters.recognise import recognise
 
 RELEASE = "1.35"

@@ -8,7 +8,7 @@ from pathlib import Path
 from shared_data import read
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 
 
 def manifests(folder: Path) -> Iterator[Document]:
@@ -17,5 +17,5 @@ def manifests(folder: Path) -> Iterator[Document]:
             found = recognise(read(path))
         except ConverterError:
             continue  # a kustomization, an admission policy
-        if found.kind is Kind.CRDS:
+        if found.kind is DocumentKind.CRDS:
             yield from found.documents

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
@@ -26,4 +26,4 @@ def test_made_documents_are_of_every_kind_and_size_is_said(
     assert len(documents) == 36
     assert all(orjson.loads(gzip.decompress(path.read_bytes()))["openapi"] == "3.0.0" for path in documents)
     manifests = sorted((tmp_path / "data/crds").rglob("*.yaml"))
-    assert {recognise(path.read_bytes()).kind for path in manifests} == {Kind.CRDS}
+    assert {recognise(path.read_bytes()).kind for path in manifests} == {DocumentKind.CRDS}

@@ -16,7 +16,7 @@ from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.checking.findings import PublishedCheck
 from specmux_aggregator.checking.published import check_published
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
@@ -33,7 +33,7 @@ RETRY: Final = 30.0
 class DocumentChecks:
     """Follows the publisher. ``run`` does the work; it ends with its task."""
 
-    def __init__(self, documents: Documents, worker: Worker, *, limits: Limits) -> None:
+    def __init__(self, documents: DocumentRepository, worker: Worker, *, limits: Limits) -> None:
         self._documents = documents
         self._worker = worker
         self._limits = limits
@@ -114,7 +114,7 @@ class DocumentChecks:
 
 
 def document_checks_of(
-    settings: Settings, publisher: Publisher, documents: Documents, worker: Worker
+    settings: Settings, publisher: Publisher, documents: DocumentRepository, worker: Worker
 ) -> DocumentChecks | None:
     """New checks, which follow what is published; None where they are off. Whoever asks runs them."""
     if settings.documents.check == "off":

@@ -21,7 +21,7 @@ from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Template
 from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.resources import Resources
 from specmux_schemas.synthesis import named, names_of, synthesise
 
@@ -245,7 +245,7 @@ def _read_file(name: str, data: bytes, limits: Limits) -> _Read:
     except ConverterError as error:
         # A kustomization beside the manifests is no fault; a manifest that cannot be read is.
         return _Read((), str(error) if b"CustomResourceDefinition" in plain else None)
-    return _Read(found.documents if found.kind is Kind.CRDS else ())
+    return _Read(found.documents if found.kind is DocumentKind.CRDS else ())
 
 
 def _group_of(manifest: Document) -> str:

@@ -14,7 +14,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits, content_hash
-from specmux_converters.document_kinds import Kind, kind_of
+from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import LimitExceeded
 
 
@@ -42,7 +42,7 @@ def fault_of(body: bytes, coding: Coding, *, limits: Limits) -> Failure | None:
         return Failure(Cause.TOO_LARGE, str(error))
     except orjson.JSONDecodeError as error:
         return Failure(Cause.BAD_BODY, f"not JSON: {error.msg} at byte {error.pos}")
-    if not isinstance(document, dict) or kind_of(document) is not Kind.OPENAPI_3:
+    if not isinstance(document, dict) or kind_of(document) is not DocumentKind.OPENAPI_3:
         return Failure(Cause.BAD_BODY, 'not an OpenAPI v3 document: "openapi" is missing or no 3.x')
     return None
 

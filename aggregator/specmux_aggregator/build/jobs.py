@@ -28,8 +28,7 @@ from specmux_converters.document import Document, Limits, canonical, content_has
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.media_types import MediaType
-from specmux_converters.recognise import Kind as DocumentKind
-from specmux_converters.recognise import Recognised, recognise
+from specmux_converters.recognise import DocumentKind, Recognised, recognise
 from specmux_converters.swagger2.conversion import convert
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)

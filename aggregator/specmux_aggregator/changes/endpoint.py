@@ -33,7 +33,7 @@ from specmux_aggregator.http.representations import (
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
-from specmux_schemas.differences import Severity
+from specmux_schemas.differences import ChangeSeverity
 from specmux_schemas.differences.reports import Report, render
 from specmux_schemas.differences.reports.json_report import read_change
 
@@ -56,7 +56,7 @@ class BadLogQuery(ValueError):
 @dataclass(frozen=True, slots=True)
 class Query:
     since: int = 0
-    severity: Severity | None = None
+    severity: ChangeSeverity | None = None
     hashes: tuple[Hash, Hash] | None = None
 
 
@@ -145,12 +145,12 @@ def read_query(query: str) -> Query:
     if not since.isascii() or not since.isdigit() or len(since) > 18:
         raise BadLogQuery('"since" must be the id of an entry')
     level = values.get("severity")
-    if level is not None and level.upper() not in Severity.__members__:
+    if level is not None and level.upper() not in ChangeSeverity.__members__:
         raise BadLogQuery('"severity" must be breaking, warning or notice')
     if ("from" in values) != ("to" in values):
         raise BadLogQuery('"from" and "to" belong together')
     hashes = (Hash(values["from"]), Hash(values["to"])) if "from" in values else None
-    return Query(int(since), None if level is None else Severity[level.upper()], hashes)
+    return Query(int(since), None if level is None else ChangeSeverity[level.upper()], hashes)
 
 
 def listed(entries: list[LogEntry], media_type: MediaType) -> bytes:

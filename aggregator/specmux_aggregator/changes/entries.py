@@ -15,7 +15,7 @@ import orjson
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences import Severity
+from specmux_schemas.differences import ChangeSeverity
 
 FORMAT: Final = "specmux.change/v1"
 
@@ -58,9 +58,11 @@ class LogEntry:
     """The JSON of the whole entry."""
 
     @property
-    def severity(self) -> Severity | None:
+    def severity(self) -> ChangeSeverity | None:
         """The worst; None where nothing but documentation changed."""
-        return max((Severity[word.upper()] for word, count in self.counts.items() if count), default=None)
+        return max(
+            (ChangeSeverity[word.upper()] for word, count in self.counts.items() if count), default=None
+        )
 
     @property
     def hashes(self) -> tuple[Hash, ...]:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from specmux_aggregator.changes.entries import LogEntry
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences import Severity
+from specmux_schemas.differences import ChangeSeverity
 
 
 class ChangeLog:
@@ -63,7 +63,7 @@ class ChangeLog:
         return list(newest)[::-1]
 
     def of(
-        self, group_version: GroupVersion, *, since: int = 0, at_least: Severity | None = None
+        self, group_version: GroupVersion, *, since: int = 0, at_least: ChangeSeverity | None = None
     ) -> list[LogEntry]:
         """The newest first."""
         return [

@@ -12,7 +12,7 @@ from specmux_aggregator.changes.metrics import ChangeMetrics
 from specmux_aggregator.changes.stream import ChangeStreams
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.archive import StateDirectory
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.endpoints.service import Endpoint
 from specmux_aggregator.server.protocols import StreamingHandler
 
@@ -22,7 +22,7 @@ def change_history(
     builder: Worker,
     state: StateDirectory | None,
     *,
-    documents: Documents,
+    documents: DocumentRepository,
     publisher: Publisher,
     registry: CollectorRegistry,
 ) -> History | None:

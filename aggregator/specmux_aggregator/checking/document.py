@@ -15,7 +15,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
-from specmux_converters.recognise import Kind, Recognised, recognise
+from specmux_converters.recognise import DocumentKind, Recognised, recognise
 from specmux_converters.references import METHODS, references
 from specmux_converters.swagger2.conversion import convert_whole
 
@@ -47,15 +47,15 @@ def check(
 def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator[Finding]:
     yield from map(_of_loss, found.losses)
     match found.kind:
-        case Kind.CRDS:
+        case DocumentKind.CRDS:
             for problem in build(found.documents).problems:
                 message = f"{problem.crd}: {problem.reason}"
                 yield Finding(Level.ERROR, "definition", problem.pointer, message)
-        case Kind.SWAGGER_2:
+        case DocumentKind.SWAGGER_2:
             (document,) = found.documents
             yield from _of_standard(document, found.kind)
             yield from map(_of_loss, convert_whole(document, profile="kubernetes").losses)
-        case Kind.OPENAPI_3:
+        case DocumentKind.OPENAPI_3:
             (document,) = found.documents
             yield from _of_standard(document, found.kind)
             yield from _dangling(document)
@@ -70,7 +70,7 @@ def _of_loss(loss: Loss) -> Finding:
     return Finding(level, rule, loss.pointer, f"{cut(loss.construct)}: {loss.reason}")
 
 
-def _of_standard(document: Document, kind: Kind) -> Iterator[Finding]:
+def _of_standard(document: Document, kind: DocumentKind) -> Iterator[Finding]:
     from openapi_spec_validator import (
         OpenAPIV2SpecValidator,
         OpenAPIV30SpecValidator,
@@ -81,7 +81,7 @@ def _of_standard(document: Document, kind: Kind) -> Iterator[Finding]:
         raise LookupError(f"{cut(uri)} is outside the document; it is not fetched")
 
     validator: Any = OpenAPIV2SpecValidator
-    if kind is Kind.OPENAPI_3:
+    if kind is DocumentKind.OPENAPI_3:
         is_3_0 = str(document["openapi"]).startswith("3.0")
         validator = OpenAPIV30SpecValidator if is_3_0 else OpenAPIV31SpecValidator
     alone = type("Alone", (validator,), {"resolver_handlers": dict.fromkeys(_SCHEMES, deny)})

@@ -32,7 +32,7 @@ from specmux_converters.document import Document, canonical
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.smd import to_merge_schema
 from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
@@ -213,16 +213,16 @@ def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: boo
     with refusals(path):
         found = recognise(read_file(path))
         match found.kind:
-            case Kind.SWAGGER_2 if is_split:
+            case DocumentKind.SWAGGER_2 if is_split:
                 conversion = convert_documents(found.documents[0], profile=profile)
                 return _Result(dict(conversion.documents.items()), (*found.losses, *conversion.losses))
-            case Kind.SWAGGER_2:
+            case DocumentKind.SWAGGER_2:
                 whole = convert_whole(found.documents[0], profile=profile)
                 return _Result({None: whole.document}, (*found.losses, *whole.losses))
-            case Kind.OPENAPI_3:
+            case DocumentKind.OPENAPI_3:
                 key = _key_of(path, source, found.documents[0]) if is_split else None
                 return _Result({key: found.documents[0]}, found.losses, frozenset({key}))
-            case Kind.CRDS:
+            case DocumentKind.CRDS:
                 return _published(found.documents, source, is_split=is_split, losses=found.losses)
 
 
@@ -254,7 +254,7 @@ def _manifests(paths: Sequence[Path]) -> tuple[list[Document], list[Loss]]:
             if b"CustomResourceDefinition" in data:
                 losses.append(Loss(error.pointer, "file", f"{path.name}: {error.reason}"))
             continue
-        if found.kind is Kind.CRDS:
+        if found.kind is DocumentKind.CRDS:
             manifests += found.documents
     return manifests, losses
 

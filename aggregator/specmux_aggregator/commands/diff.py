@@ -82,7 +82,7 @@ def diff(
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
     """
     from specmux_aggregator.commands.diff_sides import is_hash, served_by
-    from specmux_schemas.differences import Basis, Severity, compare
+    from specmux_schemas.differences import Basis, ChangeSeverity, compare
     from specmux_schemas.differences.reports import render, report_of
 
     named = [word for word in (old, new) if word.startswith(CONTEXT)]
@@ -107,7 +107,7 @@ def diff(
                 found = compare(before, after, basis=Basis(basis) if basis else None)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
         report = report_of(found, old=old, new=new, policy=rules, today=today)
-        level = None if fail_on == "never" else Severity[fail_on.upper()]
+        level = None if fail_on == "never" else ChangeSeverity[fail_on.upper()]
         text = render(report, output, fail_on=level, coloured=is_coloured())
         write_out(text.encode(), is_text=True)
     if level is not None and report.worst is not None and report.worst >= level:

@@ -25,7 +25,7 @@ from specmux_aggregator.sources.files import unpacked
 from specmux_aggregator.sources.options import CONTEXT, STDIN
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError, cut
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.differences import Served, add_document, add_manifests
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
@@ -120,7 +120,11 @@ def _of_files(files: Mapping[str, bytes], *, where: str) -> Served:
 
 def _recognise(name: str, data: bytes, read: _Read) -> None:
     found = recognise(unpacked(data))
-    into = {Kind.OPENAPI_3: read.documents, Kind.SWAGGER_2: read.swagger, Kind.CRDS: read.manifests}
+    into = {
+        DocumentKind.OPENAPI_3: read.documents,
+        DocumentKind.SWAGGER_2: read.swagger,
+        DocumentKind.CRDS: read.manifests,
+    }
     into[found.kind].extend((name, document) for document in found.documents)
 
 

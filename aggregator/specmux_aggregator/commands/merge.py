@@ -30,7 +30,7 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.merging.merge import Merged
 from specmux_converters.merging.merge import merge as merge_documents
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.swagger2.conversion import convert
 from specmux_converters.yaml.writer import to_yaml
 
@@ -111,12 +111,12 @@ def _read(folder: Path) -> dict[GroupVersion, Document]:
         with refusals(path):
             found = recognise(read_file(path))
             match found.kind:
-                case Kind.OPENAPI_3:
+                case DocumentKind.OPENAPI_3:
                     key = group_version_of_file(relative) or GroupVersion(relative)
                     new: Mapping[GroupVersion, Document] = {key: found.documents[0]}
-                case Kind.SWAGGER_2:
+                case DocumentKind.SWAGGER_2:
                     new = _split(found.documents[0], path)
-                case Kind.CRDS:
+                case DocumentKind.CRDS:
                     raise FileRefused(path, "CustomResourceDefinitions, not OpenAPI")
         for key, document in new.items():
             # Each apiserver's Swagger 2.0 has a /version/ of its own: what differs is told as a conflict.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_aggregator.errors import SourceError
 from specmux_schemas.resources import GroupVersionKind, api_version
-from specmux_schemas.validation import Directive, Report, UnionAlgorithm, Validator
+from specmux_schemas.validation import Directive, UnionAlgorithm, ValidationReport, Validator
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.streams import Part, parts_of
 
@@ -54,7 +54,7 @@ class ValidatedObject:
     source: str
     """Of the template, by Helm's comment; "" without one."""
     outcome: ObjectVerdict
-    report: Report
+    report: ValidationReport
 
     @property
     def label(self) -> str:
@@ -139,13 +139,13 @@ def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObje
     return [_checked(item, report, rules) for report in reports]
 
 
-def _checked(item: Input, report: Report, rules: Rules) -> ValidatedObject:
+def _checked(item: Input, report: ValidationReport, rules: Rules) -> ValidatedObject:
     part = item.part
     moved = report.moved(part.line)
     return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
 
 
-def _outcome(report: Report, rules: Rules) -> ObjectVerdict:
+def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
     if rules.skips(report.kind):
         return ObjectVerdict.SKIPPED
     if not report.is_known and rules.allows_unknown_kinds:

@@ -66,7 +66,7 @@ class DocumentArchive(Protocol):
     def save(self, key: DocumentKey, json: Coded) -> None: ...
 
 
-class Documents:
+class DocumentRepository:
     """Finds and makes forms of documents. ``timed`` is told (phase, result, seconds) of every download and
     encoding."""
 

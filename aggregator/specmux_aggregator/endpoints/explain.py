@@ -34,7 +34,7 @@ from specmux_aggregator.model.snapshot import Entry
 from specmux_aggregator.reader.answers import (
     Answer,
     ExplainRequest,
-    Refusal,
+    QuestionRefusal,
     SearchRequest,
     explain,
     search_rows,
@@ -174,7 +174,7 @@ def search_request(query: str) -> SearchRequest:
 def _searched(
     question: SearchRequest, representation: Representation, state: ReaderState, version: str,
     missing: tuple[str, ...],
-) -> Answer | Refusal | Wants:  # fmt: skip
+) -> Answer | QuestionRefusal | Wants:  # fmt: skip
     return search_rows(state, version, question, missing, representation.coding)
 
 
@@ -197,7 +197,7 @@ def _explain_request(entry: Entry, kind: str, query: str) -> ExplainRequest:
     )
 
 
-def _answered(request: Request, representation: Representation, found: Answer | Refusal) -> Prepared:
+def _answered(request: Request, representation: Representation, found: Answer | QuestionRefusal) -> Prepared:
     if isinstance(found, Answer):
         return delivered(representation, found.body)
     return refused(request, found, route=representation.route)

@@ -12,7 +12,7 @@ from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.watch import DiscoveryWatch
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import Pages
 from specmux_aggregator.endpoints.page import LoggedChanges
@@ -30,7 +30,7 @@ from specmux_aggregator.version import VERSION
 def schema_files_of(
     settings: Settings,
     publisher: Publisher,
-    documents: Documents,
+    documents: DocumentRepository,
     worker: Worker,
     discovery: DiscoveryWatch | None,
 ) -> SchemaFiles | None:
@@ -66,7 +66,7 @@ def service_of(
     auth_complaint: Callable[[], str | None],
     publisher: Publisher,
     representations: Representations,
-    documents: Documents,
+    documents: DocumentRepository,
     backends: Backends,
     backend_sets: BackendSets,
     cluster: ClusterSource | None,

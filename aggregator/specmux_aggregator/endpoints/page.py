@@ -27,7 +27,7 @@ from specmux_aggregator.http.representations import (
 )
 from specmux_aggregator.model.snapshot import Entry
 from specmux_aggregator.page.frames import Asset, assets, error_page
-from specmux_aggregator.reader.answers import Answer, Refusal, SearchRequest
+from specmux_aggregator.reader.answers import Answer, QuestionRefusal, SearchRequest
 from specmux_aggregator.reader.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
 from specmux_aggregator.reader.pages import KindRequest, home, kind_page, search_page, status_page
 from specmux_aggregator.reader.state import ReaderState, Wants
@@ -247,7 +247,7 @@ def _search(
 
 def _kind_page(
     question: KindRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
-) -> Answer | Refusal | Wants:
+) -> Answer | QuestionRefusal | Wants:
     return kind_page(state, version, missing, question, coding)
 
 
@@ -270,9 +270,9 @@ def _search_request(query: str) -> SearchRequest:
 
 
 def _answered(
-    request: Request, representation: Representation, found: Answer | Refusal, *, is_complete: bool
+    request: Request, representation: Representation, found: Answer | QuestionRefusal, *, is_complete: bool
 ) -> Prepared:
-    if isinstance(found, Refusal):
+    if isinstance(found, QuestionRefusal):
         return page_error(request, found.code, found.message)
     if is_complete:
         return delivered(representation, found.body)

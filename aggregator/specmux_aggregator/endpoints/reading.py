@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
 from specmux_aggregator.http.representations import NO_STORE, REASONS, Representation
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Entry, Snapshot
-from specmux_aggregator.reader.answers import Answer, Refusal
+from specmux_aggregator.reader.answers import Answer, QuestionRefusal
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed
 from specmux_aggregator.reader.state import ReaderState, Wants, add, align, follow, keep
 from specmux_aggregator.tasks import log_failure
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], Answer | Refusal | Wants]
+JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], Answer | QuestionRefusal | Wants]
 
 RENDERER: Final = f"{VERSION}-3"
 """Part of every ETag: what renders anew has another. The number rises with what is rendered."""
@@ -67,7 +67,9 @@ class Unready(Exception):
 class Reading:
     """The reader with the documents at hand. One for all endpoints of an App."""
 
-    def __init__(self, reader: Reader, documents: Documents, snapshot: Callable[[], Snapshot]) -> None:
+    def __init__(
+        self, reader: Reader, documents: DocumentRepository, snapshot: Callable[[], Snapshot]
+    ) -> None:
         self._reader = reader
         self._documents = documents
         self._snapshot = snapshot
@@ -83,10 +85,10 @@ class Reading:
     async def of_document(
         self,
         entry: Entry,
-        job: Callable[Concatenate[ReaderState, P], Answer | Refusal | Wants],
+        job: Callable[Concatenate[ReaderState, P], Answer | QuestionRefusal | Wants],
         *args: P.args,
         **kwargs: P.kwargs,
-    ) -> Answer | Refusal:
+    ) -> Answer | QuestionRefusal:
         """The result of a job about one document. Raises Unready."""
         for _ in range(_ATTEMPTS):
             found = await self._ask(job, *args, **kwargs)
@@ -95,12 +97,12 @@ class Reading:
             await self._hand(entry)
         raise Unready(503, "more documents are asked for than the reader can hold")
 
-    async def of_all(self, job: JobOfAll) -> Answer | Refusal:
+    async def of_all(self, job: JobOfAll) -> Answer | QuestionRefusal:
         """The result of a job about all documents: it is told the version it is for, and what is missing.
         Raises Unready."""
         return await self.of_both(None, job)
 
-    async def of_both(self, entry: Entry | None, job: JobOfAll) -> Answer | Refusal:
+    async def of_both(self, entry: Entry | None, job: JobOfAll) -> Answer | QuestionRefusal:
         """The same for a job that wants one document as well. Raises Unready."""
         for _ in range(_ATTEMPTS):
             version = self.version
@@ -289,9 +291,9 @@ def passing(representation: Representation, body: bytes) -> Prepared:
     )
 
 
-def refused(request: Request, refused_as: Refusal | Unready, *, route: str) -> Prepared:
+def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> Prepared:
     """An error as Kubernetes words it; those that pass have a ``Retry-After``."""
-    message = refused_as.message if isinstance(refused_as, Refusal) else str(refused_as)
+    message = refused_as.message if isinstance(refused_as, QuestionRefusal) else str(refused_as)
     reasons = {**REASONS, 429: "TooManyRequests"}
     fields = [("Retry-After", "1")] if refused_as.code in (429, 503) else []
     is_head = request.method == "HEAD"

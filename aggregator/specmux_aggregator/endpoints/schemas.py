@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from specmux_aggregator.build.jobs import Unencodable
 from specmux_aggregator.build.json_schemas import FileContext, SchemaSource, json_schema
 from specmux_aggregator.build.worker import Worker
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.endpoints.schema_answers import (
     PREFIX,
     TOKEN_PREFIX,
@@ -103,7 +103,7 @@ class SchemaFiles:
     def __init__(
         self,
         snapshot: Callable[[], Snapshot],
-        documents: Documents,
+        documents: DocumentRepository,
         worker: Worker,
         *,
         limits: Limits,

@@ -16,7 +16,7 @@ from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.build.jobs import Unencodable
 from specmux_aggregator.discovery.index import Unmade
 from specmux_aggregator.discovery.watch import DiscoveryWatch
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
 from specmux_aggregator.endpoints.openapi import (
@@ -69,7 +69,7 @@ class Service:
         self,
         publisher: Publisher,
         representations: Representations,
-        documents: Documents,
+        documents: DocumentRepository,
         *,
         refresher_of: Callable[[BackendName], Refresher | None],
         pages: Mapping[str, Page],

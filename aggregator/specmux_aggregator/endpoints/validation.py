@@ -14,13 +14,13 @@ from aiohttp import hdrs
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.config.settings import Validation
-from specmux_aggregator.documents.repository import Documents
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.endpoints.reading import BadParameters, Reading, Unready, flag, parameters
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
 from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.reader.answers import Refusal
+from specmux_aggregator.reader.answers import QuestionRefusal
 from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.reader.validation import Judgement, ValidationRequest, validate
 from specmux_aggregator.server.bodies import (
@@ -105,7 +105,7 @@ class ValidationEndpoint:
             return asked, "refused"
         try:
             async with self._bodies.whole(request) as body:
-                found: Judgement | Refusal = await self._reading.of_found(validate, asked(body))
+                found: Judgement | QuestionRefusal = await self._reading.of_found(validate, asked(body))
         except BodiesFull:
             return _refused(429, "too many bodies are being checked; try again"), "busy"
         except BodyRefused as error:
@@ -114,7 +114,7 @@ class ValidationEndpoint:
             return _refused(error.code, str(error)), "busy" if error.code == 429 else "failed"
         return self._judged(found)
 
-    def _judged(self, found: Judgement | Refusal) -> tuple[Prepared, str]:
+    def _judged(self, found: Judgement | QuestionRefusal) -> tuple[Prepared, str]:
         if isinstance(found, Judgement):
             warnings = [("Warning", value) for value in found.warnings]
             fields = [("Content-Type", "application/json"), NO_STORE, *warnings]
@@ -128,7 +128,7 @@ class ValidationEndpoint:
 
 
 def validation_of(
-    settings: Validation, documents: Documents, snapshot: Callable[[], Snapshot], metrics: Metrics
+    settings: Validation, documents: DocumentRepository, snapshot: Callable[[], Snapshot], metrics: Metrics
 ) -> ValidationEndpoint | None:
     """With a process of its own: what a body costs there delays no question and empties no index. None where
     it is not asked for."""

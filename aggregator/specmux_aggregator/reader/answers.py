@@ -40,7 +40,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class QuestionRefusal:
     code: int
     message: str
 
@@ -65,7 +65,7 @@ class SearchRequest:
     group: str | None = None
 
 
-def explain(state: ReaderState, request: ExplainRequest, coding: Coding) -> Answer | Refusal | Wants:
+def explain(state: ReaderState, request: ExplainRequest, coding: Coding) -> Answer | QuestionRefusal | Wants:
     document = state.document(request.hash)
     if document is None:
         return Wants((request.group_version,))
@@ -75,12 +75,12 @@ def explain(state: ReaderState, request: ExplainRequest, coding: Coding) -> Answ
     except SchemasError as error:
         return refusal_of(error)
     except (QueryTooLong, RecursionError):
-        return Refusal(503, "explaining this takes too long")
+        return QuestionRefusal(503, "explaining this takes too long")
 
 
 def search_rows(
     state: ReaderState, version: str, request: SearchRequest, incomplete: tuple[str, ...], coding: Coding
-) -> Answer | Refusal | Wants:
+) -> Answer | QuestionRefusal | Wants:
     if state.version != version:
         return Wants(None)
     try:
@@ -91,18 +91,20 @@ def search_rows(
     except SchemasError as error:
         return refusal_of(error)
     except QueryTooLong:
-        return Refusal(503, "this search takes too long; more words, or longer ones, find less")
+        return QuestionRefusal(503, "this search takes too long; more words, or longer ones, find less")
     made = {**found_json(found), "incomplete": sorted((*incomplete, *state.refused))}
     return Answer(encoded(orjson.dumps(made), coding))
 
 
-def refusal_of(error: SchemasError) -> Refusal:
+def refusal_of(error: SchemasError) -> QuestionRefusal:
     match error:
         case UnknownKind(similar=similar) | UnknownField(similar=similar):
-            return Refusal(404, f"{error}; did you mean {' or '.join(similar)}?" if similar else str(error))
+            return QuestionRefusal(
+                404, f"{error}; did you mean {' or '.join(similar)}?" if similar else str(error)
+            )
         case InvalidPath():
-            return Refusal(400, str(error))
-    return Refusal(404, str(error))
+            return QuestionRefusal(400, str(error))
+    return QuestionRefusal(404, str(error))
 
 
 def kind_called(document: Document, group_version: GroupVersion, name: str) -> tuple[KindName, KindSchema]:

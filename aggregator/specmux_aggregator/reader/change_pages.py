@@ -14,7 +14,7 @@ import orjson
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.page.frames import rendered
-from specmux_aggregator.reader.answers import Answer, Refusal
+from specmux_aggregator.reader.answers import Answer, QuestionRefusal
 from specmux_aggregator.reader.state import QueryTooLong, ReaderState, limited_time
 from specmux_converters.group_versions import GroupVersion
 
@@ -39,13 +39,13 @@ class ChangesRequest:
     is_published: bool = False
 
 
-def changes_page(state: ReaderState, request: ChangesRequest, coding: Coding) -> Answer | Refusal:
+def changes_page(state: ReaderState, request: ChangesRequest, coding: Coding) -> Answer | QuestionRefusal:
     make = _all_page if request.group_version is None else _group_version_page
     try:
         with limited_time(RENDER_SECONDS):
             return Answer(encoded(make(request), coding))
     except QueryTooLong:
-        return Refusal(503, "this page takes too long to make")
+        return QuestionRefusal(503, "this page takes too long to make")
 
 
 def shown_entries(

@@ -14,7 +14,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.page.frames import rendered
 from specmux_aggregator.page.prose import prose
 from specmux_aggregator.page.tree import tree_html
-from specmux_aggregator.reader.answers import Answer, Refusal, SearchRequest, kind_called, refusal_of
+from specmux_aggregator.reader.answers import Answer, QuestionRefusal, SearchRequest, kind_called, refusal_of
 from specmux_aggregator.reader.change_pages import ENTRIES_MAX, shown_entries
 from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
 from specmux_converters.document import Document
@@ -109,7 +109,7 @@ def search_page(
 
 def kind_page(
     state: ReaderState, version: str, missing: tuple[str, ...], request: KindRequest, coding: Coding
-) -> Answer | Refusal | Wants:
+) -> Answer | QuestionRefusal | Wants:
     if state.version != version:
         return Wants(None)
     document = state.document(request.hash)
@@ -121,7 +121,7 @@ def kind_page(
     except SchemasError as error:
         return refusal_of(error)
     except (QueryTooLong, RecursionError):
-        return Refusal(503, "this page takes too long to make")
+        return QuestionRefusal(503, "this page takes too long to make")
 
 
 def status_page(state: ReaderState, status: bytes, coding: Coding, *, is_logged: bool) -> Answer:

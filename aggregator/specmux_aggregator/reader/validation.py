@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.reader.answers import Refusal
+from specmux_aggregator.reader.answers import QuestionRefusal
 from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.explain.similar import similar_to
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
-from specmux_schemas.validation import Directive, Report, Severity, Validator
+from specmux_schemas.validation import Directive, Severity, ValidationReport, Validator
 from specmux_schemas.validation.decoding import Body
 from specmux_schemas.validation.kinds import LIST
 from specmux_schemas.validation.media_types import BodyFormat
@@ -52,37 +52,39 @@ class Judgement:
     """Values of Warning fields; what is not Latin-1 is UTF-8 in them, a character for each byte."""
 
 
-def validate(state: ReaderState, version: str, request: ValidationRequest) -> Judgement | Refusal | Wants:
+def validate(
+    state: ReaderState, version: str, request: ValidationRequest
+) -> Judgement | QuestionRefusal | Wants:
     if state.version != version:
         return Wants(None)
     try:
         with limited_time(VALIDATION_SECONDS):
             return _validated(state, request)
     except QueryTooLong:
-        return Refusal(504, f"checking this object takes more than {VALIDATION_SECONDS:g} s")
+        return QuestionRefusal(504, f"checking this object takes more than {VALIDATION_SECONDS:g} s")
     except MemoryError:
-        return Refusal(413, "checking this object takes more memory than there is for it")
+        return QuestionRefusal(413, "checking this object takes more memory than there is for it")
     except RecursionError:
-        return Refusal(400, "the object is nested too deeply")
+        return QuestionRefusal(400, "the object is nested too deeply")
 
 
-def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | Refusal | Wants:
+def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | QuestionRefusal | Wants:
     if request.format is BodyFormat.YAML and len(list(islice(parts_of(request.body), 2))) > 1:
-        return Refusal(400, "the body holds several objects; send each by itself")
+        return QuestionRefusal(400, "the body holds several objects; send each by itself")
     source = opened(request.body, request.format, request.directive)
-    if isinstance(source, Report):
+    if isinstance(source, ValidationReport):
         return _judged(source, request)
     kind = kind_in(source, request.directive)
-    if isinstance(kind, Report):
+    if isinstance(kind, ValidationReport):
         return _judged(kind, request)
     return _checked(state, source, kind, request)
 
 
 def _checked(
     state: ReaderState, source: Body, kind: GroupVersionKind, request: ValidationRequest
-) -> Judgement | Refusal | Wants:
+) -> Judgement | QuestionRefusal | Wants:
     if kind == LIST:
-        return Refusal(400, "a List holds objects of several kinds; send each of its items by itself")
+        return QuestionRefusal(400, "a List holds objects of several kinds; send each of its items by itself")
     group_version = joined(kind.group, kind.version)
     hash = state.published.get(group_version)
     if hash is None:
@@ -97,10 +99,10 @@ def _checked(
     return _judged(checker.validator.validate_body(source, request.directive), request)
 
 
-def _no_match(kind: GroupVersionKind, more: str) -> Refusal:
+def _no_match(kind: GroupVersionKind, more: str) -> QuestionRefusal:
     """In kubectl's words."""
     text = f'no matches for kind "{kind.kind}" in version "{api_version(kind.group, kind.version)}"'
-    return Refusal(404, f"{text}; {more}" if more else text)
+    return QuestionRefusal(404, f"{text}; {more}" if more else text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _checker(group_version: GroupVersion, document: Document) -> _Checker:
     return _Checker(documents, Validator(documents))
 
 
-def _judged(report: Report, request: ValidationRequest) -> Judgement:
+def _judged(report: ValidationReport, request: ValidationRequest) -> Judgement:
     status = status_of(report)
     warnings = _warnings(report)
     fields = tuple(each.encode("utf-8", "replace").decode("latin-1") for each in warnings)
@@ -125,7 +127,7 @@ def _judged(report: Report, request: ValidationRequest) -> Judgement:
     return Judgement(200, orjson.dumps(told), status is None, fields)
 
 
-def _warnings(report: Report) -> list[str]:
+def _warnings(report: ValidationReport) -> list[str]:
     """An apiserver's, and one for each that could not be checked."""
     notes = [each.message for each in report.violations if each.severity is Severity.NOTE]
     return warning_fields([*report_warnings(report), *notes])

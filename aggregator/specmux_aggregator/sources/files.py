@@ -26,7 +26,7 @@ from specmux_aggregator.sources.source import Loaded, Unread
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
@@ -216,17 +216,17 @@ def _read(file: File) -> _Contents:
     try:
         found = recognise(read_bytes(file.path))
         match found.kind:
-            case Kind.OPENAPI_3:
+            case DocumentKind.OPENAPI_3:
                 keys = [file.key] if file.key else _keys(found.documents[0])
                 if not keys:
                     return _Contents({}, {}, unread=Unread(file.name, _NO_KEY))
                 return _Contents(dict.fromkeys(keys, found.documents[0]), {})
-            case Kind.SWAGGER_2:
+            case DocumentKind.SWAGGER_2:
                 # As long to import as all else of a command takes.
                 from specmux_converters.swagger2.conversion import convert
 
                 return _Contents({}, dict(convert(found.documents[0]).documents))
-            case Kind.CRDS:
+            case DocumentKind.CRDS:
                 return _Contents({}, {}, manifests=found.documents)
     except (ConverterError, BadCoding, TooLarge) as error:
         return _Contents({}, {}, unread=Unread(file.name, str(error)))

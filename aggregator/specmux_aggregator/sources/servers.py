@@ -30,7 +30,7 @@ from specmux_cache.errors import (
 from specmux_cache.options import CacheOptions
 from specmux_cache.results import Paths, Prefetched, Resource, Schema
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
-from specmux_converters.document_kinds import Kind, kind_of
+from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.built_in_names import built_in_names
@@ -225,7 +225,7 @@ class ServerSource:
             self._has_told = True
             warn(f"{self.where} did not confirm it: documents of {schema.age:.0f} s ago are used")
         document = parse(schema.body)
-        if kind_of(document) is not Kind.OPENAPI_3:
+        if kind_of(document) is not DocumentKind.OPENAPI_3:
             raise InvalidDocument("no OpenAPI 3.0")
         return document
 
@@ -243,7 +243,7 @@ class ServerSource:
                 )
             try:
                 found = recognise(answer.body)
-                if found.kind is not Kind.SWAGGER_2:
+                if found.kind is not DocumentKind.SWAGGER_2:
                     raise SourceUnreachable(f"{self.where}: its /openapi/v2 is no Swagger 2.0")
                 self._converted = convert(found.documents[0]).documents
             except ConverterError as error:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.losses import Loss
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.revisions import Revisions
 from specmux_converters.swagger2.source import Profile
 
@@ -24,7 +24,7 @@ def parsed(
         kind = type(given).__name__
         raise InvalidArgument(f"a document is wanted, as a dict, bytes or text, not as {kind}")
     found = recognise(given, limits=limits, revisions=revisions)
-    if found.kind is not Kind.SWAGGER_2:
+    if found.kind is not DocumentKind.SWAGGER_2:
         raise InvalidDocument(f"{found.kind.value}, where Swagger 2.0 is wanted")
     return found.documents[0], found.losses
 

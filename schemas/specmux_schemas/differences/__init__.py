@@ -7,17 +7,17 @@
 from specmux_schemas.differences.comparison import Comparison
 from specmux_schemas.differences.comparison import compare_served as compare
 from specmux_schemas.differences.document_contents import add_document
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.manifests import add_manifests
 from specmux_schemas.differences.policy import Policy, read_policy
 from specmux_schemas.differences.served import Basis, Served
 
 __all__ = [
     "Basis",
+    "ChangeSeverity",
     "Comparison",
     "Policy",
     "Served",
-    "Severity",
     "add_document",
     "add_manifests",
     "compare",

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences.impacts import Impacts, Severity
+from specmux_schemas.differences.impacts import ChangeSeverity, Impacts
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.rules import RULES
 
@@ -38,7 +38,7 @@ class Change:
     """One edit. ``places`` are sorted, and there is at least one."""
 
     id: str
-    severity: Severity
+    severity: ChangeSeverity
     impacts: Impacts
     what: Any
     old: Any
@@ -71,7 +71,7 @@ class Change:
         return hashlib.sha256(text).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
-def changes_of(places: Iterable[tuple[Place, Severity]]) -> tuple[Change, ...]:
+def changes_of(places: Iterable[tuple[Place, ChangeSeverity]]) -> tuple[Change, ...]:
     """The worst first; ``places`` with the severity that they count as."""
     groups: dict[Any, list[Place]] = {}
     for place, severity in places:
@@ -85,12 +85,12 @@ def written(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _edit(place: Place, severity: Severity) -> tuple[Any, ...]:
+def _edit(place: Place, severity: ChangeSeverity) -> tuple[Any, ...]:
     where = place.origin or (place.group_version, place.kind, place.path)
     return severity, place.id, where, written(place.what), place.impacts
 
 
-def _change(severity: Severity, places: list[Place]) -> Change:
+def _change(severity: ChangeSeverity, places: list[Place]) -> Change:
     first = min(places, key=_location)
     locations = tuple(sorted({_location(place) for place in places}))
     return Change(first.id, severity, first.impacts, first.what, first.old, first.new, locations)

@@ -18,7 +18,7 @@ class Impact(IntEnum):
         return self.name.lower()
 
 
-class Severity(IntEnum):
+class ChangeSeverity(IntEnum):
     """What a change means as a whole; ordered."""
 
     NOTICE = 0
@@ -30,7 +30,7 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-SEVERITIES = {severity.word: severity for severity in Severity}
+SEVERITIES = {severity.word: severity for severity in ChangeSeverity}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,9 +42,9 @@ class Impacts:
     stored: Impact
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> ChangeSeverity:
         """The worst of the three, else a notice."""
-        return Severity(max(self.write, self.read, self.stored))
+        return ChangeSeverity(max(self.write, self.read, self.stored))
 
 
 def lowered(impact: Impact) -> Impact:

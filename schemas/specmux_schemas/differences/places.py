@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences.impacts import Impact, Impacts, Severity, lowered
+from specmux_schemas.differences.impacts import ChangeSeverity, Impact, Impacts, lowered
 from specmux_schemas.differences.rules import RULES
 from specmux_schemas.differences.served import Basis
 
@@ -30,7 +30,7 @@ class Place:
     """What the place shares with others that the same edit changed."""
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> ChangeSeverity:
         return self.impacts.severity
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to
-from specmux_schemas.differences.impacts import SEVERITIES, Severity
+from specmux_schemas.differences.impacts import SEVERITIES, ChangeSeverity
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.rules import RULES
 
@@ -36,7 +36,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    severities: Mapping[str, Severity]
+    severities: Mapping[str, ChangeSeverity]
     allowances: tuple[Allowance, ...] = ()
 
 
@@ -44,7 +44,7 @@ class Policy:
 class Judged:
     """Places with the severity that they count as, without those that are allowed."""
 
-    places: tuple[tuple[Place, Severity], ...]
+    places: tuple[tuple[Place, ChangeSeverity], ...]
     allowed: int
     notes: tuple[str, ...]
     """Entries of the policy that allow nothing, or not any more."""

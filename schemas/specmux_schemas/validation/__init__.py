@@ -1,7 +1,7 @@
 """What an apiserver would say to an object, before it is sent: KEP-2885, schemas, metadata."""
 
 from specmux_schemas.validation.errors import InvalidDirective, UnsupportedMediaType, ValidationError
-from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
+from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 from specmux_schemas.validation.validator import Validator
 
@@ -9,11 +9,11 @@ __all__ = [
     "Check",
     "Directive",
     "InvalidDirective",
-    "Report",
     "Severity",
     "UnionAlgorithm",
     "UnsupportedMediaType",
     "ValidationError",
+    "ValidationReport",
     "Validator",
     "Violation",
 ]

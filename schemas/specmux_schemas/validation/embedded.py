@@ -19,7 +19,7 @@ from specmux_schemas.validation.typed_nodes import Node, mismatch_text
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownField:
+class UnknownMetadataField:
     """``place`` is the path as the message has it: keys of maps in brackets."""
 
     path: Path
@@ -34,7 +34,7 @@ def object_meta() -> Node:
 
 def unknown_in_metadata(
     metadata: Any, path: Path = ("metadata",), place: str = "metadata"
-) -> list[UnknownField]:
+) -> list[UnknownMetadataField]:
     """Raises Undecodable for what is no ObjectMeta. Sorted by key: Go writes the value anew."""
     node = object_meta()
     state = Decoding()
@@ -48,18 +48,23 @@ def unknown_in_metadata(
     if fault is not None:
         text = mismatch_text(node, fault) if isinstance(fault, Mismatch) else fault
         raise Undecodable(text, path=(*path, *(fault.path if isinstance(fault, Mismatch) else ())))
-    return [UnknownField((*path, *error.path), f"{place}.{path_text(error.path)}") for error in state.strict]
+    return [
+        UnknownMetadataField((*path, *error.path), f"{place}.{path_text(error.path)}")
+        for error in state.strict
+    ]
 
 
-def unknown_in_embedded(value: Any, schema: Structural) -> list[UnknownField]:
+def unknown_in_embedded(value: Any, schema: Structural) -> list[UnknownMetadataField]:
     """Of the objects embedded in ``value``, sorted. Raises Undecodable for metadata that cannot be read."""
-    found: list[UnknownField] = []
+    found: list[UnknownMetadataField] = []
     if schema.has_embedded:
         _coerce(value, schema, (), "", found)
     return sorted(found, key=lambda unknown: unknown.place)
 
 
-def _coerce(value: Any, schema: Structural, path: Path, place: str, found: list[UnknownField]) -> None:
+def _coerce(
+    value: Any, schema: Structural, path: Path, place: str, found: list[UnknownMetadataField]
+) -> None:
     if isinstance(value, dict):
         if schema.is_embedded:
             _coerce_meta(value, path, place, found)
@@ -74,12 +79,14 @@ def _coerce(value: Any, schema: Structural, path: Path, place: str, found: list[
             _coerce_inner(item, schema.items, (*path, index), f"{place}[{index}]", found)
 
 
-def _coerce_inner(value: Any, schema: Structural, path: Path, place: str, found: list[UnknownField]) -> None:
+def _coerce_inner(
+    value: Any, schema: Structural, path: Path, place: str, found: list[UnknownMetadataField]
+) -> None:
     if schema.has_embedded:
         _coerce(value, schema, path, place, found)
 
 
-def _coerce_meta(value: dict[str, Any], path: Path, place: str, found: list[UnknownField]) -> None:
+def _coerce_meta(value: dict[str, Any], path: Path, place: str, found: list[UnknownMetadataField]) -> None:
     prefix = f"{place}." if place else ""
     for key in ("apiVersion", "kind"):
         if key in value and not isinstance(value[key], str):

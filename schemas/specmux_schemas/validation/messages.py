@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.errors import InvalidDirective
 from specmux_schemas.validation.go_text import quoted
-from specmux_schemas.validation.report import Check, Directive, Report, Severity
+from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport
 
 MOST_RUNES: Final = 4096
 """Of all warnings of one answer; beyond it each is cut."""
@@ -68,7 +68,7 @@ def warning_texts(strict_errors: Iterable[str]) -> list[str]:
     return texts
 
 
-def report_warnings(report: Report) -> list[str]:
+def report_warnings(report: ValidationReport) -> list[str]:
     """The texts of all warnings that an apiserver answers with: those of decoding, then the others."""
     decoding = warning_texts(report.strict_errors) if report.directive is Directive.WARN else []
     is_decoding = (Check.UNKNOWN_FIELD, Check.DUPLICATE_FIELD)
@@ -115,7 +115,7 @@ def _field(text: str) -> str | None:
     return f'299 - "{escaped}"'
 
 
-def status_of(report: Report) -> dict[str, Any] | None:
+def status_of(report: ValidationReport) -> dict[str, Any] | None:
     """The Status with which an apiserver refuses to create the object; None for one that it takes.
 
     Decoding comes first, with 400; what is wrong with the object is told by 422.

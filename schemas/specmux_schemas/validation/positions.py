@@ -21,10 +21,10 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^\s"{}\[\],:]+', re.DOT
 
 
 @dataclass(slots=True)
-class Place:
+class TextPlace:
     """A path of interest: the places where the text has it, and the paths below it."""
 
-    below: dict[str | int, Place] = field(default_factory=dict)
+    below: dict[str | int, TextPlace] = field(default_factory=dict)
     found: list[tuple[int, int]] = field(default_factory=list)
     """Line and column, in the order of the text."""
 
@@ -33,11 +33,11 @@ class Places:
     """The paths to look for, then what was found."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self.root = Place()
+        self.root = TextPlace()
         for path in paths:
             place = self.root
             for part in path:
-                place = place.below.setdefault(part, Place())
+                place = place.below.setdefault(part, TextPlace())
 
     def of(self, path: Path, occurrence: int = 0) -> tuple[int, int] | None:
         """Line and column; of the last occurrence where there are not so many."""
@@ -57,8 +57,8 @@ class Places:
         self._read_json(text, starts)
 
     def _read_json(self, text: str, starts: list[int]) -> None:
-        stack: list[tuple[bool, Place | None, int]] = []
-        current: Place | None = self.root
+        stack: list[tuple[bool, TextPlace | None, int]] = []
+        current: TextPlace | None = self.root
         awaits_key = False
         for match in _TOKEN.finditer(text):
             mark = match[0]
@@ -100,7 +100,7 @@ class _EventWalk:
         self._events = events
         self._line = line
 
-    def value(self, at: int, place: Place | None) -> int:
+    def value(self, at: int, place: TextPlace | None) -> int:
         """Passes over one value; returns where the next begins."""
         event = self._events[at]
         if place is not None and not place.found:
@@ -111,7 +111,7 @@ class _EventWalk:
             return self._sequence(at + 1, place)
         return at + 1
 
-    def _mapping(self, at: int, place: Place | None) -> int:
+    def _mapping(self, at: int, place: TextPlace | None) -> int:
         while not isinstance(self._events[at], yaml.MappingEndEvent):
             event = self._events[at]
             inner = None
@@ -122,7 +122,7 @@ class _EventWalk:
             at = self.value(self.value(at, None), inner)
         return at + 1
 
-    def _sequence(self, at: int, place: Place | None) -> int:
+    def _sequence(self, at: int, place: TextPlace | None) -> int:
         index = 0
         while not isinstance(self._events[at], yaml.SequenceEndEvent):
             inner = place.below.get(index) if place is not None and place.below else None
@@ -132,7 +132,7 @@ class _EventWalk:
             index += 1
         return at + 1
 
-    def _note(self, place: Place, event: Any) -> None:
+    def _note(self, place: TextPlace, event: Any) -> None:
         mark = event.start_mark
         place.found.append((mark.line + 1 + self._line, mark.column + 1))
 
@@ -143,7 +143,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
-def _note(place: Place | None, offset: int, starts: list[int]) -> None:
+def _note(place: TextPlace | None, offset: int, starts: list[int]) -> None:
     if place is not None:
         line = bisect_right(starts, offset)
         place.found.append((line, offset - starts[line - 1] + 1))

@@ -73,7 +73,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ValidationReport:
     """Of one object. Equal objects have equal reports, but for lines and columns."""
 
     kind: GroupVersionKind | None
@@ -93,7 +93,7 @@ class Report:
     def is_valid(self) -> bool:
         return not any(violation.severity is Severity.ERROR for violation in self.violations)
 
-    def moved(self, lines: int) -> Report:
+    def moved(self, lines: int) -> ValidationReport:
         """With the lines of a text that has so many before this one."""
         if not lines:
             return self

@@ -27,7 +27,7 @@ from specmux_schemas.validation.located import located
 from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.messages import BLOCKED
 from specmux_schemas.validation.pruning import prune
-from specmux_schemas.validation.report import Check, Directive, Report, Severity, Violation
+from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation
 from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
@@ -67,21 +67,25 @@ class Validator:
         old: Any = None,
         *,
         kind: GroupVersionKind | None = None,
-    ) -> Report:
+    ) -> ValidationReport:
         """The report on one object: of YAML, on the first document.
 
         ``old`` is the object as it is stored, for transition rules and unions. ``kind`` is what an endpoint
         takes, where it is known; else the body's own counts. Raises UnsupportedMediaType.
         """
         source = opened(body, body_format(media_type), directive)
-        return source if isinstance(source, Report) else self.validate_body(source, directive, old, kind)
+        return (
+            source
+            if isinstance(source, ValidationReport)
+            else self.validate_body(source, directive, old, kind)
+        )
 
     def validate_all(
         self, body: bytes, media_type: str = "application/json", directive: Directive = Directive.STRICT
-    ) -> list[Report]:
+    ) -> list[ValidationReport]:
         """The reports on an object and, of a List of the core group, on the objects in it."""
         source = opened(body, body_format(media_type), directive)
-        if isinstance(source, Report):
+        if isinstance(source, ValidationReport):
             return [source]
         first = self.validate_body(source, directive)
         if first.kind != LIST or first.fatal is not None:
@@ -92,7 +96,7 @@ class Validator:
 
     def validate_body(
         self, source: Body, directive: Directive, old: Any = None, kind: GroupVersionKind | None = None
-    ) -> Report:
+    ) -> ValidationReport:
         """As ``validate``, of a body that was read."""
         found: TypeMeta | None = None
         try:
@@ -132,14 +136,14 @@ class Validator:
         decoded: Decoded,
         directive: Directive,
         old: Any,
-    ) -> Report:
+    ) -> ValidationReport:
         violations = [
             *_strict(decoded.strict, directive, wanted),
             *decoded.schema,
             *self._object(found, wanted, decoded, old),
         ]
         name, namespace = names_of(source.value)
-        return Report(
+        return ValidationReport(
             kind=found.as_kind(),
             directive=directive,
             violations=located(violations, source),
@@ -191,7 +195,7 @@ class Validator:
         return evaluation()
 
 
-def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | Report:
+def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | ValidationReport:
     """A body that can be read, or the report on one that cannot."""
     try:
         return read(body, form)
@@ -199,7 +203,7 @@ def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | Report
         return _fatal(error, Body(body, form, None), None, directive)
 
 
-def kind_in(source: Body, directive: Directive) -> GroupVersionKind | Report:
+def kind_in(source: Body, directive: Directive) -> GroupVersionKind | ValidationReport:
     """The kind that a body says it is, or the report on one that does not."""
     try:
         return type_meta_of(source).as_kind()
@@ -239,11 +243,11 @@ def names_of(value: Any) -> tuple[str, str]:
     return name, namespace
 
 
-def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> Report:
+def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> ValidationReport:
     text = unregistered(found)
     name, namespace = names_of(source.value)
     violation = Violation(Severity.ERROR, Check.DECODING, ("kind",), text)
-    return Report(
+    return ValidationReport(
         kind=found.as_kind(),
         directive=directive,
         violations=located([violation], source),
@@ -254,10 +258,12 @@ def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> Report
     )
 
 
-def _fatal(error: Undecodable, source: Body, found: TypeMeta | None, directive: Directive) -> Report:
+def _fatal(
+    error: Undecodable, source: Body, found: TypeMeta | None, directive: Directive
+) -> ValidationReport:
     violation = Violation(Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line)
     name, namespace = names_of(source.value)
-    return Report(
+    return ValidationReport(
         kind=found.as_kind() if found is not None else None,
         directive=directive,
         violations=located([violation], source, offset=error.offset),

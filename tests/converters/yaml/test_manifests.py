@@ -10,7 +10,7 @@ from shared_data import DATA, read, shared
 from specmux_converters.crd import build
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Loss
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.yaml.reader import parse_yaml_stream
 
 
@@ -86,7 +86,7 @@ spec: {names: {plural: y, kind: "yes"}}
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_a_manifest_is_told_from_a_document_by_what_it_holds(encoding: str) -> None:
     found = recognise(MANIFEST.encode(encoding))
-    assert found.kind is Kind.CRDS
+    assert found.kind is DocumentKind.CRDS
     assert found.documents[0]["spec"]["names"] == {"plural": True, "kind": "yes"}
     document = f"swagger: '2.0'\ninfo: {{title: y, description: CustomResourceDefinition of {encoding}}}\n"
     assert recognise(document.encode(encoding)).documents[0]["info"]["title"] == "y"

@@ -14,7 +14,7 @@ import shared_data
 from data.compared import of_documents, of_manifests
 from shared_data import DATA, GOLDEN, shared
 from specmux_converters.yaml.reader import parse_yaml_stream
-from specmux_schemas.differences import Comparison, Served, Severity, compare
+from specmux_schemas.differences import ChangeSeverity, Comparison, Served, compare
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.rules import RULES
 
@@ -79,7 +79,7 @@ def check_release(case: Any, found: Comparison) -> None:
     notices = {
         (place.id, place.group_version, place.kind, place.path)
         for place in found.places
-        if place.severity is Severity.NOTICE
+        if place.severity is ChangeSeverity.NOTICE
     }
     for line in case["mustNotice"]:
         assert (line["id"], line["groupVersion"], line["kind"], line["path"]) in notices
@@ -106,7 +106,7 @@ def test_golden_diff(case: Any, tally: Callable[[str, int], None]) -> None:
     else:
         check_whole(case, found)
     if case["exit"] is not None:
-        is_breaking = any(place.severity is Severity.BREAKING for place in found.places)
+        is_breaking = any(place.severity is ChangeSeverity.BREAKING for place in found.places)
         assert (BREAKING if is_breaking else 0) == case["exit"]
     tally("golden diff, equal", 1)
 

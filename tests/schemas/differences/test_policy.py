@@ -9,7 +9,7 @@ import yaml
 
 from data.compared import compared_specs
 from specmux_converters.errors import InvalidDocument
-from specmux_schemas.differences import Severity, read_policy
+from specmux_schemas.differences import ChangeSeverity, read_policy
 from specmux_schemas.differences.reports import Report, render, report_of
 
 TODAY = "2026-11-22"
@@ -53,9 +53,9 @@ def test_globs_take_brackets_as_they_are(entry: dict[str, str], left: list[str])
 def test_severities_are_those_of_the_policy() -> None:
     report = judged({"severity": {"field-removed": "notice", "field-added": "breaking"}})
     assert [(change.id, change.severity) for change in report.changes] == [
-        ("field-added", Severity.BREAKING),
-        ("field-removed", Severity.NOTICE),
-        ("field-removed", Severity.NOTICE),
+        ("field-added", ChangeSeverity.BREAKING),
+        ("field-removed", ChangeSeverity.NOTICE),
+        ("field-removed", ChangeSeverity.NOTICE),
     ]
 
 

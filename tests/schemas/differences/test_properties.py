@@ -15,7 +15,7 @@ import shared_data
 from data.compared import compared_documents, document, inlined, of_documents, reversed_members, told
 from shared_data import DATA, files
 from specmux_converters.errors import ConverterError
-from specmux_converters.recognise import Kind, recognise
+from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.differences import Served, add_document, add_manifests, compare
 from specmux_schemas.differences.reports import FORMATS, render, report_of
 
@@ -167,11 +167,11 @@ def test_real_definitions_do_not_differ_from_themselves(
     assert told(compare(*sides)) == []
 
 
-def _served(kind: Kind, documents: Any) -> Served:
+def _served(kind: DocumentKind, documents: Any) -> Served:
     served = Served()
-    if kind is Kind.CRDS:
+    if kind is DocumentKind.CRDS:
         add_manifests(served, documents)
-    elif kind is Kind.OPENAPI_3:
+    elif kind is DocumentKind.OPENAPI_3:
         for item in documents:
             add_document(served, item)
     return served

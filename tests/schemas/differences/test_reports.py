@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from data.compared import compared_documents, compared_specs, document
-from specmux_schemas.differences import Severity
+from specmux_schemas.differences import ChangeSeverity
 from specmux_schemas.differences.reports import FORMATS, Report, render, report_of
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "diff-report.schema.json"
@@ -88,7 +88,7 @@ def test_text_is_coloured_where_asked() -> None:
 
 @pytest.mark.parametrize(("fail_on", "failures"), [("breaking", 1), ("warning", 2), ("notice", 3), (None, 0)])
 def test_junit_fails_what_fails_the_run(fail_on: str | None, failures: int) -> None:
-    level = Severity[fail_on.upper()] if fail_on else None
+    level = ChangeSeverity[fail_on.upper()] if fail_on else None
     root = ET.fromstring(render(mixed(), "junit", fail_on=level))
     assert len(root.findall(".//failure")) == failures
     assert root.get("failures") == str(failures)

@@ -12,7 +12,7 @@ import orjson
 
 from specmux_converters.crd import build
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.validation import Check, Report, Severity, Validator
+from specmux_schemas.validation import Check, Severity, ValidationReport, Validator
 
 RECORDED = Path(__file__).parent / "recorded" / "ratcheting.jsonl.gz"
 CHECKS = {"schema": Check.SCHEMA, "lists": Check.LIST, "rules": Check.RULE}
@@ -27,7 +27,7 @@ def validator(schema: dict[str, Any]) -> Validator:
     return Validator(DocumentSet(build([definition]).documents))
 
 
-def told(report: Report) -> dict[str, list[str]]:
+def told(report: ValidationReport) -> dict[str, list[str]]:
     found = {
         name: {
             each.message

@@ -15,7 +15,7 @@ import orjson
 
 from specmux_converters.crd import build
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.validation import Check, Report, Severity, Validator
+from specmux_schemas.validation import Check, Severity, ValidationReport, Validator
 
 RECORDED = Path(__file__).parent / "recorded" / "custom-resources.jsonl.gz"
 CHECKS = (Check.SCHEMA, Check.METADATA, Check.LIST)
@@ -39,7 +39,7 @@ def validator(schema: dict[str, Any]) -> Validator:
     return Validator(DocumentSet(built.documents))
 
 
-def texts(report: Report) -> set[str]:
+def texts(report: ValidationReport) -> set[str]:
     found = (each for each in report.violations if each.severity is Severity.ERROR)
     return {violation.message for violation in found if violation.check in CHECKS}
 

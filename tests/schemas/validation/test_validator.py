@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.validation import Check, Directive, Report, Severity, UnsupportedMediaType, Validator
+from specmux_schemas.validation import (
+    Check,
+    Directive,
+    Severity,
+    UnsupportedMediaType,
+    ValidationReport,
+    Validator,
+)
 from specmux_schemas.validation.messages import status_of, warning_fields, warning_texts
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -78,7 +85,7 @@ def box(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a"}, "spec": spec}
 
 
-def places(report: Report) -> list[tuple[str, int | None, int | None]]:
+def places(report: ValidationReport) -> list[tuple[str, int | None, int | None]]:
     return [(each.message, each.line, each.column) for each in report.violations]
 
 

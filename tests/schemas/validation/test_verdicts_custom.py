@@ -12,7 +12,7 @@ from specmux_converters.crd import build
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.validation import Check, Report, Validator
+from specmux_schemas.validation import Check, ValidationReport, Validator
 
 pytestmark = needs_shared
 
@@ -41,7 +41,7 @@ def preserving(manifests: list[dict[str, Any]]) -> list[GroupVersionKind]:
     ]
 
 
-def texts(report: Report) -> list[str]:
+def texts(report: ValidationReport) -> list[str]:
     return sorted(each.message for each in report.violations if each.check in (Check.SCHEMA, Check.LIST))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.github_report import render_github
 from specmux_schemas.differences.reports.json_report import render_json
 from specmux_schemas.differences.reports.junit_report import render_junit
@@ -20,7 +20,7 @@ def render(
     report: Report,
     form: str,
     *,
-    fail_on: Severity | None = Severity.BREAKING,
+    fail_on: ChangeSeverity | None = ChangeSeverity.BREAKING,
     coloured: bool = False,
 ) -> str:
     """``fail_on`` is what the junit form calls a failure; ``coloured`` concerns the text.

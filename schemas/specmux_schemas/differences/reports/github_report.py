@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.report import Report, concerned, summary_line
 from specmux_schemas.differences.reports.text_report import printable
 
 MOST_SHOWN: Final = 10
 
-_COMMANDS: Final = {Severity.BREAKING: "error", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
+_COMMANDS: Final = {
+    ChangeSeverity.BREAKING: "error",
+    ChangeSeverity.WARNING: "warning",
+    ChangeSeverity.NOTICE: "notice",
+}
 
 
 def render_github(report: Report) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from xml.sax.saxutils import escape, quoteattr
 
 from specmux_schemas.differences.changes import Change
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.report import Report, concerned, summary_line
 from specmux_schemas.differences.reports.text_report import printable
 
 
-def render_junit(report: Report, *, fail_on: Severity | None) -> str:
+def render_junit(report: Report, *, fail_on: ChangeSeverity | None) -> str:
     """``fail_on``: the least severity that fails; None where none does."""
     failing = [change for change in report.changes if fail_on is not None and change.severity >= fail_on]
     cases = [_case(change, is_failure=change in failing) for change in report.changes]

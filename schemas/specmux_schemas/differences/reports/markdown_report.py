@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from specmux_schemas.differences.changes import Change
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.report import Report, concerned, summary_line
 from specmux_schemas.differences.reports.text_report import printable
 
-_TITLES: Final = {Severity.BREAKING: "Breaking", Severity.WARNING: "Warnings", Severity.NOTICE: "Notices"}
+_TITLES: Final = {
+    ChangeSeverity.BREAKING: "Breaking",
+    ChangeSeverity.WARNING: "Warnings",
+    ChangeSeverity.NOTICE: "Notices",
+}
 _MOST_PLACES: Final = 20
 """Of one change; the JSON report has them all."""
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]<>#|~!])")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from specmux_schemas.differences.changes import Change, changes_of
 from specmux_schemas.differences.comparison import Comparison
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.policy import NO_POLICY, Policy, judge
 
 
@@ -24,17 +24,17 @@ class Report:
     notes: tuple[str, ...] = ()
 
     @property
-    def worst(self) -> Severity | None:
+    def worst(self) -> ChangeSeverity | None:
         """None where nothing changed but documentation."""
         return max((change.severity for change in self.changes), default=None)
 
-    def counts(self) -> dict[Severity, tuple[int, int]]:
+    def counts(self) -> dict[ChangeSeverity, tuple[int, int]]:
         """Changes and places of each severity, the worst first."""
         changes = Counter(change.severity for change in self.changes)
-        places: Counter[Severity] = Counter()
+        places: Counter[ChangeSeverity] = Counter()
         for change in self.changes:
             places[change.severity] += len(change.places)
-        return {severity: (changes[severity], places[severity]) for severity in reversed(Severity)}
+        return {severity: (changes[severity], places[severity]) for severity in reversed(ChangeSeverity)}
 
 
 def report_of(

@@ -7,11 +7,15 @@ from typing import Any, Final
 import orjson
 
 from specmux_schemas.differences.changes import Change
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.report import Report, concerned
 from specmux_schemas.differences.rules import RULES
 
-_LEVELS: Final = {Severity.BREAKING: "error", Severity.WARNING: "warning", Severity.NOTICE: "note"}
+_LEVELS: Final = {
+    ChangeSeverity.BREAKING: "error",
+    ChangeSeverity.WARNING: "warning",
+    ChangeSeverity.NOTICE: "note",
+}
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 

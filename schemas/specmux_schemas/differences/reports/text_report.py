@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from specmux_schemas.differences.changes import Change
-from specmux_schemas.differences.impacts import Severity
+from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.report import Report, concerned, summary_line
 
-_COLOURS: Final = {Severity.BREAKING: "31", Severity.WARNING: "33", Severity.NOTICE: "36"}
+_COLOURS: Final = {ChangeSeverity.BREAKING: "31", ChangeSeverity.WARNING: "33", ChangeSeverity.NOTICE: "36"}
 _WIDTH: Final = 9
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from specmux_schemas.validation.field_errors import field_path
 from specmux_schemas.validation.ratcheting import Correlation, Standing
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
-from specmux_schemas.validation.rules.declared import Rule, RuleNode
+from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule
 from specmux_schemas.validation.rules.evaluation import Evaluation, NotEvaluated, RuleError
 
 MOST_STEPS: Final = 1_000_000
@@ -108,7 +108,9 @@ class _Walk:
             if found is not None:
                 yield found
 
-    def _rule(self, rule: Rule, value: Any, old: Any, node: RuleNode, place: _Place) -> Violation | None:
+    def _rule(
+        self, rule: ValidationRule, value: Any, old: Any, node: RuleNode, place: _Place
+    ) -> Violation | None:
         variables = self._evaluation.variables(
             value, None if old is MISSING else old, node, rule.takes_missing_old
         )
@@ -130,7 +132,7 @@ class _Walk:
         severity = Severity.WARNING if is_left else Severity.ERROR
         return Violation(severity, Check.RULE, full, _error(shown_place, node.kind, rule.reason, message))
 
-    def _message(self, rule: Rule, variables: Mapping[str, Any]) -> str:
+    def _message(self, rule: ValidationRule, variables: Mapping[str, Any]) -> str:
         if rule.message_expression:
             try:
                 message = self._evaluation.text(rule.message_expression, variables)
@@ -193,7 +195,7 @@ def _with_field(path: Path, place: str, field: str) -> tuple[Path, str]:
     return (*path, *names), f"{place}.{below}" if place else below
 
 
-def _not_checked(rule: Rule, path: Path, reason: str) -> Violation:
+def _not_checked(rule: ValidationRule, path: Path, reason: str) -> Violation:
     text = f"the rule {rule.text.strip()!r} is not checked: {reason}"
     return Violation(Severity.NOTE, Check.NOT_CHECKED, path, text)
 

@@ -26,7 +26,7 @@ _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidationRule:
     text: str
     message: str = ""
     message_expression: str = ""
@@ -49,7 +49,7 @@ class RuleNode:
     kind: str
     form: str = ""
     """The format of a text that CEL knows as another type: date-time, date, duration, byte."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ValidationRule, ...] = ()
     properties: dict[str, RuleNode] = field(default_factory=dict)
     additional: RuleNode | None = None
     items: RuleNode | None = None
@@ -104,10 +104,10 @@ def escaped_name(name: str) -> str:
     return escaped if _IDENTIFIER.fullmatch(escaped) else name
 
 
-def _rule(value: Mapping[str, Any]) -> Rule:
+def _rule(value: Mapping[str, Any]) -> ValidationRule:
     text = _text(value, "rule")
     expression = _text(value, "messageExpression")
-    return Rule(
+    return ValidationRule(
         text=text,
         message=_text(value, "message"),
         message_expression=expression,
