@@ -73,8 +73,6 @@ class Checked:
 
     name: str
     findings: tuple[Finding, ...]
-    is_remembered: bool = False
-    """Found by an earlier check of the same bytes."""
 
     def count(self, level: Level) -> int:
         return sum(finding.level is level for finding in self.findings)

@@ -38,7 +38,7 @@ class Results:
             findings = tuple(Finding(Level(level), *map(str, rest)) for level, *rest in rows)
         except (OSError, ValueError, TypeError):
             return None
-        return Checked(subject.name, findings, is_remembered=True)
+        return Checked(subject.name, findings)
 
     def put(self, subject: Subject, checked: Checked) -> None:
         file = self._file(subject)

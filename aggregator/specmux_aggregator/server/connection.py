@@ -248,14 +248,14 @@ class Connection(asyncio.Protocol):
             return self._dispatch.immediate(message, self, now)
         except Exception:  # a bug
             logger.exception("%s %s failed", message.method, path_of(message))
-            return self._dispatch.slot(FAILED)
+            return self._answers.slot(FAILED)
 
     def _refuse(self, error: HttpProcessingError, now: float) -> None:
         self.connections.stats.malformed += 1
         # Its own message may quote a header field, and with it a credential.
         self.connections.complaints.malformed(self.peername, type(error).__name__)
         self._is_lingering = isinstance(error, (HeadTooLarge, NotHTTP))  # refused before they end
-        self.outgoing.answer(self._dispatch.slot(answer_to(error)), now, CLOSE, is_last=True)
+        self.outgoing.answer(self._answers.slot(answer_to(error)), now, CLOSE, is_last=True)
         self._finish(is_last=True)
 
     async def _serve(self, request: WireRequest, started: float) -> None:
@@ -271,7 +271,7 @@ class Connection(asyncio.Protocol):
             told, prepared = outcome.is_last, outcome.prepared
             is_last = ends(message, request.payload, prepared) if told is None else told
             is_last = is_last or self._dispatch.is_stopping
-            self._answer(self._dispatch.slot(prepared), started, message, is_last=is_last)
+            self._answer(self._answers.slot(prepared), started, message, is_last=is_last)
         else:
             is_last = not await self._written(outcome, message) or not outcome.keep_alive
             self.task = None

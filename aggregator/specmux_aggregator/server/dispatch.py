@@ -71,15 +71,11 @@ class Dispatch:
         self._guard = guard
         self._streaming = streaming
 
-    def slot(self, prepared: Prepared) -> Slot:
-        """An answer with the place where it is counted."""
-        return self.answers.slot(prepared)
-
     def immediate(self, message: RawRequestMessage, connection: ClientConnection, now: float) -> Slot | None:
         """The answer to a message without a body, if it is at hand; None if it has to be waited for."""
         prepared = self._refused(message, connection)
         if prepared is not None:
-            return self.slot(prepared)
+            return self.answers.slot(prepared)
         if self._claimant(message) is not None:
             return None
         if self._guard is not None and self._guard.permits(message, connection) is None:

@@ -63,12 +63,6 @@ class SourceOptions:
         named = "directories" if path != STDIN and path.is_dir() else "files"
         return replace(self, **{**none, named: (path,)})
 
-    def with_files(self, paths: tuple[Path, ...]) -> Self:
-        """These too: a command's arguments, folders among them."""
-        folders = tuple(path for path in paths if path != STDIN and path.is_dir())
-        files = tuple(path for path in paths if path not in folders)
-        return replace(self, directories=self.directories + folders, files=self.files + files)
-
 
 def source_options(command: Command) -> Command:
     """Adds the options; the command gets them as ``source: SourceOptions``. A usage error for two sources."""

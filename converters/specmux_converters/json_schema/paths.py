@@ -123,14 +123,8 @@ def standalone_path(kind: Kind, form: Form, release: str = MASTER) -> str:
     return f"{release}-standalone{strict}/{kind.kind}{label}-{kind.version}.json".lower()
 
 
-def component_path(component: str, form: Form, release: str = MASTER) -> str | None:
-    """As kubernetes-json-schema names what is no kind; None for a name of fewer than three words."""
-    stem = component_stem(component)
-    strict = "-strict" if form.is_strict else ""
-    return None if stem is None else f"{release}-standalone{strict}/{stem}.json"
-
-
 def component_stem(component: str) -> str | None:
+    """As kubernetes-json-schema names what is no kind; None for a name of fewer than three words."""
     words = component.lower().split(".")
     if len(words) < 3 or not re.fullmatch(r"[a-z0-9-]+", "".join(words[-3:])):
         return None

@@ -87,14 +87,6 @@ def test_one_word_names_a_source_with_the_same_credentials(tmp_path: Path) -> No
     assert options.at("-") == SourceOptions(files=(Path("-"),), **token)
 
 
-def test_arguments_may_be_files_and_folders(tmp_path: Path) -> None:
-    (tmp_path / "a.json").touch()
-    options = SourceOptions().with_files((tmp_path, tmp_path / "a.json", Path("-")))
-    assert options.directories == (tmp_path,)
-    assert options.files == (tmp_path / "a.json", Path("-"))
-    assert options.is_local
-
-
 def test_importing_it_brings_neither_http_nor_converters() -> None:
     code = "import sys, specmux_aggregator.sources; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
