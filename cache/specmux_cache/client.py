@@ -1,6 +1,6 @@
 """AsyncSchemaCache: the OpenAPI documents of one server, kept on disk.
 
-The client says what is wanted and what it means to a caller; ``exchange`` gets it, ``freshness`` decides.
+The client opens and closes; what it reads and what that means to a caller is said in ``reading``.
 """
 
 from __future__ import annotations
@@ -14,37 +14,28 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
-from specmux_cache.decoding import DecodedDocuments, check_document, read_document
-from specmux_cache.discovery import Document
+from specmux_cache.calls import IN_THREADS
+from specmux_cache.decoding import DecodedDocuments, read_document
 from specmux_cache.errors import (
     GroupVersionNotFound,
     KindNotFound,
     RequestError,
     StoreError,
-    UnexpectedStatus,
 )
 from specmux_cache.events import CacheStats, Event, EventLog
-from specmux_cache.exchange import Obtained, Wanted
+from specmux_cache.flight import SingleFlight
 from specmux_cache.following import PATH as FOLLOWED
 from specmux_cache.following import Follower, Publication
-from specmux_cache.http.freshness import Rule, age_of
-from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
-from specmux_cache.http.media_types import canonical
-from specmux_cache.http.server import Server, name_of
+from specmux_cache.http.server import Server
 from specmux_cache.http.transport import Transport
 from specmux_cache.opening import Opened, opened
 from specmux_cache.options import CacheOptions
 from specmux_cache.prefetching import prefetched
 from specmux_cache.query_parameters import group_and_version, has_kind, takes_parameter
+from specmux_cache.reading import Reading
 from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
-from specmux_cache.root import Root
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
-
-NOT_PER_REQUEST: Final = frozenset(
-    {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
-)
-"""Fields that say who asks, which is the client's to say, and those that the cache itself decides on."""
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 WAIT_FIRST: Final = 0.2
@@ -143,15 +134,19 @@ class AsyncSchemaCache:
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
-        self._opened = await opened(
+        made = await opened(
             self.options,
             self.server,
             self._transport,
+            flights=SingleFlight(),
+            calls=IN_THREADS,
             partition=lambda secret: partition_of(self._headers, identity=self._identity, secret=secret),
             events=self._events,
             warn=self._warn,
             clock=self._clock,
         )
+        await self._transport.__aenter__()
+        self._opened = made
         return self
 
     async def __aexit__(
@@ -166,10 +161,7 @@ class AsyncSchemaCache:
 
     async def paths(self, *, refresh: bool = False) -> Paths:
         """The discovery root. ``refresh`` asks the server even within ``root_ttl``."""
-        root = await self._open.catalog.root(refresh=refresh)
-        found, obtained = root.discovery, root.obtained
-        age = self._since(obtained)
-        return Paths(found.documents, found.refused, obtained.from_cache, obtained.is_stale, age)
+        return await self._reading.paths(refresh=refresh)
 
     async def schema(self, group_version: str, *, media: str | None = None) -> Schema:
         """The document as bytes. ``media``: a media type, or json, cbor, protobuf; None goes by the options.
@@ -178,14 +170,11 @@ class AsyncSchemaCache:
         ``api/v1``. Raises GroupVersionNotFound; MediaTypeRefused for a media type that the server does not
         give it in.
         """
-        return await self._schema(
-            group_version, self.options.accepted if media is None else (canonical(media),)
-        )
+        return await self._reading.schema(group_version, media)
 
     async def spec(self, group_version: str) -> Mapping[str, Any]:
         """The document decoded; read-only, for all callers share it. Raises GroupVersionNotFound."""
-        schema = await self._schema(group_version, self.options.accepted)
-        return await self._decode(schema)
+        return await self._decode(await self._reading.schema(group_version))
 
     async def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
         """The document as soon as the server publishes it, such as after a CRD was created.
@@ -250,7 +239,7 @@ class AsyncSchemaCache:
         names = root.discovery.documents if group_versions is None else group_versions
 
         async def fetch(group_version: str) -> bool:
-            return (await self._represented(root, root.document(group_version))).from_cache
+            return (await self._reading.represented(root, root.document(group_version))).from_cache
 
         return await prefetched(tuple(dict.fromkeys(names)), fetch, concurrency=concurrency)
 
@@ -260,7 +249,7 @@ class AsyncSchemaCache:
 
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
-        schemas = [await self._represented(root, root.document(name)) for name in names]
+        schemas = [await self._reading.represented(root, root.document(name)) for name in names]
         specs = {schema.group_version: await self._decode(schema) for schema in schemas}
         return await asyncio.to_thread(merge_documents, specs)
 
@@ -270,21 +259,7 @@ class AsyncSchemaCache:
 
         Raises ValueError for a path elsewhere, and for headers that are not one request's to set.
         """
-        target = self.server.target(path) if path.startswith("/") else None
-        if target is None:
-            raise ValueError("a path of this server below /api, /apis or /openapi")
-        fields = fields_of(headers.items())
-        if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
-            raise ValueError("credentials go with the client; conditions and ranges are the cache's")
-        obtained = await self._open.exchange.obtain(
-            Wanted(name_of(target), target, Rule.PLAIN, fields=fields)
-        )
-        held = obtained.entry.held
-        age = min(age_of(held, now=self._clock()), float(AGE_MAX))
-        kept = replaced(held.fields, (("age", str(int(age))),)) if obtained.from_cache else held.fields
-        return Resource(
-            obtained.status, kept, obtained.entry.body, obtained.from_cache, obtained.is_stale, age
-        )
+        return await self._reading.resource(path, headers)
 
     async def invalidate(self, group_version: str | None = None) -> int:
         """Forget a group-version, or all of this server's in this partition; how many entries went."""
@@ -339,47 +314,13 @@ class AsyncSchemaCache:
             raise RuntimeError(NOT_OPEN)
         return self._opened
 
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.server, self._open, options=self.options, clock=self._clock)
+
     async def _hashes(self) -> dict[str, str]:
         paths = await self.paths(refresh=True)
         return {key: document.hash for key, document in paths.documents.items()}
-
-    async def _schema(self, group_version: str, accepted: tuple[str, ...]) -> Schema:
-        catalog = self._open.catalog
-        root, document = await catalog.find(group_version)
-        try:
-            return await self._represented(root, document, accepted)
-        except UnexpectedStatus as error:
-            # The root that named it was not asked for now, and it may have moved since.
-            if error.status not in (404, 410) or root.obtained.is_confirmed:
-                raise
-        root, document = await catalog.find(group_version, refresh=True)
-        return await self._represented(root, document, accepted)
-
-    async def _represented(
-        self, root: Root, document: Document, accepted: tuple[str, ...] | None = None
-    ) -> Schema:
-        wanted = Wanted(
-            name=document.group_version,
-            target=document.target,
-            rule=Rule.HASHED if document.hash else Rule.REVALIDATED,
-            hash=document.hash,
-            accepted=accepted or self.options.accepted,
-            check=check_document,
-        )
-        obtained = await self._open.exchange.obtain(wanted)
-        entry = obtained.entry
-        return Schema(
-            group_version=document.group_version,
-            media_type=entry.key.media_type,
-            body=entry.body,
-            digest=entry.digest,
-            hash=entry.key.hash,
-            etag=entry.held.etag,
-            from_cache=obtained.from_cache,
-            stale=obtained.is_stale or root.obtained.is_stale,
-            age=self._since(obtained),
-            lossy=entry.held.is_lossy,
-        )
 
     async def _decode(self, schema: Schema) -> Mapping[str, Any]:
         found = self._decoded.get(schema.digest)
@@ -388,7 +329,3 @@ class AsyncSchemaCache:
         document = await asyncio.to_thread(read_document, schema.body, schema.media_type)
         self._decoded.keep(schema.digest, document)
         return document
-
-    def _since(self, obtained: Obtained) -> float:
-        """Seconds since the server gave or confirmed it; 0 where the clock has been set back since."""
-        return max(0.0, self._clock() - obtained.entry.held.received_at)

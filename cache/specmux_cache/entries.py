@@ -1,15 +1,15 @@
-"""Where a client keeps what it fetched: the disk store, called in threads, or memory where that cannot be.
+"""Where a client keeps what it fetched: the disk store, or memory where that cannot be.
 
 Invariant: a fault of the store costs a fetch, never an answer, and says so once.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from specmux_cache.calls import IN_THREADS, Calls
 from specmux_cache.errors import StoreError, StoreUnavailable
 from specmux_cache.http.responses import Entry, Held, held_from, metadata_of
 from specmux_cache.store.disk_store import DiskStore
@@ -22,10 +22,19 @@ T = TypeVar("T")
 
 
 class EntryStore:
-    """The entries of one client: one server, one partition. Blocking calls run in threads."""
+    """The entries of one client: one server, one partition."""
 
-    def __init__(self, store: Store, *, server: str, partition: str, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        server: str,
+        partition: str,
+        warn: Callable[[str], None],
+        calls: Calls = IN_THREADS,
+    ) -> None:
         self._store = store
+        self._calls = calls
         self._server = server
         self.partition = partition
         self._warn = warn
@@ -82,20 +91,20 @@ class EntryStore:
     async def on_disk(self, work: Callable[[DiskStore], T], otherwise: T) -> T:
         """Work that only a disk store can do. Raises StoreError."""
         disk = self.disk
-        return otherwise if disk is None else await asyncio.to_thread(work, disk)
+        return otherwise if disk is None else await self._calls.run(work, disk)
 
     async def close(self) -> None:
-        await asyncio.to_thread(self._store.close)
+        await self._calls.run(self._store.close)
 
     async def _done(self, work: Callable[[Store], T], otherwise: T) -> T:
         store = self._store
         try:
-            return await asyncio.to_thread(work, store)
+            return await self._calls.run(work, store)
         except StoreUnavailable as error:
             if self._store is store:
                 self._store = MemoryStore(MEMORY_BYTES, clock=time.time)
                 self._warn(f"{error}; using memory instead")
-                await asyncio.to_thread(store.close)
+                await self._calls.run(store.close)
             return otherwise
         except StoreError:
             return otherwise

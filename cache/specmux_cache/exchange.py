@@ -5,13 +5,13 @@ Invariant: what is stored is a whole answer of 200 that is of the type it says; 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from specmux_cache.calls import Calls, Flights
 from specmux_cache.entries import EntryStore
 from specmux_cache.errors import (
     BadAnswer,
@@ -22,7 +22,7 @@ from specmux_cache.errors import (
     UnexpectedStatus,
 )
 from specmux_cache.events import EventLog
-from specmux_cache.flight import FlightLocks, SingleFlight
+from specmux_cache.flight_locks import FlightLocks
 from specmux_cache.http.freshness import (
     Outcome,
     Rule,
@@ -40,7 +40,6 @@ from specmux_cache.http.media_types import accept_field, answered_type, canonica
 from specmux_cache.http.refusals import Refusals
 from specmux_cache.http.responses import Answer, Entry, Selecting, held_from, held_of, sentence_of
 from specmux_cache.http.server import Server, hash_in, name_of
-from specmux_cache.http.transport import Transport
 from specmux_cache.options import CacheOptions
 from specmux_cache.store.bodies import digest_of
 
@@ -79,6 +78,12 @@ class Obtained:
     status: int = 200
 
 
+class GetTransport(Protocol):
+    """Asks a server. Raises ServerUnreachable and BadAnswer; any status is an answer, a redirect too."""
+
+    async def get(self, url: str, fields: Fields) -> Answer: ...
+
+
 class Exchange:
     """One server's entries, kept and fetched. Raises RequestError, NotCached."""
 
@@ -87,8 +92,10 @@ class Exchange:
         server: Server,
         entry_store: EntryStore,
         *,
-        transport: Transport,
+        transport: GetTransport,
+        flights: Flights[Obtained],
         locks: FlightLocks,
+        calls: Calls,
         options: CacheOptions,
         events: EventLog,
         clock: Callable[[], float],
@@ -96,11 +103,12 @@ class Exchange:
         self._server = server
         self._entry_store = entry_store
         self._transport = transport
+        self._flights = flights
         self._locks = locks
+        self._calls = calls
         self._options = options
         self._events = events
         self._clock = clock
-        self._flights: SingleFlight[Obtained] = SingleFlight()
         self._refusals = Refusals(options.refusal_ttl, clock=clock)
 
     async def obtain(self, wanted: Wanted, *, refresh: bool = False) -> Obtained:
@@ -120,10 +128,10 @@ class Exchange:
             match self._usage(wanted, entry):
                 case Use.FRESH:
                     return self._hit(entry)
-                case Use.STALE_WHILE_REVALIDATE:
+                case Use.STALE_WHILE_REVALIDATE if self._flights.go_on:
                     self._flights.start((wanted, "behind"), lambda: self._ask(wanted, entry))
                     return self._hit(entry, is_stale=True)
-                case Use.ASK:
+                case Use.STALE_WHILE_REVALIDATE | Use.ASK:
                     pass
         if wanted.rule is not Rule.HASHED:
             return await self._ask(wanted, entry)
@@ -291,7 +299,7 @@ class Exchange:
         if len(body) <= CHECK_INLINE:
             wanted.check(body, media_type)
         else:
-            await asyncio.to_thread(wanted.check, body, media_type)
+            await self._calls.run(wanted.check, body, media_type)
 
 
 def _is_passing(status: int) -> bool:

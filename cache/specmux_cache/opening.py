@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from specmux_cache.calls import Calls, Flights
 from specmux_cache.entries import EntryStore
 from specmux_cache.events import EventLog
-from specmux_cache.exchange import Exchange
-from specmux_cache.flight import FlightLocks
+from specmux_cache.exchange import Exchange, GetTransport, Obtained
+from specmux_cache.flight_locks import FlightLocks
 from specmux_cache.http.server import Server
-from specmux_cache.http.transport import Transport
 from specmux_cache.options import CacheOptions
 from specmux_cache.root import Catalog
-from specmux_cache.store.opening import open_store
+from specmux_cache.store.opening import Store, open_store
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Lives on one event loop. Whoever has it closes the exchange, then the store."""
+    """Lives on one event loop, or in place. Whoever has it closes the exchange, then the store."""
 
     entry_store: EntryStore
     exchange: Exchange
@@ -29,28 +29,40 @@ class Opened:
 async def opened(
     options: CacheOptions,
     server: Server,
-    transport: Transport,
+    transport: GetTransport,
     *,
+    flights: Flights[Obtained],
+    calls: Calls,
     partition: Callable[[bytes], str],
     events: EventLog,
     warn: Callable[[str], None],
     clock: Callable[[], float],
 ) -> Opened:
     """``partition``: of what callers are known by, given the store's secret, unless the options name one."""
-    store, locks, secret = await asyncio.to_thread(
-        open_store, options.directory, limits=options.limits, clock=clock, warn=warn
-    )
+    store, locks, secret = await calls.run(_opened_store, options, warn, clock)
     entry_store = EntryStore(
-        store, server=str(server), partition=options.partition or partition(secret), warn=warn
+        store,
+        server=str(server),
+        partition=options.partition or partition(secret),
+        warn=warn,
+        calls=calls,
     )
-    await transport.__aenter__()
     exchange = Exchange(
         server,
         entry_store,
         transport=transport,
-        locks=FlightLocks(locks, timeout=options.flight_timeout),
+        flights=flights,
+        locks=FlightLocks(locks, timeout=options.flight_timeout, calls=calls),
+        calls=calls,
         options=options,
         events=events,
         clock=clock,
     )
-    return Opened(entry_store, exchange, Catalog(server, exchange, options=options, clock=clock))
+    catalog = Catalog(server, exchange, options=options, calls=calls, clock=clock)
+    return Opened(entry_store, exchange, catalog)
+
+
+def _opened_store(
+    options: CacheOptions, warn: Callable[[str], None], clock: Callable[[], float]
+) -> tuple[Store, Path | None, bytes]:
+    return open_store(options.directory, limits=options.limits, clock=clock, warn=warn)

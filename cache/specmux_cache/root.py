@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from specmux_cache.calls import Calls
 from specmux_cache.discovery import Discovery, Document, parse_discovery
 from specmux_cache.errors import GroupVersionNotFound
 from specmux_cache.exchange import CHECK_INLINE, Exchange, Obtained, Wanted
@@ -42,9 +42,16 @@ class Catalog:
     """Of one server. Raises what Exchange raises."""
 
     def __init__(
-        self, server: Server, exchange: Exchange, *, options: CacheOptions, clock: Callable[[], float]
+        self,
+        server: Server,
+        exchange: Exchange,
+        *,
+        options: CacheOptions,
+        calls: Calls,
+        clock: Callable[[], float],
     ) -> None:
         self._server = server
+        self._calls = calls
         self._exchange = exchange
         self._options = options
         self._clock = clock
@@ -66,7 +73,7 @@ class Catalog:
             if len(entry.body) <= CHECK_INLINE:
                 discovery = parse_discovery(entry.body, self._server)
             else:
-                discovery = await asyncio.to_thread(parse_discovery, entry.body, self._server)
+                discovery = await self._calls.run(parse_discovery, entry.body, self._server)
             self._parsed = entry.digest, discovery
         return Root(str(self._server), self._parsed[1], obtained)
 

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from specmux_cache.flight import FlightLocks, SingleFlight
+from specmux_cache.calls import IN_THREADS
+from specmux_cache.flight import SingleFlight
+from specmux_cache.flight_locks import FlightLocks
 
 
 def test_flight_when_the_work_fails_every_caller_gets_the_error_and_the_next_tries_again():
@@ -51,8 +53,8 @@ def test_flight_when_closed_ends_what_still_runs():
 
 def test_lock_when_held_elsewhere_is_waited_for_and_then_given_up(tmp_path):
     async def main() -> None:
-        one = FlightLocks(tmp_path / "flights", timeout=10.0)
-        other = FlightLocks(tmp_path / "flights", timeout=0.05)
+        one = FlightLocks(tmp_path / "flights", timeout=10.0, calls=IN_THREADS)
+        other = FlightLocks(tmp_path / "flights", timeout=0.05, calls=IN_THREADS)
         async with one.held("k") as got:
             assert got
             async with other.held("k") as got_too:
@@ -68,7 +70,7 @@ def test_lock_when_there_is_nowhere_for_its_file_is_no_obstacle(tmp_path):
 
     async def main() -> None:
         for directory in (None, tmp_path / "file"):
-            async with FlightLocks(directory, timeout=1.0).held("k") as got:
+            async with FlightLocks(directory, timeout=1.0, calls=IN_THREADS).held("k") as got:
                 assert not got
 
     asyncio.run(main())
@@ -76,7 +78,7 @@ def test_lock_when_there_is_nowhere_for_its_file_is_no_obstacle(tmp_path):
 
 def test_lock_files_when_there_are_many_keys_stay_few(tmp_path):
     async def main() -> None:
-        locks = FlightLocks(tmp_path / "flights", timeout=1.0)
+        locks = FlightLocks(tmp_path / "flights", timeout=1.0, calls=IN_THREADS)
         for number in range(300):
             async with locks.held(number):
                 pass

@@ -10,7 +10,6 @@ import asyncio
 import os
 import ssl
 import time
-import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,17 +17,14 @@ from types import TracebackType
 from typing import Final, Self
 
 import aiohttp
-import zstandard
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.connector import CheckedConnector
-from specmux_cache.http.header_fields import Fields, fields_of, listed
+from specmux_cache.http.header_fields import Fields, fields_of
 from specmux_cache.http.responses import Answer
+from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
 
-ACCEPT_ENCODING: Final = "zstd, gzip"
 CHUNK: Final = 64 * 1024
-ZSTD_PIECE: Final = 512
-"""Bytes unpacked at a time: four of them can mean a block of 128 KiB, before anything could be counted."""
 INLINE: Final = 128 * 1024
 """Bytes of a packed body up to which unpacking it is quicker than handing it to a thread."""
 
@@ -150,56 +146,11 @@ class Transport:
         return b"".join(chunks)
 
     async def _unpacked(self, answer: Answer, url: str) -> Answer:
-        unpack = UNPACKERS.get(listed(answer.fields, "content-encoding"))
-        if unpack is None or not answer.body:
+        if not is_packed(answer):
             return answer
-        try:
-            if len(answer.body) <= INLINE:
-                body = unpack(answer.body, self._max_body_bytes)
-            else:
-                body = await asyncio.to_thread(unpack, answer.body, self._max_body_bytes)
-        except (zlib.error, zstandard.ZstdError, EOFError) as error:
-            raise BadAnswer("the body does not unpack", url=url) from error
-        except OverflowError as error:
-            raise BadAnswer("the body unpacks to more than max_body_bytes", url=url) from error
-        fields = tuple(
-            pair for pair in answer.fields if pair[0] not in ("content-encoding", "content-length")
-        )
-        return Answer(answer.status, fields, body, answer.requested_at, answer.received_at)
-
-
-def _gunzip(data: bytes, limit: int) -> bytes:
-    """Raises OverflowError above the limit, EOFError for what stops early, zlib.error."""
-    unpacker = zlib.decompressobj(wbits=31)
-    body = unpacker.decompress(data, limit + 1)
-    if len(body) > limit:
-        raise OverflowError
-    if not unpacker.eof:
-        raise EOFError
-    return body
-
-
-def _unzstd(data: bytes, limit: int) -> bytes:
-    """Raises OverflowError above the limit, EOFError for what stops early, zstandard.ZstdError."""
-    # The window bounds what a frame makes us allocate before any of it is seen.
-    unpacker = zstandard.ZstdDecompressor(max_window_size=8 * 1024 * 1024).decompressobj()
-    pieces, size = [], 0
-    for start in range(0, len(data), ZSTD_PIECE):
-        piece = unpacker.decompress(data[start : start + ZSTD_PIECE])
-        size += len(piece)
-        if size > limit:
-            raise OverflowError
-        pieces.append(piece)
-    if not unpacker.eof:
-        raise EOFError
-    return b"".join(pieces)
-
-
-UNPACKERS: Final[Mapping[tuple[str, ...], Callable[[bytes, int], bytes]]] = {
-    ("gzip",): _gunzip,
-    ("x-gzip",): _gunzip,
-    ("zstd",): _unzstd,
-}
+        if len(answer.body) <= INLINE:
+            return unpacked(answer, self._max_body_bytes, url)
+        return await asyncio.to_thread(unpacked, answer, self._max_body_bytes, url)
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,87 @@
+"""How calls that block are run: in threads beside an event loop, or in place.
+
+The rules of the cache are written once, as coroutines. Given ``InPlace`` they never wait for an event loop,
+so that a program without one runs them with ``finished``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from typing import Any, Final, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Calls(Protocol):
+    """Runs what blocks."""
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T: ...
+    async def pause(self, seconds: float) -> None: ...
+
+
+class InThreads:
+    """For an event loop, which goes on meanwhile."""
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        from asyncio import to_thread
+
+        return await to_thread(work, *arguments)
+
+    async def pause(self, seconds: float) -> None:
+        from asyncio import sleep
+
+        await sleep(seconds)
+
+
+class InPlace:
+    """For a thread that has nothing else to do."""
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        return work(*arguments)
+
+    async def pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251  # there is no event loop to hold up
+
+
+IN_THREADS: Final = InThreads()
+IN_PLACE: Final = InPlace()
+
+
+class Flights(Protocol[T]):
+    """Runs of which callers with an equal key may share one."""
+
+    @property
+    def go_on(self) -> bool:
+        """Whether a run goes on that nobody waits for."""
+        ...
+
+    async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T: ...
+    def start(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> object: ...
+    async def close(self) -> None: ...
+
+
+class OwnFlights:
+    """Every caller has its own run, and waits for it."""
+
+    go_on: Final = False
+
+    async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
+        return await work()
+
+    def start(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> object:
+        raise RuntimeError("nothing runs behind a caller's back here")
+
+    async def close(self) -> None:
+        """Nothing runs."""
+
+
+def finished(call: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that waits for nothing but calls in place."""
+    try:
+        call.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    call.close()
+    raise RuntimeError("it waits for an event loop, and there is none")

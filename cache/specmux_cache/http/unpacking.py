@@ -1,0 +1,74 @@
+"""Bodies out of the content codings that a client asks for.
+
+Invariant: no body is unpacked past its limit, however little of it was sent.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import zstandard
+
+from specmux_cache.errors import BadAnswer
+from specmux_cache.http.header_fields import listed
+from specmux_cache.http.responses import Answer
+
+ACCEPT_ENCODING: Final = "zstd, gzip"
+ZSTD_PIECE: Final = 512
+"""Bytes unpacked at a time: four of them can mean a block of 128 KiB, before anything could be counted."""
+
+
+def is_packed(answer: Answer) -> bool:
+    """Whether its body is in a coding that was asked for."""
+    return bool(answer.body) and listed(answer.fields, "content-encoding") in UNPACKERS
+
+
+def unpacked(answer: Answer, limit: int, url: str) -> Answer:
+    """Its body unpacked, without the fields that described its packing. Raises BadAnswer, ``url`` being what
+    was asked for; ``limit`` is in bytes."""
+    unpack = UNPACKERS[listed(answer.fields, "content-encoding")]
+    try:
+        body = unpack(answer.body, limit)
+    except (zlib.error, zstandard.ZstdError, EOFError) as error:
+        raise BadAnswer("the body does not unpack", url=url) from error
+    except OverflowError as error:
+        raise BadAnswer("the body unpacks to more than max_body_bytes", url=url) from error
+    fields = tuple(pair for pair in answer.fields if pair[0] not in ("content-encoding", "content-length"))
+    return replace(answer, fields=fields, body=body)
+
+
+def _gunzip(data: bytes, limit: int) -> bytes:
+    """Raises OverflowError above the limit, EOFError for what stops early, zlib.error."""
+    unpacker = zlib.decompressobj(wbits=31)
+    body = unpacker.decompress(data, limit + 1)
+    if len(body) > limit:
+        raise OverflowError
+    if not unpacker.eof:
+        raise EOFError
+    return body
+
+
+def _unzstd(data: bytes, limit: int) -> bytes:
+    """Raises OverflowError above the limit, EOFError for what stops early, zstandard.ZstdError."""
+    # The window bounds what a frame makes us allocate before any of it is seen.
+    unpacker = zstandard.ZstdDecompressor(max_window_size=8 * 1024 * 1024).decompressobj()
+    pieces, size = [], 0
+    for start in range(0, len(data), ZSTD_PIECE):
+        piece = unpacker.decompress(data[start : start + ZSTD_PIECE])
+        size += len(piece)
+        if size > limit:
+            raise OverflowError
+        pieces.append(piece)
+    if not unpacker.eof:
+        raise EOFError
+    return b"".join(pieces)
+
+
+UNPACKERS: Final[Mapping[tuple[str, ...], Callable[[bytes, int], bytes]]] = {
+    ("gzip",): _gunzip,
+    ("x-gzip",): _gunzip,
+    ("zstd",): _unzstd,
+}
