@@ -124,9 +124,21 @@ def _shown(backend: Backend) -> tuple[_Fields, ssl.SSLContext | None]:
     """Header fields, and the TLS context of an https server."""
     if backend.url.startswith("http:") and backend.credentials == Credentials():
         return (), None
+    from specmux_aggregator.upstream.credentials import Unusable
+    from specmux_aggregator.upstream.file_identity import FileIdentity, plugin_of
+
+    try:
+        if plugin_of(backend.credentials) is None:
+            return FileIdentity(backend).read()
+        return _issued(backend)
+    except Unusable as error:
+        raise SourceError(f"{backend.url}: {error}") from error
+
+
+def _issued(backend: Backend) -> tuple[_Fields, ssl.SSLContext | None]:
+    """With what a program prints. Raises Unusable."""
     import asyncio
 
-    from specmux_aggregator.upstream.credentials import Unusable
     from specmux_aggregator.upstream.identities import Identity, Shown
 
     async def ask() -> Shown:
@@ -136,8 +148,5 @@ def _shown(backend: Backend) -> tuple[_Fields, ssl.SSLContext | None]:
         finally:
             await identity.close()
 
-    try:
-        shown = asyncio.run(ask())
-    except Unusable as error:
-        raise SourceError(f"{backend.url}: {error}") from error
+    shown = asyncio.run(ask())
     return shown.fields, shown.context

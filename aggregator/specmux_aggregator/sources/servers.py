@@ -1,6 +1,6 @@
 """The documents of one server, through the client's cache: only those that are asked for are fetched.
 
-Offline the disk alone is read; what asks servers is not even imported then.
+Without a proxy that takes neither event loop nor HTTP library; offline nothing that asks is even imported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specmux_aggregator.console import warn
 from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
 from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.errors import SourceError, SourceUnreachable
-from specmux_aggregator.sources.access import access_of
+from specmux_aggregator.sources.access import ServerAccess, access_of
 from specmux_aggregator.sources.options import SourceOptions
 from specmux_aggregator.sources.source import Loaded, Unread
 from specmux_cache.errors import (
@@ -27,6 +27,7 @@ from specmux_cache.errors import (
     ServerUnreachable,
     UnexpectedStatus,
 )
+from specmux_cache.in_place import InPlaceCache
 from specmux_cache.options import CacheOptions
 from specmux_cache.results import Paths, Prefetched, Resource, Schema
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
@@ -56,7 +57,7 @@ _DISCOVERY: Final = {
 
 
 class Client(Protocol):
-    """SchemaCache, and OfflineCache."""
+    """SchemaCache, and InPlaceCache."""
 
     @property
     def server(self) -> object: ...
@@ -72,27 +73,11 @@ class Client(Protocol):
 @contextmanager
 def opened_server(options: SourceOptions) -> Iterator[ServerSource]:
     """Raises SourceError, SourceUnreachable."""
-    opening = _opened_offline(options) if options.offline else opened_client(options, root_ttl=ROOT_TTL)
+    access = access_of(options)
+    made = _cache_options(options, access.partition, root_ttl=ROOT_TTL)
+    opening = _in_place(access, made) if access.proxy is None or options.offline else _beside(access, made)
     with opening as client:
         yield ServerSource(client, where=str(client.server))
-
-
-@contextmanager
-def _opened_offline(options: SourceOptions) -> Iterator[Client]:
-    """Raises SourceError."""
-    from specmux_cache.offline import OfflineCache
-
-    access = access_of(options)
-    with _bad_url(access.url):
-        client = OfflineCache(
-            access.url,
-            _cache_options(options, access.partition, root_ttl=ROOT_TTL),
-            headers=access.headers,
-            identity=access.identity,
-            warn=warn,
-        )
-    with client:
-        yield client
 
 
 @contextmanager
@@ -104,13 +89,38 @@ def opened_client(
 
     Raises SourceError.
     """
+    access = access_of(options)
+    made = _cache_options(options, partition or access.partition, root_ttl=root_ttl)
+    with _beside(access, made) as client:
+        yield client
+
+
+@contextmanager
+def _in_place(access: ServerAccess, options: CacheOptions) -> Iterator[InPlaceCache]:
+    """For what a command reads. It knows no proxies. Raises SourceError."""
+    with _bad_url(access.url):
+        client = InPlaceCache(
+            access.url,
+            options,
+            headers=access.headers,
+            tls=access.tls,
+            server_name=access.server_name,
+            identity=access.identity,
+            warn=warn,
+        )
+    with client:
+        yield client
+
+
+@contextmanager
+def _beside(access: ServerAccess, options: CacheOptions) -> Iterator[SchemaCache]:
+    """The whole client, with an event loop in a thread of its own. Raises SourceError."""
     from specmux_cache import SchemaCache
 
-    access = access_of(options)
     with _bad_url(access.url):
         client = SchemaCache(
             access.url,
-            _cache_options(options, partition or access.partition, root_ttl=root_ttl),
+            options,
             headers=access.headers,
             tls=access.tls,
             proxy=access.proxy,

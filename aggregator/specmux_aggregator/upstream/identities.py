@@ -7,19 +7,18 @@ what it gave runs out.
 from __future__ import annotations
 
 import asyncio
-import base64
 import logging
 import ssl
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
-from specmux_aggregator.upstream.credentials import TokenFile, TrustStore, Unusable
+from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.exec_plugin import ExecCredentials, Issued, NoCredentials
+from specmux_aggregator.upstream.file_identity import FileIdentity, HeaderFields, plugin_of
 
 _Key: TypeAlias = tuple[BackendName, str, BackendTLS, Credentials, str | None]
 
@@ -66,8 +65,7 @@ def _key(backend: Backend) -> _Key:
 class Shown:
     """What goes into one request."""
 
-    fields: tuple[tuple[str, str], ...] = field(repr=False)
-    """Header fields; a name may repeat."""
+    fields: HeaderFields = field(repr=False)
     context: ssl.SSLContext | None
     """None for a backend without TLS."""
     issued: Issued | None = None
@@ -78,20 +76,18 @@ class Identity:
     """Ours towards one backend, on one event loop."""
 
     def __init__(self, backend: Backend) -> None:
-        url, credentials = urlsplit(backend.url), backend.credentials
-        self._token = None if credentials.token_file is None else TokenFile(credentials.token_file)
-        is_static = credentials.token is not None or credentials.basic is not None
-        plugin = None if self._token is not None or is_static else credentials.exec_plugin
+        credentials = backend.credentials
+        plugin = plugin_of(credentials)
+        self._files = FileIdentity(backend)
         self._plugin = None if plugin is None else ExecCredentials(plugin, backend)
-        self._fields = tuple(_fixed_fields(credentials))
-        self._trust = TrustStore(backend.tls) if url.scheme == "https" else None
-        has_secret = self._token is not None or is_static or plugin is not None
+        has_token = (credentials.token_file, credentials.token, credentials.basic) != (None, None, None)
+        has_secret = has_token or plugin is not None
         exposures = []
         if backend.tls.insecure_skip_verify:
             exposures.append(
                 f"backend {backend.name}: its certificate is not verified (insecure_skip_verify)"
             )
-        if has_secret and self._trust is None and not is_loopback(url.hostname):
+        if has_secret and not self._files.has_tls and not is_loopback(urlsplit(backend.url).hostname):
             exposures.append(f"backend {backend.name}: its token is sent without TLS")
         self.exposures = tuple(exposures)
         """Where the configuration gives security away, in words."""
@@ -104,7 +100,7 @@ class Identity:
                 issued = await self._plugin.current()
             except NoCredentials as error:
                 raise Unusable(error.failure) from error
-        if self._token is None and self._trust is None:
+        if not self._files.has_files:
             return self._read(issued)
         return await asyncio.to_thread(self._read, issued)
 
@@ -120,23 +116,6 @@ class Identity:
             await self._plugin.close()
 
     def _read(self, issued: Issued | None) -> Shown:
-        token = self._token.read() if self._token is not None else None
-        pair = None
-        if issued is not None:
-            token, pair = issued.token, issued.pair
-        fields = self._fields
-        if token is not None:
-            fields = (*fields, ("Authorization", f"Bearer {token}"))
-        return Shown(fields, None if self._trust is None else self._trust.context(pair), issued)
-
-
-def _fixed_fields(credentials: Credentials) -> Iterator[tuple[str, str]]:
-    """The header fields that no file and no program changes."""
-    if credentials.remote_user is not None:
-        yield "X-Remote-User", credentials.remote_user
-    if credentials.token_file is None and credentials.token is not None:
-        yield "Authorization", f"Bearer {credentials.token}"
-    elif credentials.token_file is None and credentials.basic is not None:
-        pair = ":".join(credentials.basic)
-        yield "Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"
-    yield from credentials.impersonation
+        if issued is None:
+            return Shown(*self._files.read())
+        return Shown(*self._files.read(issued.token, issued.pair), issued)

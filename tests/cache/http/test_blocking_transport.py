@@ -1,0 +1,168 @@
+"""Connections that are kept between requests, and none of which is used once more came on it than its
+answers."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from specmux_cache.calls import finished
+from specmux_cache.errors import BadAnswer, ServerUnreachable
+from specmux_cache.http.blocking_transport import BlockingTransport
+from specmux_cache.http.responses import Answer
+from specmux_cache.http.server import Server
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+OTHER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"
+PAUSE = 0.1
+"""Seconds after which what was sent is in the other side's socket."""
+
+
+class Peer:
+    """Answers each request with the next of ``script``: pieces that are sent one after the other, floats are
+    pauses; None ends the connection."""
+
+    def __init__(self, *script: tuple[bytes | float | None, ...]) -> None:
+        self.script = list(script)
+        self.connections = 0
+        self.heads: list[bytes] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join(10)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with connection, contextlib.suppress(ConnectionError):
+                while self.script and (head := _head(connection)):
+                    self.heads.append(head)
+                    if not _answered(connection, self.script.pop(0)):
+                        break
+
+
+def _head(connection: socket.socket) -> bytes:
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        piece = connection.recv(65536)
+        if not piece:
+            return b""
+        head += piece
+    return head
+
+
+def _answered(connection: socket.socket, answer: tuple[bytes | float | None, ...]) -> bool:
+    for piece in answer:
+        if piece is None:
+            return False
+        if isinstance(piece, bytes):
+            connection.sendall(piece)
+        else:
+            time.sleep(piece)
+    return True
+
+
+@contextmanager
+def asking(peer: Peer, **options: float) -> Iterator[Callable[[str], Answer]]:
+    server = Server.parse(f"http://127.0.0.1:{peer.port}/base")
+    given = {"connect_timeout": 2.0, "timeout": 5.0, **options}
+    transport = BlockingTransport(server, headers={"X-One": "1"}, max_body_bytes=10_000, **given)
+    try:
+        yield lambda target: finished(transport.get(server.url(target), (("accept", "a/b"),)))
+    finally:
+        transport.close()
+        peer.close()
+
+
+def test_one_connection_does_for_all_requests() -> None:
+    peer = Peer((OK,), (NOT_MODIFIED,), (OK[:9], 0.01, OK[9:]), (OK, None))
+    with asking(peer) as ask:
+        assert [ask(f"/api?n={number}").status for number in range(4)] == [200, 304, 200, 200]
+    assert peer.connections == 1
+    lines = peer.heads[0].split(b"\r\n")
+    assert lines[0] == b"GET /base/api?n=0 HTTP/1.1"
+    fields = dict(line.lower().split(b": ", 1) for line in lines[1:] if line)
+    assert fields[b"host"] == b"127.0.0.1:%d" % peer.port
+    assert (fields[b"accept"], fields[b"x-one"]) == (b"a/b", b"1")
+    assert fields[b"accept-encoding"] == b"zstd, gzip"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        (OK + OTHER,),
+        (OK, OTHER),
+        (NOT_MODIFIED + b"{}",),
+        (OK + b"HTTP/1.1 200 OK\r\n", 0.05, b"Content-Length: 5\r\n\r\nother"),
+        (OK, PAUSE, OTHER),
+        (OK, None),
+        (b"HTTP/1.0 200 OK\r\n\r\nok", None),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", None),
+    ],
+)
+def test_what_came_before_a_request_is_not_its_answer(first: tuple[bytes | float | None, ...]) -> None:
+    peer = Peer((*first, None) if first[-1] is not None else first, (OK,), (OK,))
+    with asking(peer) as ask:
+        ask("/api")
+        time.sleep(3 * PAUSE)
+        assert [ask("/api").body for _ in range(2)] == [b"ok", b"ok"]
+    assert peer.connections >= 2
+
+
+def test_a_server_that_sends_more_than_its_answers_is_not_trusted_again() -> None:
+    peer = Peer((OK + OTHER, PAUSE, None), (OK, PAUSE, None), (OK, PAUSE, None))
+    with asking(peer) as ask:
+        assert [ask("/api").body for _ in range(3)] == [b"ok"] * 3
+    assert peer.connections == 3
+
+
+def test_a_connection_that_ends_as_it_is_asked_is_replaced_once() -> None:
+    peer = Peer((OK,), (None,), (OK,), (None,), (None,), (OK,))
+    with asking(peer) as ask:
+        assert [ask("/api").body for _ in range(2)] == [b"ok"] * 2
+        with pytest.raises(ServerUnreachable, match="closed the connection"):
+            ask("/api")
+        assert ask("/api").body == b"ok"
+
+
+@pytest.mark.parametrize("drip", [b"H", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 Processing\r\n\r\n"])
+def test_a_drip_ends_with_its_deadline(drip: bytes) -> None:
+    peer = Peer((*(drip, 0.05) * 40, None))
+    began = time.monotonic()
+    with asking(peer, timeout=0.3) as ask, pytest.raises((ServerUnreachable, BadAnswer)):
+        ask("/api")
+    assert time.monotonic() - began < 10  # the peer's own end, under load
+
+
+def test_interim_answers_have_an_end() -> None:
+    peer = Peer((b"HTTP/1.1 103 Early Hints\r\n\r\n" * 40, OK))
+    with asking(peer) as ask, pytest.raises(BadAnswer):
+        ask("/api")
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Two: 2", "a\nb"])
+def test_a_field_that_would_be_two_is_not_sent(value: str) -> None:
+    peer = Peer((OK,))
+    with asking(peer):
+        server = Server.parse(f"http://127.0.0.1:{peer.port}")
+        transport = BlockingTransport(server, connect_timeout=1, timeout=1, max_body_bytes=100)
+        with pytest.raises(ServerUnreachable):
+            finished(transport.get(server.url("/api"), (("accept", value),)))
+        transport.close()
+    assert peer.heads == []
