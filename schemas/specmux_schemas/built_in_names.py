@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from specmux_schemas.synthesis import Names
+from specmux_schemas.resources import Names
 
 _ALL: Final = ("all",)
 _EXTENSIONS: Final = ("api-extensions",)

@@ -50,6 +50,15 @@ class Resource:
 Resources = tuple[Resource, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a CustomResourceDefinition calls its objects, beside plural and kind."""
+
+    singular: str
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+
+
 def split(group_version: GroupVersion) -> tuple[str, str] | None:
     """Group ("" for core) and version; None for a discovery key that is no group-version ("version")."""
     match = _API.fullmatch(group_version)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.references import component_of, schemas_of
-from specmux_schemas.resources import NO_KIND, GroupVersionKind, Resource, Resources, Subresource
+from specmux_schemas.resources import NO_KIND, GroupVersionKind, Names, Resource, Resources, Subresource
 
 _VERBS: Final = {
     "list": "list",
@@ -33,15 +33,6 @@ _METHODS: Final = {"get": "get", "post": "create", "put": "update", "patch": "pa
 """Verbs of single objects, and of what is connected to (``pods/exec``)."""
 
 _COLLECTION_METHODS: Final = {"get": "list", "post": "create", "delete": "deletecollection"}
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What a CustomResourceDefinition calls its objects, beside plural and kind."""
-
-    singular: str
-    short_names: tuple[str, ...]
-    categories: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import GroupVersionKind, Resource, split
-from specmux_schemas.synthesis import Names, named, names_of, synthesise
+from specmux_schemas.resources import GroupVersionKind, Names, Resource, split
+from specmux_schemas.synthesis import named, names_of, synthesise
 
 KEY = GroupVersion("apis/g/v1")
 KIND = {"group": "g", "version": "v1", "kind": "Thing"}

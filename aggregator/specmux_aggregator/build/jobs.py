@@ -17,7 +17,7 @@ from specmux_aggregator.build.file_names import COMPRESSED, group_version_of_fil
 from specmux_aggregator.build.losses import Losses, losses_by_group_version
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.document_urls import key_fault
+from specmux_aggregator.model.discovery_keys import key_fault
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters import codecs

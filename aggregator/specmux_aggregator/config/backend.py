@@ -13,7 +13,7 @@ from specmux_aggregator.config.setting_fields import BadValue, scalar
 from specmux_aggregator.config.urls import backend_url, proxy_url
 from specmux_aggregator.config.yaml_nodes import YAMLReader
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, Kind
-from specmux_aggregator.model.document_urls import key_fault
+from specmux_aggregator.model.discovery_keys import key_fault
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 

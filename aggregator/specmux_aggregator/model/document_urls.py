@@ -18,30 +18,12 @@ from specmux_converters.group_versions import GroupVersion
 ROOT_PATH: Final = "/openapi/v3"
 SWAGGER_PATH: Final = "/openapi/v2"
 
-KEY_MAX: Final = 512
-"""Characters of a discovery key."""
-
-# RFC 3986 3.3 pchar without percent-encoding: such a key stands in a URL as it is.
-_SEGMENT: Final = r"[A-Za-z0-9._~!$&'()*+,;=:@-]+"
-_KEY: Final = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
-_DOT_SEGMENTS: Final = frozenset({".", ".."})
 # "etag" is the KEP's name for it; no value is what kube-openapi writes for a document without a hash.
 _QUERY: Final = re.compile(r"(?:hash|etag)=([0-9A-Za-z]{0,128})")
 
 
 class ForeignURL(ValueError):
     """A URL of a backend that is not the document it stands for; the message holds the URL, cut."""
-
-
-def key_fault(key: str) -> str | None:
-    """What is wrong with a discovery key; None: nothing."""
-    if len(key) > KEY_MAX:
-        return f"is longer than {KEY_MAX} characters"
-    if not _KEY.fullmatch(key):
-        return "is not a relative URL path"
-    if not _DOT_SEGMENTS.isdisjoint(key.split("/")):
-        return "holds a dot segment"
-    return None
 
 
 def base_path(backend: Backend) -> str:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig, NoSource, SourceError
-from specmux_aggregator.kubernetes.access import environment_proxy
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 from specmux_aggregator.sources.options import SourceOptions
 
 if TYPE_CHECKING:  # what talks to servers takes longer to import than what reads the disk cache
     import ssl
 
-NAME: Final = BackendName("server")
+    from specmux_aggregator.model.backend import Backend
+
+NAME: Final = "server"
+"""Of the backend that a command asks, where a backend has to have a name."""
 
 _Fields: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -48,12 +49,14 @@ class ServerAccess:
 def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) -> ServerAccess:
     """Runs an exec plugin where the kubeconfig has one. Raises SourceError, InvalidConfig; blocks."""
     environ = os.environ if environ is None else environ
+    if options.server is not None and options.offline:
+        return _stored(options)
     if options.server is not None:
         backend, partition = _named(options, environ), None
     else:
         backend, context = _cluster(options, environ)
         partition = f"context-{context}"
-    fields, tls = _known_by(options, backend) if options.offline else _shown(backend)
+    fields, tls = ((), None) if options.offline else _shown(backend)
     headers = dict(fields)
     if len(headers) < len(fields):
         raise SourceError("the kubeconfig impersonates several groups, which is not supported here")
@@ -68,13 +71,34 @@ def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) 
     )
 
 
-def _named(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
+def _stored(options: SourceOptions) -> ServerAccess:
+    """What entries of the disk cache are told apart by, of a server that is not asked: nothing is run."""
+    url = _url(options)
+    return ServerAccess(
+        url=url,
+        headers=_token(url, options.token_file),
+        tls=None,
+        server_name=None,
+        proxy=None,
+        partition=None,
+        identity=str(options.client_certificate or ""),
+    )
+
+
+def _url(options: SourceOptions) -> str:
     try:
-        url = backend_url(options.server or "")
+        return backend_url(options.server or "")
     except BadValue as error:
         raise NoSource(f"--server: {error}") from error
+
+
+def _named(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
+    from specmux_aggregator.kubernetes.access import environment_proxy
+    from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+
+    url = _url(options)
     return Backend(
-        name=NAME,
+        name=BackendName(NAME),
         url=url,
         tls=BackendTLS(
             ca_file=options.ca_file,
@@ -90,15 +114,19 @@ def _named(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
 def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> tuple[Backend, str]:
     """The apiserver of a context, else of the pod that this runs in."""
     from specmux_aggregator.kubernetes import in_cluster, kubeconfig
+    from specmux_aggregator.model.backend import BackendName
 
+    name = BackendName(NAME)
     is_asked = options.kubeconfig is not None or options.context is not None
     if not is_asked and not _has_kubeconfig(environ):
         if "KUBERNETES_SERVICE_HOST" not in environ:
             raise NoSource(f"there is no kubeconfig, so no server to ask; {NO_SOURCE}")
-        access = in_cluster.read(environ=environ, name=NAME)
+        access = in_cluster.read(environ=environ, name=name)
     else:
         try:
-            access = kubeconfig.read(options.kubeconfig, context=options.context, environ=environ, name=NAME)
+            access = kubeconfig.read(
+                options.kubeconfig, context=options.context, environ=environ, name=BackendName(NAME)
+            )
         except InvalidConfig as error:
             raise NoSource(f"{error}; or {NO_SOURCE}") from error
     return access.server, access.context
@@ -108,20 +136,21 @@ def _has_kubeconfig(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("KUBECONFIG")) or Path(environ.get("HOME", "/"), ".kube", "config").exists()
 
 
-def _known_by(options: SourceOptions, backend: Backend) -> tuple[_Fields, None]:
-    """What entries of the disk cache are told apart by, of a server that is not asked: nothing is run."""
-    if options.server is None or options.token_file is None:
-        return (), None
+def _token(url: str, file: Path | None) -> Mapping[str, str]:
+    if file is None:
+        return {}
     from specmux_aggregator.upstream.credentials import TokenFile, Unusable
 
     try:
-        return (("Authorization", f"Bearer {TokenFile(options.token_file).read()}"),), None
+        return {"Authorization": f"Bearer {TokenFile(file).read()}"}
     except Unusable as error:
-        raise SourceError(f"{backend.url}: {error}") from error
+        raise SourceError(f"{url}: {error}") from error
 
 
 def _shown(backend: Backend) -> tuple[_Fields, ssl.SSLContext | None]:
     """Header fields, and the TLS context of an https server."""
+    from specmux_aggregator.model.backend import Credentials
+
     if backend.url.startswith("http:") and backend.credentials == Credentials():
         return (), None
     from specmux_aggregator.upstream.credentials import Unusable

@@ -29,8 +29,8 @@ from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import Resources, split
-from specmux_schemas.synthesis import Names, named, names_of, synthesise
+from specmux_schemas.resources import Names, Resources, split
+from specmux_schemas.synthesis import named, names_of, synthesise
 
 SETTLED: Final = 2.0
 """Seconds: file systems tell times as coarsely."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from specmux_aggregator.sources.source import Loaded, Source
-from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.errors import UnknownKind
 from specmux_schemas.explain.field_path import parse
 from specmux_schemas.explain.kind_names import Asked, KindName, asked_for, names_of
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.order import discovery_rank
-from specmux_schemas.resources import api_version, split
-from specmux_schemas.synthesis import named
+from specmux_schemas.resources import Resources, api_version, split
 
 
 def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
@@ -23,9 +21,18 @@ def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
         group, _ = split(key) or ("", "")
         listed = resources[key]
         if not any(each.short_names for each in listed):
-            listed = named(listed, built_in_names(group))
+            listed = _named(listed, group)
         found += names_of(listed, key)
     return found
+
+
+def _named(resources: Resources, group: str) -> Resources:
+    """With the short names that Kubernetes gives its own."""
+    # Aggregated discovery has them: most commands do without.
+    from specmux_schemas.built_in_names import built_in_names
+    from specmux_schemas.synthesis import named
+
+    return named(resources, built_in_names(group))
 
 
 def chosen_in(kinds: Sequence[KindName], subject: str, version: str) -> Asked:

@@ -34,10 +34,8 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
-from specmux_schemas.synthesis import named, synthesise
 
 if TYPE_CHECKING:  # the HTTP library takes longer to import than the disk to read
     from specmux_cache import SchemaCache
@@ -222,6 +220,9 @@ class ServerSource:
         return found or self._synthesised()
 
     def _synthesised(self) -> Mapping[GroupVersion, Resources]:
+        from specmux_schemas.built_in_names import built_in_names
+        from specmux_schemas.synthesis import named, synthesise
+
         documents = self.load().documents.documents
         return {
             key: named(synthesise(document, key), built_in_names(group_and_version[0]))

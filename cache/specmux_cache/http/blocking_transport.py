@@ -160,7 +160,7 @@ class BlockingTransport:
         return wire
 
     def _body(self, response: http.client.HTTPResponse) -> bytes:
-        """Raises OverflowError above the limit, http.client.IncompleteRead."""
+        """Raises OverflowError above the limit, http.client.HTTPException where it broke off."""
         chunks, size = [], 0
         try:
             while chunk := response.read(CHUNK):

@@ -1,4 +1,4 @@
-"""``specmux explain --offline`` comes at once because of what it does not import."""
+"""``specmux explain`` comes at once because of what it does not import, ``--offline`` even sooner."""
 
 from __future__ import annotations
 
@@ -52,12 +52,20 @@ def stored(tmp_path: Path) -> Iterator[list[str]]:
         yield ["--server", server.url, "--cache-directory", str(tmp_path)]
 
 
-def imported(*arguments: str) -> list[str]:
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "KUBECONFIG": os.devnull}
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", RUN, *arguments], capture_output=True, text=True, env=environment, timeout=60
     )
+
+
+def imported(*arguments: str) -> list[str]:
+    done = run(*arguments)
     assert done.returncode == 0, done.stderr
+    return modules_of(done)
+
+
+def modules_of(done: subprocess.CompletedProcess[str]) -> list[str]:
     modules: list[str] = json.loads(done.stderr.splitlines()[-1])  # a warning may stand above it
     return modules
 
@@ -72,8 +80,25 @@ def test_offline_explain_imports_what_it_needs(stored: list[str]) -> None:
     assert {name for name in foreign if not name.startswith(("_", "org"))} <= PACKAGES
 
 
-def test_explain_of_a_server_converts_and_builds_nothing(stored: list[str]) -> None:
-    modules = imported("explain", "beds.spec.name", *stored)
-    assert "aiohttp" in modules
-    heavy = ("yaml", "jinja2", "specmux_converters.codecs", "specmux_converters.crd")
-    assert [name for name in modules if name.startswith((*heavy, "specmux_converters.swagger2"))] == []
+@pytest.mark.parametrize("command", [("explain", "beds.spec.name"), ("search", "name")])
+def test_a_server_is_asked_without_an_event_loop(stored: list[str], command: tuple[str, ...]) -> None:
+    modules = imported(*command, *stored)
+    # A root of less than two seconds ago is not asked for again; explain asks for discovery in any case.
+    assert command[0] == "search" or "http.client" in modules
+    needless = tuple(name for name in ABSENT if name not in ("email", "http", "ssl", "logging"))
+    below = tuple(f"{each}." for each in needless)
+    assert [name for name in modules if name in needless or name.startswith(below)] == []
+
+
+def test_a_token_takes_no_event_loop(stored: list[str], tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("token")
+    modules = imported("explain", "beds.spec.name", *stored, "--token-file", str(tmp_path / "token"))
+    assert {"aiohttp", "asyncio", "yaml"}.isdisjoint(modules)
+
+
+def test_behind_a_proxy_the_whole_client_asks(stored: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    address = stored[1].replace("127.0.0.1", "server.invalid")
+    done = run("explain", "beds.spec.name", "--server", address, *stored[2:])
+    assert done.returncode == 4
+    assert "aiohttp" in modules_of(done)
