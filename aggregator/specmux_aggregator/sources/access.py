@@ -153,8 +153,7 @@ def _shown(backend: Backend) -> tuple[_Fields, ssl.SSLContext | None]:
 
     if backend.url.startswith("http:") and backend.credentials == Credentials():
         return (), None
-    from specmux_aggregator.upstream.credentials import Unusable
-    from specmux_aggregator.upstream.file_identity import FileIdentity, plugin_of
+    from specmux_aggregator.upstream.credentials import FileIdentity, Unusable, plugin_of
 
     try:
         if plugin_of(backend.credentials) is None:

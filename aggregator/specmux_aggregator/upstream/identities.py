@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 
 from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
-from specmux_aggregator.upstream.credentials import Unusable
+from specmux_aggregator.upstream.credentials import FileIdentity, HeaderFields, Unusable, plugin_of
 from specmux_aggregator.upstream.exec_plugin import ExecCredentials, Issued, NoCredentials
-from specmux_aggregator.upstream.file_identity import FileIdentity, HeaderFields, plugin_of
 
 _Key: TypeAlias = tuple[BackendName, str, BackendTLS, Credentials, str | None]
 
