@@ -1,4 +1,4 @@
-"""Tasks that several wait for, and tasks that nobody waits for.
+"""Tasks that several wait for, and tasks that nobody waits for: what is shared, and what is logged.
 
 One piece of work is in flight per key, however many wait for it; what is asked for again while it is done, is
 done once more. A bug that ends a task nobody waits for is logged at once, not when the task is collected.

@@ -80,3 +80,17 @@ def test_public_class_names_are_used_once_within_a_package() -> None:
                 found.setdefault((name.split(".")[0], node.name), []).append(name)
     twice = {name: places for (_, name), places in found.items() if len(places) > 1}
     assert twice == {}
+
+
+def test_guarded_imports_say_why_and_loggers_have_one_name() -> None:
+    """One rule for all packages: what annotations need is imported like everything else, unless a comment at
+    the guard says what that would cost. (Relative imports are ruff's to find.)"""
+    bare, misnamed = [], []
+    for name in modules():
+        for line in inspect.getsource(importlib.import_module(name)).splitlines():
+            if line.strip() == "if TYPE_CHECKING:":
+                bare.append(name)
+            if "getLogger(" in line and not line.startswith(("logger = ", "logger: Final = ")):
+                misnamed.append(name)
+    assert bare == []
+    assert misnamed == []

@@ -1,4 +1,7 @@
-"""What a check finds. Values only: they cross processes and lie in files."""
+"""What a check of a document finds, how bad it is, and where it stands.
+
+Values only: they cross processes and lie in files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux check``."""
+"""``specmux check``: documents and definitions against their standard, and what to exit with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux check-config``."""
+"""``specmux check-config``: a configuration read as the service reads it, shown, and its backends asked."""
 
 from __future__ import annotations
 

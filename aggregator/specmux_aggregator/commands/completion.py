@@ -1,4 +1,4 @@
-"""``specmux completion``."""
+"""``specmux completion``: the script that a shell completes with."""
 
 from __future__ import annotations
 

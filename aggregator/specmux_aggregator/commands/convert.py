@@ -1,4 +1,4 @@
-"""``specmux convert``."""
+"""``specmux convert``: one file or folder to OpenAPI v3, in the form and the pieces that are asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux demo``."""
+"""``specmux demo``: the service in front of backends of its own, on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux diff``."""
+"""``specmux diff``: two sides compared, told in the form that is asked for, and what to exit with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux explain``."""
+"""``specmux explain``: a field of a kind, from any source of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux get``."""
+"""``specmux get``: one document of a server, or the list of its group-versions."""
 
 from __future__ import annotations
 

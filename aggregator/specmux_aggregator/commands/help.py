@@ -1,4 +1,4 @@
-"""``specmux help`` and ``specmux version``."""
+"""``specmux help`` and ``specmux version``: what ``--help`` and ``--version`` say, as commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux init``."""
+"""``specmux init``: a configuration to start from."""
 
 from __future__ import annotations
 

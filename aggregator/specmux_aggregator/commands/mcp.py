@@ -1,4 +1,4 @@
-"""``specmux mcp``."""
+"""``specmux mcp``: a source's documents as tools for agents, on standard input and output or on loopback."""
 
 from __future__ import annotations
 

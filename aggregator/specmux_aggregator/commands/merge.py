@@ -1,4 +1,4 @@
-"""``specmux merge``."""
+"""``specmux merge``: all group-versions of a folder or a server as one document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux schemas``."""
+"""``specmux schemas``: the JSON Schemas of a source's kinds, written as a tree of files."""
 
 from __future__ import annotations
 

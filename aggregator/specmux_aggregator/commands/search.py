@@ -1,4 +1,4 @@
-"""``specmux search``."""
+"""``specmux search``: kinds and fields of a source, found by words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux serve``."""
+"""``specmux serve``: the service, from its settings to its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux status``."""
+"""``specmux status``: a running service's own page, for people and scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``specmux ui``."""
+"""``specmux ui``: the page of kinds and fields, served to this machine alone."""
 
 from __future__ import annotations
 

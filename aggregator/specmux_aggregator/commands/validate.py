@@ -1,4 +1,4 @@
-"""``specmux validate``."""
+"""``specmux validate``: manifests checked as an apiserver would, in every form of telling it."""
 
 from __future__ import annotations
 

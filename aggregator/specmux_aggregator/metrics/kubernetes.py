@@ -1,4 +1,4 @@
-"""What metrics say of the watches of a cluster."""
+"""Metrics of the watches of a cluster, read off their state at the moment of a scrape."""
 
 from __future__ import annotations
 

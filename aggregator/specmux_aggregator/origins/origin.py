@@ -1,4 +1,4 @@
-"""The interface of an origin."""
+"""The interface of an origin: what is asked of whoever has a backend's documents."""
 
 from __future__ import annotations
 

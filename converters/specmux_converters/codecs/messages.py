@@ -16,7 +16,7 @@ from specmux_converters.codecs.gnostic import Field, read_facts
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # protobuf is imported when a message is asked for
     from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message import Message
