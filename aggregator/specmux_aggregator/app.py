@@ -152,6 +152,7 @@ class App:
             guard=LoopbackHosts(self._gate) if is_for_one_user else self._gate,
             streaming=self._streams(),
             client_ca_file=settings.auth.ca_file,
+            unread_max=BODIES * settings.limits.max_document_bytes,
         )
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._tasks: list[asyncio.Task[None]] = []

@@ -19,6 +19,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.stats import RequestCounts
+from specmux_aggregator.server.unread import UNREAD_MAX
 
 TIERS = ("parsed", "memoised")
 LIMIT = 10.0  # seconds for anything on loopback before a test gives up
@@ -131,6 +132,7 @@ def running(
     *,
     gate: RequestGuard | None = None,
     client_ca_file: Path | None = None,
+    unread_max: int = UNREAD_MAX,
     **listen: Any,
 ) -> Iterator[Running]:
     """A server in a thread of its own, stopped at the end, and the gate in front of it with it."""
@@ -142,6 +144,7 @@ def running(
         use_memo=tier == "memoised",
         guard=gate,
         client_ca_file=client_ca_file,
+        unread_max=unread_max,
     )
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)

@@ -74,7 +74,7 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
         ),
         (
             "specmux_requests_refused",
-            "Requests answered 429: as many as may wait were waiting.",
+            "Requests answered 429: as many as may wait were waiting, or as much was unread as may be.",
             counts.requests_refused,
         ),
         ("specmux_malformed_requests", "Requests that were no HTTP we accept.", counts.malformed),
@@ -90,7 +90,7 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
         ),
         (
             "specmux_write_stalls",
-            "Clients that were cut off because they read nothing.",
+            "Clients that were cut off because they read nothing, or too slowly.",
             counts.write_stalls,
         ),
         (

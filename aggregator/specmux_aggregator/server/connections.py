@@ -16,6 +16,7 @@ from specmux_aggregator.server.dispatch import Dispatch
 from specmux_aggregator.server.held import HELD_MAX, HeldByAll
 from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
+from specmux_aggregator.server.unread import UNREAD_MAX, Unread
 
 IDLE_FOUND: Final = 64
 """Connections that were idle longest, looked for together once there is room for no more."""
@@ -24,11 +25,15 @@ IDLE_FOUND: Final = 64
 class Connections:
     """Makes the connections of one listener and keeps them in view. Lives in one event loop."""
 
-    def __init__(self, dispatch: Dispatch, listen: Listen, *, stats: RequestStats) -> None:
+    def __init__(
+        self, dispatch: Dispatch, listen: Listen, *, stats: RequestStats, unread_max: int = UNREAD_MAX
+    ) -> None:
+        """``unread_max``: bytes of large answers that are not read to their end, all together."""
         self.stats = stats
         self.lines = TimeLines()
         self.files = BodyFiles()
         self.held = HeldByAll()
+        self.unread = Unread(unread_max)
         self.complaints = AcceptComplaints()
         self.listen = listen
         self._dispatch = dispatch

@@ -23,6 +23,7 @@ from specmux_aggregator.server.handshakes import ClientHandshakes
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.protocols import Guard, Responder, StreamingHandler
 from specmux_aggregator.server.stats import RequestStats
+from specmux_aggregator.server.unread import UNREAD_MAX
 from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
@@ -46,14 +47,17 @@ class HTTPServer:
         guard: Guard | None = None,
         client_ca_file: Path | None = None,
         streaming: StreamingHandler | None = None,
+        unread_max: int = UNREAD_MAX,
     ) -> None:
         """``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests of what
         stands behind it. Without ``guard`` everybody may ask; without ``streaming`` no request goes to a
         backend. ``client_ca_file``: whom clients may have their certificates from, for the guard to look at.
+        ``unread_max``: bytes of large answers that are not read to their end, all together.
         """
         self._listen = listen
         self.stats = RequestStats() if stats is None else stats
         self._client_ca_file = client_ca_file
+        self._unread_max = unread_max
         self._dispatch = Dispatch(
             service,
             Answers(service, self.stats, use_memo=use_memo, guard=guard),
@@ -82,7 +86,7 @@ class HTTPServer:
             self._certificates = Certificates(
                 listen.tls_cert_file, listen.tls_key_file, client_ca_file=self._client_ca_file
             )
-        self._connections = Connections(self._dispatch, listen, stats=self.stats)
+        self._connections = Connections(self._dispatch, listen, stats=self.stats, unread_max=self._unread_max)
         made: Callable[[], asyncio.BaseProtocol] = self._connections
         if self._certificates is not None:
             self._handshakes = ClientHandshakes(

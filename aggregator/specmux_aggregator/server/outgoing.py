@@ -12,6 +12,7 @@ from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.protocols import Shared
 from specmux_aggregator.server.sending import FIRST, JOINED_MAX, WHOLE_MAX, push, write
 from specmux_aggregator.server.stats import BOUNDS
+from specmux_aggregator.server.unread import SMALL, TOO_MUCH
 
 CLOSE: Final = b"Connection: close\r\n"
 KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"
@@ -66,6 +67,9 @@ class Outgoing:
         monotonic seconds. ``line``: a field to add to its head."""
         prepared = slot.prepared
         body = prepared.body
+        if len(body) > SMALL and not self._shared.unread.admit(body, self, time.monotonic()):
+            self._shared.stats.requests_refused += 1
+            return self.answer(self._refused(), started, line, is_last=is_last)
         end = line + self._shared.lines.end_of_head(prepared, started)
         if len(body) <= (WHOLE_MAX if self._file is None else JOINED_MAX):
             self._transport.write(b"".join((prepared.head, end, body)))
@@ -77,6 +81,16 @@ class Outgoing:
             sent = FIRST
             self._transport.write(b"".join((prepared.head, end, memoryview(body)[:FIRST])))
         return self._push(Unsent(slot, sent, started, is_last))
+
+    @property
+    def sent(self) -> int:
+        """Bytes of the body of an unsent answer that are handed over."""
+        return 0 if self.unsent is None else self.unsent.sent
+
+    def give_way(self) -> None:
+        """End the connection at once, since it reads slowly."""
+        self._shared.stats.write_stalls += 1
+        self._transport.abort()
 
     def resume(self) -> Unsent | None:
         """The kernel took what waited. Returns the answer of which the last byte is handed over now."""
@@ -107,6 +121,8 @@ class Outgoing:
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(ConnectionResetError("the client is gone"))
         was_busy = self.is_busy
+        if self.unsent is not None:
+            self._leave(self.unsent.slot.prepared.body)
         self.unsent = None
         return was_busy
 
@@ -120,8 +136,17 @@ class Outgoing:
             self.is_busy = True
             self.unsent = Unsent(slot, sent, unsent.started, unsent.is_last)
             return False
+        self._leave(body)
         self._count(slot, unsent.started)
         return True
+
+    def _leave(self, body: bytes) -> None:
+        if len(body) > SMALL:
+            self._shared.unread.leave(body, self)
+
+    def _refused(self) -> Slot:
+        labels = (TOO_MUCH.route, TOO_MUCH.format, TOO_MUCH.status, TOO_MUCH.is_stale)
+        return Slot(TOO_MUCH, self._shared.stats.cells[labels])
 
     def _count(self, slot: Slot, started: float) -> None:
         now = self.answered_at = time.monotonic()
