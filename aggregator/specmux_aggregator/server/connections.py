@@ -16,7 +16,7 @@ from specmux_aggregator.server.dispatch import Dispatch
 from specmux_aggregator.server.held import HELD_MAX, HeldByAll
 from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
-from specmux_aggregator.server.unread import UNREAD_MAX, Unread
+from specmux_aggregator.server.unread import UNREAD_MAX, UnreadBodies
 
 IDLE_FOUND: Final = 64
 """Connections that were idle longest, looked for together once there is room for no more."""
@@ -33,7 +33,7 @@ class Connections:
         self.lines = TimeLines()
         self.files = BodyFiles()
         self.held = HeldByAll()
-        self.unread = Unread(unread_max)
+        self.unread = UnreadBodies(unread_max)
         self.complaints = AcceptComplaints()
         self.listen = listen
         self._dispatch = dispatch

@@ -19,7 +19,7 @@ from specmux_aggregator.server.complaints import AcceptComplaints
 from specmux_aggregator.server.held import HeldByAll
 from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
-from specmux_aggregator.server.unread import Unread
+from specmux_aggregator.server.unread import UnreadBodies
 
 
 class WireRequest:
@@ -90,7 +90,7 @@ class Shared(Protocol):
     lines: TimeLines
     files: BodyFiles
     held: HeldByAll
-    unread: Unread
+    unread: UnreadBodies
     admission: Admission
     complaints: AcceptComplaints
 

@@ -34,7 +34,7 @@ TOO_MUCH: Final = refusal(
 )
 
 
-class Reader(Protocol):
+class Recipient(Protocol):
     """A connection that takes a body."""
 
     @property
@@ -45,7 +45,7 @@ class Reader(Protocol):
         """End the connection at once."""
 
 
-class Unread:
+class UnreadBodies:
     """Of one listener. Lives on one event loop."""
 
     __slots__ = ("_bodies", "_max_bytes", "bytes")
@@ -53,10 +53,10 @@ class Unread:
     def __init__(self, max_bytes: int = UNREAD_MAX) -> None:
         self._max_bytes = max_bytes
         # A body is kept beside its readers: while it lives, its id is nobody else's.
-        self._bodies: dict[int, tuple[bytes, dict[Reader, float]]] = {}
+        self._bodies: dict[int, tuple[bytes, dict[Recipient, float]]] = {}
         self.bytes = 0
 
-    def admit(self, body: bytes, reader: Reader, now: float) -> bool:
+    def admit(self, body: bytes, reader: Recipient, now: float) -> bool:
         """Whether ``reader`` may have ``body``, which counts until it leaves. ``now``: monotonic seconds."""
         known = self._bodies.get(id(body))
         if known is None:
@@ -67,7 +67,7 @@ class Unread:
         known[1][reader] = now
         return True
 
-    def leave(self, body: bytes, reader: Reader) -> None:
+    def leave(self, body: bytes, reader: Recipient) -> None:
         """``reader`` has it, or is gone."""
         known = self._bodies.get(id(body))
         if known is not None and known[1].pop(reader, None) is not None and not known[1]:
@@ -89,7 +89,7 @@ class Unread:
                 break
         return True
 
-    def _slow_bodies(self, now: float) -> list[tuple[float, bytes, list[Reader]]]:
+    def _slow_bodies(self, now: float) -> list[tuple[float, bytes, list[Recipient]]]:
         """Bodies all of whose readers are slow, with the speed of the fastest."""
         found = []
         for body, readers in self._bodies.values():

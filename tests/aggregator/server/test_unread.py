@@ -11,7 +11,7 @@ import pytest
 from running.serving import TIERS, FakeService, Running, eventually, read_answer, request, running
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
-from specmux_aggregator.server.unread import BUFFERED, GRACE, SLOW, SMALL, Unread
+from specmux_aggregator.server.unread import BUFFERED, GRACE, SLOW, SMALL, UnreadBodies
 
 MEBIBYTE = 1024 * 1024
 
@@ -26,7 +26,7 @@ class Client:
 
 
 def test_body_counts_once_for_all_who_read_it_and_until_the_last_has_it() -> None:
-    unread, body, clients = Unread(100), b"x" * 60, [Client(), Client()]
+    unread, body, clients = UnreadBodies(100), b"x" * 60, [Client(), Client()]
     assert all(unread.admit(body, client, 0.0) for client in clients)
     assert unread.bytes == 60
     unread.leave(body, clients[0])
@@ -37,7 +37,7 @@ def test_body_counts_once_for_all_who_read_it_and_until_the_last_has_it() -> Non
 
 
 def test_more_than_the_budget_is_refused_unless_it_is_alone() -> None:
-    unread, client = Unread(100), Client()
+    unread, client = UnreadBodies(100), Client()
     large, small = b"x" * 300, b"y" * 10
     assert unread.admit(large, client, 0.0)
     assert not unread.admit(small, Client(), 0.0)
@@ -47,7 +47,7 @@ def test_more_than_the_budget_is_refused_unless_it_is_alone() -> None:
 
 
 def test_the_slowest_give_way_to_a_new_one_and_no_more_than_must() -> None:
-    unread, after = Unread(100), GRACE + 1.0
+    unread, after = UnreadBodies(100), GRACE + 1.0
     fast, slow, slower = Client(BUFFERED + int(SLOW * after * 2)), Client(1_000), Client(10)
     bodies = [letter * 33 for letter in (b"a", b"b", b"c")]
     for client, body in zip((fast, slow, slower), bodies, strict=True):
@@ -63,7 +63,7 @@ def test_the_slowest_give_way_to_a_new_one_and_no_more_than_must() -> None:
 
 
 def test_body_that_one_client_reads_well_keeps_the_others_who_read_it() -> None:
-    unread, after, body = Unread(100), GRACE + 1.0, b"x" * 90
+    unread, after, body = UnreadBodies(100), GRACE + 1.0, b"x" * 90
     slow, fast = Client(0), Client(BUFFERED + int(SLOW * after * 2))
     assert unread.admit(body, slow, 0.0)
     assert unread.admit(body, fast, 0.0)
