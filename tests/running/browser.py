@@ -16,6 +16,7 @@ import orjson
 import pytest
 
 from fakes.prefix_proxy import proxying
+from running.nginx import NGINX, nginx_before
 from running.service import Client, directory, service
 from specmux_aggregator.config.settings import Changes, PageSettings
 
@@ -35,8 +36,10 @@ new PerformanceObserver(add).observe({ type: "longtask", buffered: true });
 def served(
     documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None, *, swagger: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """A service over these documents, and a proxy that takes ``PREFIX`` away; their addresses. ``changed``:
-    what some of them become, each an entry of the change log. ``swagger``: with Swagger UI."""
+    """A service over these documents, and nginx, or a proxy of the tests where there is none, that takes
+    ``PREFIX`` away; their addresses. ``changed``: what some of them become, each an entry of the change log.
+    ``swagger``: with Swagger UI."""
+    before: Any = proxying if NGINX is None else nginx_before
     with tempfile.TemporaryDirectory() as name:
         _write(Path(name), documents)
         started: threading.Event = threading.Event()
@@ -51,7 +54,7 @@ def served(
                     changes=Changes(settle=0.05),
                     ui=PageSettings(swagger=swagger),
                 ) as client,
-                proxying(client.base, PREFIX) as proxy,
+                before(client.base, PREFIX) as proxy,
             ):
                 await client.ready()
                 await client.get("/openapi/ui/")

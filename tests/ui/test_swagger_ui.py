@@ -76,5 +76,6 @@ def test_page_is_there_sooner(page: Browsed, tally: Callable[[str, int], None]) 
     # The best of each: the rest is what else the machine did.
     load, other = min(ours), min(theirs)
     print(f"Pod {load:.0f} ms, Swagger UI's core document {other:.0f} ms: {other / load:.1f} times sooner")
-    tally("times sooner than Swagger UI", round(other / load))
+    tally("ms until Swagger UI shows the core document", round(other))
+    tally("times sooner Pod's page is loaded in the same run (at least 5)", int(other / load))
     assert other >= SOONER * load
