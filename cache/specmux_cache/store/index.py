@@ -28,6 +28,8 @@ VICTIM: Final = (
 BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time FROM Cache"
 SUM_MAX: Final = 1 << 60
 """Bytes; a larger sum is damage, and one more step from it no SQLite integer."""
+SIZE_MAX: Final = 1 << 40
+"""Bytes of one row; what says more, or less than none, was written by another, and counts for nothing."""
 VALUES_MAX: Final = 256
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
@@ -227,6 +229,8 @@ class Index:
         """By how many bytes the sum that diskcache's triggers keep is too large. Looks at every row."""
         [(kept, actual)] = self.database.execute(
             "SELECT (SELECT value FROM Settings WHERE key = 'size'), COALESCE(SUM(size), 0) FROM Cache"
+            " WHERE typeof(size) = 'integer' AND size BETWEEN 0 AND ?",
+            (SIZE_MAX,),
         )
         return (kept if isinstance(kept, int) and abs(kept) <= SUM_MAX else 0) - int(actual)
 

@@ -162,6 +162,21 @@ def test_a_wrong_sum_of_sizes_is_found_and_put_right(tmp_path: Path, size: objec
         assert store.stats().bytes_used < 10**6
 
 
+@pytest.mark.parametrize("size", [9e99, -9e99, float("inf"), "x", None, b"\0", -5, 2**63 - 1, -(2**63)])
+def test_sizes_that_are_none_count_for_nothing(tmp_path: Path, size: object) -> None:
+    directory = tmp_path / "cache"
+    stored(directory)
+    tamper(directory, "UPDATE Cache SET size = ?", size)
+    with DiskStore.open(directory) as store:
+        store.check(fix=True)
+        store.compact()
+        store.put(OTHER, b"there is room", metadata={})
+        assert store.get(OTHER) is not None
+        store.check(fix=True)
+        assert store.check() == ()
+        assert 0 <= store.stats().bytes_used < 10**6
+
+
 def test_an_index_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     directory = tmp_path / "cache"
     stored(directory)
