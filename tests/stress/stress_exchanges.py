@@ -14,16 +14,20 @@ import aiohttp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from running.exchanges import exchanges_that_went_wrong
+from running.exchanges import by_session, by_transport, exchanges_that_went_wrong
 from specmux_cache.http.connector import CheckedConnector
 
 
 async def main(count: int) -> int:
-    wrong, strays = await exchanges_that_went_wrong(count, CheckedConnector)
-    before, _ = await exchanges_that_went_wrong(count // 10, aiohttp.TCPConnector, patience=0.1)
-    print(f"exchanges: {count}, strays: {strays}, answers of another request: {len(wrong)}")
+    aiohttps_own = by_session(aiohttp.TCPConnector)
+    before, _ = await exchanges_that_went_wrong(count // 10, aiohttps_own, patience=0.1)
     print(f"aiohttp's own connector: {count // 10}, answers of another request: {len(before)}")
-    return bool(wrong)
+    all_wrong = 0
+    for name, asking in (("a session", by_session(CheckedConnector)), ("documents", by_transport)):
+        wrong, strays = await exchanges_that_went_wrong(count, asking)
+        all_wrong += len(wrong)
+        print(f"{name}: exchanges: {count}, strays: {strays}, answers of another request: {len(wrong)}")
+    return bool(all_wrong)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -41,6 +43,7 @@ from specmux_aggregator.upstream.responses import (
 )
 from specmux_aggregator.upstream.root import Root, parse_root
 from specmux_aggregator.upstream.transport import CLOSED, Transport
+from specmux_cache.http.direct import UnreadAnswer
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
@@ -184,19 +187,11 @@ class BackendClient:
         fields = {"Accept": accept, "Accept-Encoding": "gzip" if accept_gzip else "identity"}
         if etag is not None:
             fields["If-None-Match"] = etag
-        if review is not None:
-            fields["Content-Type"] = JSON
         try:
             async with (
                 asyncio.timeout(polling.total_timeout) as deadline,
                 slots or contextlib.nullcontext(),
-                self._transport.request(
-                    "GET" if review is None else "POST",
-                    target,
-                    fields=fields,
-                    body=review,
-                    idle_timeout=polling.idle_timeout,
-                ) as response,
+                self._asked(target, fields, review, polling) as response,
             ):
                 return await read_answer(
                     response,
@@ -208,6 +203,19 @@ class BackendClient:
             return unusable.failure
         except TRANSPORT_ERRORS as error:
             return CLOSED if self._transport.is_closed else failure_of(error, polling)
+
+    def _asked(
+        self, target: str, fields: Mapping[str, str], review: bytes | None, polling: Polling
+    ) -> AbstractAsyncContextManager[UnreadAnswer]:
+        if review is None:
+            return self._transport.ask(target, fields=fields, idle_timeout=polling.idle_timeout)
+        return self._transport.request(
+            "POST",
+            target,
+            fields={**fields, "Content-Type": JSON},
+            body=review,
+            idle_timeout=polling.idle_timeout,
+        )
 
     async def _room(self, deadline: asyncio.Timeout, size: int) -> Share:
         """Room for a body. What others hold up costs the backend none of its own time."""

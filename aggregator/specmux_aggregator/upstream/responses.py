@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-import aiohttp
 import orjson
 
 from specmux_aggregator.http.messages import Coding, ETag
@@ -23,6 +22,8 @@ from specmux_aggregator.http.response_fields import (
 )
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.body_budget import SMALL, Share
+from specmux_cache.http.connector import whole_body
+from specmux_cache.http.direct import UnreadAnswer
 from specmux_converters.json_text import may_have_more_values
 
 UNFRAMED_VALUES: Final = 200_000
@@ -66,7 +67,7 @@ Answer: TypeAlias = Payload | NotModified | Redirect | Failure
 
 
 async def read_answer(
-    response: aiohttp.ClientResponse, *, max_bytes: int, is_conditional: bool, room: Room | None = None
+    response: UnreadAnswer, *, max_bytes: int, is_conditional: bool, room: Room | None = None
 ) -> Answer:
     """``room`` is asked before more than SMALL bytes are taken; None: there is always some."""
     status = response.status
@@ -101,12 +102,16 @@ async def read_answer(
 
 
 async def _body(
-    response: aiohttp.ClientResponse, max_bytes: int, room: Room | None
+    response: UnreadAnswer, max_bytes: int, room: Room | None
 ) -> tuple[bytes, Share | None] | Failure:
     length = response.content_length
     if length is not None and length > max_bytes:
         return too_large(max_bytes)
     share = None
+    if length is not None and "Transfer-Encoding" not in response.headers:
+        if room is not None and length > SMALL:
+            share = await room(length)
+        return await whole_body(response.connection, response.content, length), share
     body = io.BytesIO()  # its getvalue() does not copy, and a body that drips in costs no object per byte
     async for chunk in response.content.iter_any():
         if body.tell() + len(chunk) > max_bytes:
@@ -117,7 +122,7 @@ async def _body(
     return body.getvalue(), share
 
 
-def _is_framed(response: aiohttp.ClientResponse) -> bool:
+def _is_framed(response: UnreadAnswer) -> bool:
     """HTTP shows where the body ends (RFC 9112 6.3); else the connection's end does, be it whole or cut."""
     return response.content_length is not None or "Transfer-Encoding" in response.headers
 

@@ -6,9 +6,11 @@ backend's credential can get into it. Redirects are never followed.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import socket
+import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from typing import Final
 
@@ -19,9 +21,10 @@ from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.credentials import Unusable
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.identities import Identities, Shown
 from specmux_aggregator.upstream.resolver import DaemonResolver
 from specmux_cache.http.connector import CheckedConnector
+from specmux_cache.http.direct import DirectAnswer, UnreadAnswer, asked, head_of, is_sendable
 
 CONNECTIONS: Final = 16
 """Open connections to one backend."""
@@ -36,6 +39,8 @@ SHORT: Final = 32
 """Characters of a target whose URL is kept."""
 
 CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
+
+USER_AGENT: Final = "specmux"
 
 _UNASKED: Final = ("Accept", "Accept-Encoding", "Content-Type")
 """Fields that aiohttp would add by itself."""
@@ -69,6 +74,10 @@ class Transport:
         self._identity = self._identities.take(backend)
         self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
         self._session: aiohttp.ClientSession | None = None
+        self._routes: dict[ssl.SSLContext | None, aiohttp.ClientRequest] = {}
+        """Where ``ask`` connects to: one, with the TLS context that was shown last."""
+        self._prefix = _prefix(backend.url) if self._proxy is None and keeps_after_no_body else None
+        """Of the targets that ``ask`` sends; None where the session sends all."""
         self._urls: dict[str, URL] = {}
         self._timeouts: dict[float | None, aiohttp.ClientTimeout] = {}
         self.is_closed = False
@@ -116,6 +125,52 @@ class Transport:
                 shown = await self._identity.shown()
             yield response
 
+    @contextlib.asynccontextmanager
+    async def ask(
+        self, target: str, *, fields: Mapping[str, str], idle_timeout: float | None = None
+    ) -> AsyncIterator[UnreadAnswer]:
+        """As ``request``, for a GET without a body of which nothing but the answer is wanted."""
+        if self._prefix is None or not is_sendable(self._prefix + target):
+            async with self.request("GET", target, fields=fields, idle_timeout=idle_timeout) as response:
+                yield response
+            return
+        if self.is_closed:
+            raise Unusable(CLOSED)
+        shown = await self._identity.shown()
+        answer = await self._asked(self._prefix + target, fields, shown, idle_timeout)
+        try:
+            if answer.status == 401 and self._identity.refused(shown):
+                answer.close()
+                shown = await self._identity.shown()
+                answer = await self._asked(self._prefix + target, fields, shown, idle_timeout)
+            yield answer
+        finally:
+            answer.close()
+
+    async def _asked(
+        self, target: str, fields: Mapping[str, str], shown: Shown, idle_timeout: float | None
+    ) -> DirectAnswer:
+        connector = self._opened().connector
+        if connector is None:
+            raise Unusable(CLOSED)
+        route = self._route(shown.context)
+        own = (("Host", route.headers["Host"]), ("User-Agent", USER_AGENT))
+        head = head_of(target, (*own, *fields.items(), *shown.fields))
+        return await asked(connector, route, head, timeout=self._timeout(idle_timeout), ahead=self._ahead)
+
+    def _route(self, context: ssl.SSLContext | None) -> aiohttp.ClientRequest:
+        route = self._routes.get(context)
+        if route is None:
+            route = aiohttp.ClientRequest(
+                "GET",
+                URL(self._backend.url, encoded=True),
+                loop=asyncio.get_running_loop(),
+                ssl=context if context is not None else True,
+                server_hostname=self._backend.tls.server_name,
+            )
+            self._routes = {context: route}
+        return route
+
     async def close(self) -> None:
         """Close every connection. What is still being asked for fails; so does everything asked later."""
         if not self.is_closed:
@@ -159,11 +214,18 @@ class Transport:
                     socket_factory=_socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": "specmux"},
+                headers={"User-Agent": USER_AGENT},
                 auto_decompress=False,
                 read_bufsize=self._ahead,
             )
         return self._session
+
+
+def _prefix(url: str) -> str | None:
+    """The path that all targets begin with; None where a URL has more than a host and a path."""
+    parsed = URL(url, encoded=True)
+    is_usual = parsed.user is None and parsed.password is None and not parsed.raw_query_string
+    return parsed.raw_path.rstrip("/") if is_usual and parsed.host is not None else None
 
 
 def _finite(seconds: float) -> float | None:

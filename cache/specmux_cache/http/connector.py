@@ -13,11 +13,15 @@ Nor does what a server sends hold up the event loop: a read of 256 KiB can hold 
 turn in between; a body of a length that the head has told is copied, not parsed, and passed on as it comes.
 A connection whose bytes cost more than any answer's do has a hundredth of the loop's time: it is read no
 further meanwhile, so a flood runs into its deadline, and nobody else waits for it.
+
+Whoever wants a body whole, and was told its length, has it put into its place as it is read (``whole_body``):
+no parser sees it, and one wake-up is all it takes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import re
 import select
@@ -29,6 +33,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
+from aiohttp.streams import StreamReader
 from aiohttp.tracing import Trace
 
 logger: Final = logging.getLogger(__name__)
@@ -57,6 +62,9 @@ parsed, a message or a chunk at a time, takes several times as long again."""
 
 DEBT: Final = 0.001
 """Seconds that it may cost more before it waits."""
+
+LONG: Final = 32 * 1024
+"""Bytes that are missing of a body which is worth a place of its own."""
 
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
 
@@ -125,22 +133,49 @@ class _Line(asyncio.Protocol):
         self._awaits_head = False
         self._copied = 0
         """Bytes of the answer that are still to come and take no parsing."""
+        self._holds = False
+        self._is_held = False
 
     def begin(self, *, has_body: bool) -> None:
         """A request is about to be sent. ``has_body``: its answer has one by rule."""
         self.is_resting = False
         self._awaits_head = has_body
         self._copied = 0
+        self._holds = self._is_held = False
 
     def rest(self) -> None:
-        """Its request has its answer."""
+        """Its request has its answer, or was given up."""
         self.is_resting = True
-        if self._unparsed:
+        if not self._unparsed:
+            return
+        if self._is_answered():
             self._stray(b"")
+        else:  # what is left belongs to the answer that nobody waits for any more
+            self._cut_off()
+
+    def hold_back(self) -> None:
+        """Read no more than the beginning of a long body of a told length, until somebody says where the
+        rest goes. Not over TLS: what follows a body may be here already, and nobody could tell."""
+        self._holds = self._transport.get_extra_info("ssl_object") is None
+
+    def missing(self) -> int:
+        """Bytes of the body that is held back; 0: none is."""
+        return self._copied if self._is_held else 0
+
+    def go_on(self) -> None:
+        """Read what is held back."""
+        self._is_held = False
+        self._transport.resume_reading()
+        self._protocol.start_timeout()
+
+    def start_timeout(self) -> None:
+        """Something came."""
+        self._protocol.start_timeout()
 
     def data_received(self, data: bytes) -> None:
         if self.is_resting:
-            self._stray(data)
+            if not self._transport.is_closing():  # TLS passes on what came before its end
+                self._stray(data)
         elif self._unparsed or self._debt > DEBT:
             self._unparsed.append(data)
             self._transport.pause_reading()  # aiohttp let it go on
@@ -149,6 +184,10 @@ class _Line(asyncio.Protocol):
             if self._unparsed or self._debt > DEBT:
                 self._transport.pause_reading()
                 self._wait()
+            elif self._holds and self._copied >= LONG and not self._transport.is_closing():
+                self._is_held = True
+                self._transport.pause_reading()
+                self._protocol._drop_timeout()  # noqa: SLF001  it is not the server that is waited for
 
     def eof_received(self) -> None:
         self._end(self._protocol.eof_received)
@@ -162,11 +201,18 @@ class _Line(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._protocol.resume_writing()
 
+    def _is_answered(self) -> bool:
+        content = self._protocol._payload  # noqa: SLF001
+        return content is not None and content.is_eof()
+
     def _stray(self, data: bytes) -> None:
-        self._unparsed.clear()
-        self._protocol.close()
         if not data.startswith(_SAYS_GOODBYE):
             self._on_stray()
+        self._cut_off()
+
+    def _cut_off(self) -> None:
+        self._unparsed.clear()
+        self._protocol.close()
         self._tell_ends()
 
     def _end(self, tell: Callable[[], None]) -> None:
@@ -222,6 +268,99 @@ class _Line(asyncio.Protocol):
         self._tell_ends()
         if not self._protocol._reading_paused and not self._transport.is_closing():  # noqa: SLF001
             self._transport.resume_reading()
+
+
+class _Filling(asyncio.BufferedProtocol):
+    """Stands in for a line while the rest of a body is read into its place, no byte more."""
+
+    def __init__(self, transport: asyncio.Transport, line: _Line, content: StreamReader) -> None:
+        """``content`` is told of the end, and of what keeps it from coming."""
+        self._transport = transport
+        self._line = line
+        self._content = content
+        self._room = memoryview(b"")
+
+    def begin(self, room: memoryview) -> None:
+        self._room = room
+        self._transport.set_protocol(self)
+        self._line.go_on()
+
+    def end(self) -> None:
+        """Whatever comes from here on is the line's."""
+        self._room = memoryview(b"")
+        if self._transport.get_protocol() is not self:
+            return
+        # uvloop asks what kind of protocol it reads for only when it begins to read.
+        is_open = not self._transport.is_closing()
+        if is_open:
+            self._transport.pause_reading()
+        self._transport.set_protocol(self._line)
+        if is_open:
+            self._transport.resume_reading()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._room = self._room[nbytes:]
+        if self._room:
+            self._line.start_timeout()
+        else:
+            self.end()
+            self._content.feed_eof()
+
+    def eof_received(self) -> None:
+        self._line.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._line.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._line.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._line.resume_writing()
+
+
+def hold_back(connection: Connection) -> None:
+    """Before a request is sent whose answer is taken by ``whole_body``, or not read to its end."""
+    transport = connection.transport
+    line = None if transport is None else transport.get_protocol()
+    if isinstance(line, _Line):
+        line.hold_back()
+
+
+async def whole_body(connection: Connection | None, content: StreamReader, length: int) -> bytes:
+    """The body of an answer. ``length``: its Content-Length, which alone tells where it ends (RFC 9112 6.3).
+    Raises what reading ``content`` does."""
+    first = content.read_nowait()
+    if content.at_eof():
+        return first
+    body = io.BytesIO(bytes(length))  # getvalue() does not copy it, and zeroes nobody touches take no memory
+    with body.getbuffer() as room:
+        room[: len(first)] = first
+        transport = None if connection is None else connection.transport
+        line = None if transport is None else transport.get_protocol()
+        missing = line.missing() if isinstance(line, _Line) else 0
+        if missing and transport is not None and isinstance(line, _Line):
+            if len(first) + missing == length:
+                await _filled(transport, line, content, room[len(first) :])
+                return body.getvalue()
+            line.go_on()
+        at = len(first)
+        async for chunk in content.iter_any():
+            room[at : at + len(chunk)] = chunk
+            at += len(chunk)
+    return body.getvalue()
+
+
+async def _filled(transport: asyncio.Transport, line: _Line, content: StreamReader, room: memoryview) -> None:
+    filling = _Filling(transport, line, content)
+    filling.begin(room)
+    try:
+        await content.readany()
+    finally:
+        filling.end()
 
 
 def _told_length(data: bytes) -> int:

@@ -13,8 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.streams import EMPTY_PAYLOAD
 
-from running.exchanges import exchanges_that_went_wrong
+from running.exchanges import by_session, exchanges_that_went_wrong
 from specmux_cache.http import connector as connectors
 from specmux_cache.http.connector import CheckedConnector
 
@@ -203,14 +204,15 @@ def test_server_that_closes_an_idle_connection_is_asked_over_another() -> None:
 @pytest.mark.parametrize("turn", [connectors.TURN, -1.0], ids=["at once", "piece by piece"])
 def test_no_exchange_gets_anothers_answer(turn: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connectors, "TURN", turn)
-    wrong, strays = asyncio.run(exchanges_that_went_wrong(2_000, CheckedConnector))
+    wrong, strays = asyncio.run(exchanges_that_went_wrong(2_000, by_session(CheckedConnector)))
     assert strays > 200
     assert wrong == []
 
 
 def test_aiohttps_own_connector_mixes_answers_up() -> None:
     """What CheckedConnector is for: it goes when this fails."""
-    wrong, _ = asyncio.run(exchanges_that_went_wrong(600, aiohttp.TCPConnector, patience=0.05))
+    asking = by_session(aiohttp.TCPConnector)
+    wrong, _ = asyncio.run(exchanges_that_went_wrong(600, asking, patience=0.05))
     assert wrong
 
 
@@ -220,6 +222,8 @@ class Slow:
     def __init__(self) -> None:
         self.transport: Any = self
         self._reading_paused = False
+        self._payload: Any = EMPTY_PAYLOAD
+        """Of the answer that is being read; one that has ended."""
         self.told: list[tuple[int, bytes | str]] = []
         self.turn = 0
         self.is_reading = True
@@ -337,6 +341,43 @@ def test_what_is_not_parsed_when_the_answer_is_whole_is_stray(monkeypatch: pytes
         assert (slow.transport, strays) == (None, [1])
         assert slow.told[-1][1] == "lost"
         await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+
+
+def test_what_is_not_parsed_of_an_answer_that_was_given_up_says_nothing_about_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        monkeypatch.setattr(connectors, "TURN", -1.0)
+        slow, strays = Slow(), []
+        slow._payload = None
+        held: Any = slow
+        line = connectors._Line(held, held, lambda: strays.append(1))
+        line.data_received(b"x" * 20_000)
+        line.rest()
+        assert (slow.transport, strays) == (None, [])
+        await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05], ids=["at once", "as it comes"])
+def test_server_is_trusted_still_when_a_request_was_given_up(
+    pause: float, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        server = Server(answer=head + b"1\r\na\r\n" * 60_000)
+        async with session_for(server) as session:
+            monkeypatch.setattr(connectors, "TURN", -1.0)  # the loop is starved: each piece is the last
+            async with session.get(server.url):
+                await asyncio.sleep(pause)
+            monkeypatch.undo()
+            for _ in range(3):
+                assert await get(session, server) == b"ok"
+        assert server.connections == 2
+        assert not [line for line in caplog.messages if "more than its answers" in line]
 
     asyncio.run(scenario())
 
