@@ -12,6 +12,7 @@ import pytest
 
 from running.serving import (
     BIG,
+    MIDDLE,
     TIERS,
     Running,
     eventually,
@@ -54,6 +55,8 @@ CASES: dict[str, list[bytes]] = {
     "empty lines after": [request() + b"\r\n\r\n", END],
     "head": [request(method="HEAD"), END],
     "head of a large one": [request("/big", method="HEAD"), END],
+    "middle": [request("/middle"), END],
+    "middle, pipelined": [request("/middle") * 5 + END],
     "large": [request("/big"), END],
     "large, pipelined": [request("/big") * 3 + END],
     "not modified": [request("/a", 'If-None-Match: "v"'), END],
@@ -208,6 +211,8 @@ def test_answers_are_what_was_asked_for(tiers: dict[str, Running]) -> None:
         b"Connection: close\r\nDate: ...\r\n\r\n/a?x=1 a, b gzip 1\n"
     ).replace(b"Content-Length: 20", b"Content-Length: 19")
     assert parsed.exchange(request("/big"), END).count(BIG) == 1
+    for tier in tiers.values():
+        assert tier.exchange(*[request("/middle")] * 5, END).count(MIDDLE) == 5
     assert parsed.exchange(*CASES["pipelined x100"]).count(b"HTTP/1.1 200 OK") == 100
     assert parsed.exchange(*CASES["GET with a body that looks like a request"]).count(b"HTTP/1.1") == 2
     assert b"/inner" not in parsed.exchange(*CASES["GET with a body that looks like a request"])
@@ -231,12 +236,13 @@ def test_answers_are_what_was_asked_for(tiers: dict[str, Running]) -> None:
 @pytest.mark.parametrize("tier", TIERS)
 def test_slow_reader_with_pipelining_gets_everything_in_order(tier: str, tiers: dict[str, Running]) -> None:
     """Back-pressure: more answers than any buffer holds, and a client that reads late and slowly."""
-    targets = [target for number in range(40) for target in ("/big", f"/{number}", "/slow")]
+    targets = [target for number in range(40) for target in ("/big", f"/{number}", "/middle", "/slow")]
+    bodies = {"/big": BIG, "/middle": MIDDLE}
     with tiers[tier].connect(receive_buffer=4096) as client:
         client.sendall(b"".join(map(request, targets)))
         for target in targets:
             body = read_answer(client).partition(b"\r\n\r\n")[2]
-            assert body == (BIG if target == "/big" else f"{target}? None None 1\n".encode())
+            assert body == bodies.get(target, f"{target}? None None 1\n".encode())
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -25,6 +25,7 @@ TIERS = ("parsed", "memoised")
 LIMIT = 10.0  # seconds for anything on loopback before a test gives up
 
 BIG = bytes(range(256)) * 4096
+MIDDLE = bytes(range(256)) * 240  # 61 KB: more than is copied once there is a file
 """1 MiB: several times what goes out in one piece."""
 
 TIME_LINES = re.compile(rb"(Date|Expires): [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n")
@@ -63,6 +64,8 @@ class FakeService:
             return prepare(304, [("ETag", '"v"')], route="openapi_root")
         if request.path == "/big":
             return prepare(200, [("ETag", '"big"')], BIG, is_head=is_head, is_immutable=True)
+        if request.path == "/middle":
+            return prepare(200, [("ETag", '"middle"')], MIDDLE, is_head=is_head, is_immutable=True)
         if request.path == "/wide":
             return prepare(200, [], b"x" * 100_000, is_head=is_head)
         said = (

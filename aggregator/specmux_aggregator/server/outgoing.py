@@ -10,7 +10,16 @@ from typing import Final
 
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.protocols import Shared
-from specmux_aggregator.server.sending import FIRST, JOINED_MAX, WHOLE_MAX, push, write
+from specmux_aggregator.server.sending import (
+    FILED_MIN,
+    FIRST,
+    JOINED_MAX,
+    WHOLE_MAX,
+    BorrowedSocket,
+    lead,
+    push,
+    write,
+)
 from specmux_aggregator.server.stats import BOUNDS
 from specmux_aggregator.server.unread import SMALL, TOO_MUCH
 
@@ -33,6 +42,7 @@ class Outgoing:
     """Of one connection."""
 
     __slots__ = (
+        "_borrowed",
         "_drained",
         "_file",
         "_shared",
@@ -50,6 +60,8 @@ class Outgoing:
         wire = None if is_encrypted else transport.get_extra_info("socket")
         self._file: int | None = None if wire is None else wire.fileno()
         """The socket's, where what is written to it is what the client reads."""
+        self._borrowed: BorrowedSocket | None = None
+        """The same, once it was needed."""
         self._drained: asyncio.Future[None] | None = None
         """Waits until writing is not paused any more."""
         self.answered_at = time.monotonic()
@@ -75,12 +87,7 @@ class Outgoing:
             self._transport.write(b"".join((prepared.head, end, body)))
             self._count(slot, started)
             return True
-        if self._file is not None and len(body) <= WHOLE_MAX:
-            sent = write(self._transport, self._file, prepared.head, end, body)
-        else:
-            sent = FIRST
-            self._transport.write(b"".join((prepared.head, end, memoryview(body)[:FIRST])))
-        return self._push(Unsent(slot, sent, started, is_last))
+        return self._begin(slot, started, end, is_last=is_last)
 
     @property
     def sent(self) -> int:
@@ -99,7 +106,11 @@ class Outgoing:
         if drained is not None and not drained.done():
             drained.set_result(None)
         unsent, self.unsent = self.unsent, None
-        return unsent if unsent is not None and self._push(unsent) else None
+        if unsent is None:
+            return None
+        file = self._file_of(unsent.slot.prepared.body)
+        is_done = self._push(unsent.slot, unsent.sent, unsent.started, file, is_last=unsent.is_last)
+        return unsent if is_done else None
 
     def pause(self) -> None:
         self.is_paused = self.is_busy = True
@@ -126,18 +137,31 @@ class Outgoing:
         self.unsent = None
         return was_busy
 
-    def _push(self, unsent: Unsent) -> bool:
-        slot, sent, body = unsent.slot, unsent.sent, unsent.slot.prepared.body
+    def _begin(self, slot: Slot, started: float, end: bytes, *, is_last: bool) -> bool:
+        """Write an answer that is not worth a copy; False: a part of it is unsent."""
+        transport, head, body = self._transport, slot.prepared.head, slot.prepared.body
+        file = None if self.is_paused or transport.is_closing() else self._file_of(body)
+        if file is not None:
+            lead(transport, self._wire(), head + end)
+            sent = 0
+        elif self._file is not None and len(body) <= WHOLE_MAX:
+            sent = write(transport, self._file, head, end, body)
+        else:
+            sent = FIRST
+            transport.write(b"".join((head, end, memoryview(body)[:FIRST])))
+        return self._push(slot, sent, started, file, is_last=is_last)
+
+    def _push(self, slot: Slot, sent: int, started: float, file: int | None, *, is_last: bool) -> bool:
+        body = slot.prepared.body
         if sent < len(body) and not self.is_paused:
             self.pushes += 1
-            file = None if self._file is None else self._shared.files.file_of(body)
-            sent = push(self._transport, body, sent, file)
+            sent = push(self._transport, self._file, body, sent, file)
         if sent < len(body):
             self.is_busy = True
-            self.unsent = Unsent(slot, sent, unsent.started, unsent.is_last)
+            self.unsent = Unsent(slot, sent, started, is_last)
             return False
         self._leave(body)
-        self._count(slot, unsent.started)
+        self._count(slot, started)
         return True
 
     def _leave(self, body: bytes) -> None:
@@ -147,6 +171,16 @@ class Outgoing:
     def _refused(self) -> Slot:
         labels = (TOO_MUCH.route, TOO_MUCH.format, TOO_MUCH.status, TOO_MUCH.is_stale)
         return Slot(TOO_MUCH, self._shared.stats.cells[labels])
+
+    def _file_of(self, body: bytes) -> int | None:
+        return None if self._file is None or len(body) < FILED_MIN else self._shared.files.file_of(body)
+
+    def _wire(self) -> BorrowedSocket:
+        """Only for a plain connection: the socket that its transport writes to."""
+        if self._borrowed is None:
+            assert self._file is not None
+            self._borrowed = BorrowedSocket(fileno=self._file)
+        return self._borrowed
 
     def _count(self, slot: Slot, started: float) -> None:
         now = self.answered_at = time.monotonic()

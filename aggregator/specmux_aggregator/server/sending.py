@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from typing import Final
 
 JOINED_MAX: Final = 16 * 1024
@@ -25,12 +26,20 @@ SLICE: Final = 64 * 1024
 KICK: Final = 16 * 1024
 """Bytes queued after the kernel refused more of a file: the transport says when they are gone."""
 
+FILED_MIN: Final = 32 * 1024
+"""Bytes of a body that may have a file: below, the copy costs no more than another call of the kernel."""
+
 FILES_MAX: Final = 16 * 1024 * 1024
 """Bytes of all memory files together."""
 
+FILES_COUNT_MAX: Final = 128
+"""Descriptors of all memory files together."""
+
 SIGHTS: Final = 64
 
-HAS_MEMORY_FILES: Final = hasattr(os, "memfd_create") and hasattr(os, "sendfile")
+HAS_MEMORY_FILES: Final = all(
+    hasattr(owner, name) for owner, name in ((os, "memfd_create"), (os, "sendfile"), (socket, "MSG_MORE"))
+)
 
 
 class BodyFiles:
@@ -45,14 +54,15 @@ class BodyFiles:
         self._seen = [0] * SIGHTS
 
     def file_of(self, body: bytes) -> int | None:
-        """A file descriptor that holds ``body``; None at first sight, and where there are no such files."""
+        """A file descriptor that holds ``body``; None at first sight, for a small one, and where there are no
+        such files."""
         key = id(body)
         known = self._files.pop(key, None)
         if known is not None:
             self._files[key] = known
             return known[1]
         place = key // 16 % SIGHTS  # objects are aligned
-        if self._seen[place] != key or not HAS_MEMORY_FILES or len(body) > FILES_MAX:
+        if self._seen[place] != key or not HAS_MEMORY_FILES or not FILED_MIN <= len(body) <= FILES_MAX:
             self._seen[place] = key
             return None
         return self._keep(key, body)
@@ -65,7 +75,7 @@ class BodyFiles:
         self._size = 0
 
     def _keep(self, key: int, body: bytes) -> int | None:
-        while self._size + len(body) > FILES_MAX:
+        while self._size + len(body) > FILES_MAX or len(self._files) >= FILES_COUNT_MAX:
             old, file = self._files.pop(next(iter(self._files)))
             self._size -= len(old)
             os.close(file)
@@ -98,25 +108,45 @@ def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body
     return FIRST
 
 
-def push(transport: asyncio.Transport, body: bytes, sent: int, file: int | None) -> int:
+class BorrowedSocket(socket.socket):
+    """The socket of a transport, for what that has no word for. It stays the transport's to close."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        self.detach()
+
+
+def lead(transport: asyncio.Transport, wire: BorrowedSocket, head: bytes) -> None:
+    """Write a head so that it leaves together with the first bytes of the body, which have to follow at once.
+    Nothing may be queued by ``transport``, whose socket ``wire`` is."""
+    try:
+        taken = wire.send(head, socket.MSG_MORE)
+    except OSError:  # full, or gone: the transport finds out which, and says so in its own way
+        taken = 0
+    if taken < len(head):
+        transport.write(head[taken:])
+
+
+def push(transport: asyncio.Transport, wire: int | None, body: bytes, sent: int, file: int | None) -> int:
     """Hand over ``body`` from ``sent`` on until the transport queues something; returns the new offset.
 
     The transport's high-water mark must be 0: what it queues it then reports by ``pause_writing``, and
-    ``resume_writing`` means that nothing is queued any more. ``file`` holds the same; plain sockets only.
+    ``resume_writing`` means that nothing is queued any more. ``file`` holds the same; ``wire`` is the
+    descriptor of the transport's socket, None where that is not a plain one.
     """
-    view = memoryview(body)
-    socket = None if file is None else transport.get_extra_info("socket").fileno()
-    while sent < len(body) and not transport.get_write_buffer_size() and not transport.is_closing():
-        size = SLICE
-        if socket is not None and file is not None:
+    size = len(body)
+    while sent < size and not transport.get_write_buffer_size() and not transport.is_closing():
+        piece = SLICE
+        if wire is not None and file is not None:
             try:
-                taken = os.sendfile(socket, file, sent, len(body) - sent)
+                taken = os.sendfile(wire, file, sent, size - sent)
             except OSError:  # full, or gone: the transport finds out which, and says so in its own way
                 taken = 0
             if taken:
                 sent += taken
                 continue
-            size = KICK
-        transport.write(view[sent : sent + size])
-        sent += size
-    return min(sent, len(body))
+            piece = KICK
+        transport.write(memoryview(body)[sent : sent + piece])
+        sent += piece
+    return min(sent, size)
