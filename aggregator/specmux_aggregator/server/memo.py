@@ -12,10 +12,10 @@ young one, so what is in use stays. Nothing enters at its first sight: a flood o
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Final, Generic, TypeVar
 
 from aiohttp import HttpVersion10
@@ -66,10 +66,6 @@ class Slot:
     """Of whom it was for; None: everybody may have it."""
     digest: bytes = b""
     """Of the request, where that must not be kept."""
-
-    def is_for(self, connection: ClientConnection, now: float) -> bool:
-        """Whether it may be given to who asks the same. ``now``: monotonic seconds."""
-        return self.is_good(now) and (self.leave is None or self.leave.lasts(connection, now))
 
     def is_good(self, now: float) -> bool:
         """``now``: monotonic seconds."""
@@ -137,7 +133,7 @@ class Answers:
         "_exact",
         "_generation",
         "_guard",
-        "_key",
+        "_keyed",
         "_lines",
         "_service",
         "_similar",
@@ -154,7 +150,7 @@ class Answers:
         self._stats = stats
         self._use_memo = use_memo
         self._guard = guard
-        self._key = secrets.token_bytes(32) if guard is not None and guard.takes_secrets else None
+        self._keyed = sha256(secrets.token_bytes(64)) if guard is not None and guard.takes_secrets else None
         self._generation = service.generation
         self._exact: RequestMemo[bytes | int] = RequestMemo()
         self._deciding: RequestMemo[bytes | int] = RequestMemo()
@@ -167,16 +163,28 @@ class Answers:
         whoever sends them may have it; it is counted. ``now`` is monotonic."""
         if self._service.generation != self._generation:
             self._renew()
-        slot = self._get(self._exact, data)
-        if slot is None and hash(data[: data.find(b"\r")]) in self._lines:
+        # Asked about every request: what follows is _get and Slot.is_good without the calls.
+        if self._keyed is None:
+            slot = self._exact.get(data)
+        else:
+            slot = self._exact.get(hash(data))
+            if slot is not None and slot.digest != self._digest(data):
+                slot = None
+        if slot is None:
             slot = self._recall_similar(data)
-        if slot is None or not slot.is_for(connection, now):
+            if slot is None:
+                return None
+        until, leave = slot.prepared.good_until, slot.leave
+        if (until is not None and now >= until) or (leave is not None and not leave.lasts(connection, now)):
             return None
-        self._stats.at_once += 1
-        self._stats.memo_hits += 1
+        stats = self._stats
+        stats.at_once += 1
+        stats.memo_hits += 1
         return slot
 
     def _recall_similar(self, data: bytes) -> Slot | None:
+        if hash(data[: data.find(b"\r")]) not in self._lines:
+            return None
         part = deciding_part(data)
         slot = None if part is None else self._get(self._deciding, part)
         if slot is not None and len(data) <= KEY_MAX and self._exact.has_seen(hash(data)):
@@ -188,7 +196,9 @@ class Answers:
     ) -> None:
         """``data`` was this message and nothing else, from boundary to boundary, and ``slot`` is its answer;
         the connection goes on after it."""
-        if not self._use_memo or (self._key is None and AUTHORIZATION in message.headers):  # no token is kept
+        if not self._use_memo:
+            return
+        if self._keyed is None and AUTHORIZATION in message.headers:  # no token is kept
             return
         if message.version == HttpVersion10:  # its client is told each time that the connection stays
             return
@@ -214,17 +224,17 @@ class Answers:
         self._lines.add(hash(data[: data.find(b"\r")]))
 
     def _get(self, memo: RequestMemo[bytes | int], data: bytes) -> Slot | None:
-        if self._key is None:
+        if self._keyed is None:
             return memo.get(data)
         # The hash finds, the digest decides: most of what is not there costs no digest.
         slot = memo.get(hash(data))
-        return slot if slot is not None and slot.digest == _digest(self._key, data) else None
+        return slot if slot is not None and slot.digest == self._digest(data) else None
 
     def _store(self, memo: RequestMemo[bytes | int], data: bytes, slot: Slot) -> None:
-        if self._key is None:
+        if self._keyed is None:
             memo.store(data, slot)
         else:
-            memo.store(hash(data), replace(slot, digest=_digest(self._key, data)))
+            memo.store(hash(data), replace(slot, digest=self._digest(data)))
 
     def find(self, message: RawRequestMessage, now: float) -> Slot | None:
         """The answer to a message that is not refused; None when the service has to wait for it."""
@@ -247,6 +257,15 @@ class Answers:
         labels = (prepared.route, prepared.format, prepared.status, prepared.is_stale)
         return Slot(prepared, self._stats.cells[labels])
 
+    def _digest(self, data: bytes) -> bytes:
+        """Stands for bytes that must not be kept: SHA-256 of a secret and of them. It is shown to nobody, so
+        the secret may simply come first. It fills a block of SHA-256, which is done once; and what OpenSSL
+        does to set out anew costs more than the digest of a request, so what is set out is copied."""
+        assert self._keyed is not None
+        digest = self._keyed.copy()
+        digest.update(data)
+        return digest.digest()
+
     def _renew(self) -> None:
         self._generation = self._service.generation
         self._exact.clear()
@@ -259,8 +278,3 @@ def _fingerprint(message: RawRequestMessage) -> int:
     """A number that differs, nearly always, where what decides does: enough for a first sight, at a third of
     what finding the deciding part costs."""
     return hash((message.method, message.path, *map(message.headers.get, TELLING)))
-
-
-def _digest(key: bytes, data: bytes) -> bytes:
-    """Stands for bytes that must not be kept. It is shown to nobody, so the key may simply come first."""
-    return hashlib.sha256(key + data).digest()
