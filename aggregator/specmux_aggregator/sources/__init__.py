@@ -17,6 +17,8 @@ starts with what this one fetched. ``options.at(word)`` is the source that one w
 file, ``-``, ``context:NAME``) with the same credentials, for commands that compare two.
 
 Importing this package is cheap: what reads, converts and connects is imported when a source is opened.
+
+It knows the client library, the kubeconfig and the schemas; nothing of the service.
 """
 
 from specmux_aggregator.sources.opening import opened, report_unread

@@ -1,4 +1,7 @@
-"""The encodings of an OpenAPI v3 document. A new one is a module and a row of ``CODECS``."""
+"""The encodings of an OpenAPI v3 document. A new one is a module and a row of ``CODECS``.
+
+They know documents, limits and losses; nothing of what a document means.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""OpenAPI v3 documents to JSON Schemas (draft-07) of their kinds, for editors and CI."""
+"""OpenAPI v3 documents to JSON Schemas (draft-07) of their kinds, for editors and CI.
+
+It knows documents, their group-versions and references; no codec, and nothing of Swagger 2.0.
+"""
 
 from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import EDITION, OPEN, STRICT, Form, Schema

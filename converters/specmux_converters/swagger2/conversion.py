@@ -19,6 +19,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
+from specmux_converters.outlines import ENTRY_COST, Documents, Outline
 from specmux_converters.parts import Part
 from specmux_converters.swagger2.context import Context
 from specmux_converters.swagger2.document import convert_frame
@@ -29,54 +30,6 @@ from specmux_converters.swagger2.path_templates import plain_templates
 from specmux_converters.swagger2.security import convert_security_schemes
 from specmux_converters.swagger2.source import Profile, object_at, read_source
 from specmux_converters.swagger2.trace import Budget, Trace
-
-ENTRY_COST = 64
-"""Bytes that a component costs in a document beside its own JSON: its name and its place in a dict."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """One document as the parts it is made of. ``components`` are by kind, then by name."""
-
-    frame: Document
-    paths: Mapping[str, Part]
-    components: Mapping[str, Mapping[str, Part]]
-
-    def json(self) -> bytes:
-        return orjson.dumps(
-            self._joined(lambda part: orjson.Fragment(part.json)), option=orjson.OPT_SORT_KEYS
-        )
-
-    def document(self) -> Document:
-        return self._joined(Part.value)
-
-    def _joined(self, form: Callable[[Part], Any]) -> Document:
-        result = {**self.frame, "paths": {path: form(part) for path, part in self.paths.items()}}
-        components = dict(self.frame.get("components", {}))
-        for kind, parts in self.components.items():
-            components[kind] = {name: form(part) for name, part in parts.items()}
-        if components:
-            result["components"] = components
-        return result
-
-
-class Documents(Mapping[GroupVersion, Document]):
-    """The documents of a conversion, each put together when it is first asked for."""
-
-    def __init__(self, outlines: Mapping[GroupVersion, Outline]) -> None:
-        self._outlines = outlines
-        self._made: dict[GroupVersion, Document] = {}
-
-    def __getitem__(self, key: GroupVersion) -> Document:
-        if key not in self._made:
-            self._made[key] = self._outlines[key].document()
-        return self._made[key]
-
-    def __iter__(self) -> Iterator[GroupVersion]:
-        return iter(self._outlines)
-
-    def __len__(self) -> int:
-        return len(self._outlines)
 
 
 @dataclass(frozen=True, slots=True)

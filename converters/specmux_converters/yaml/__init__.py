@@ -1,4 +1,4 @@
 """YAML in, under limits, and YAML out that Go's readers read alike.
 
-It knows limits and errors; nothing of what the documents mean.
+It knows limits, errors and how Go reads a scalar; nothing of what the documents mean.
 """

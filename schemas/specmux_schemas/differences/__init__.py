@@ -2,6 +2,7 @@
 
 ``Served`` is one side: documents (``add_document``) and CustomResourceDefinitions (``add_manifests``).
 ``compare`` finds the places that differ; ``reports`` makes changes of them and writes those down.
+It knows kinds, references and resources, and reads manifests as ``converters.crd`` does.
 """
 
 from specmux_schemas.differences.comparison import Comparison

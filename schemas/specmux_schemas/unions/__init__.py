@@ -1,4 +1,7 @@
-"""Unions (KEP-1027): as the KEP has them since 2022 (``seed``), and as servers had them (``legacy``)."""
+"""Unions (KEP-1027): as the KEP has them since 2022 (``seed``), and as servers had them (``legacy``).
+
+It knows values and declarations alone, and nothing of the rest of the package.
+"""
 
 from specmux_schemas.unions.declared import unions_of
 from specmux_schemas.unions.legacy import UnionConflict, normalize_apply, normalize_update

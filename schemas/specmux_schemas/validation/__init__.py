@@ -1,4 +1,7 @@
-"""What an apiserver would say to an object, before it is sent: KEP-2885, schemas, metadata."""
+"""What an apiserver would say to an object, before it is sent: KEP-2885, schemas, metadata.
+
+It knows kinds, references, unions, and the structure of custom resources as ``converters.crd`` has it.
+"""
 
 from specmux_schemas.validation.errors import InvalidDirective, UnsupportedMediaType, ValidationError
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation
