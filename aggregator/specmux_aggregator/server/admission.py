@@ -23,7 +23,10 @@ class Admission:
         self._addresses = ClientAddresses(listen.max_connections_per_address)
 
     def admit(self, holder: object, peer: Any) -> bool:
-        """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it."""
+        """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it.
+        One that another's place was passed on to has it."""
+        if holder in self._holders:
+            return True
         if len(self._holders) >= self._max and not self._make_room():
             self._stats.connections_refused += 1
             return False
@@ -34,6 +37,10 @@ class Admission:
         self._holders[holder] = address
         self._stats.connections = len(self._holders)
         return True
+
+    def pass_on(self, holder: object, to: object) -> None:
+        """Have another hold the place of one that has it."""
+        self._holders[to] = self._holders.pop(holder)
 
     def release(self, holder: object) -> None:
         """Its place is free; a holder that has none, or none any more, is nothing."""

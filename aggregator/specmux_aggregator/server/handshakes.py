@@ -54,10 +54,14 @@ class ClientHandshakes:
         return self._certificates.context
 
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol | None:
-        # Whoever comes next takes the place in this same turn of the loop.
-        self.end(transport)
         # The CA that it proved itself to may be the clients' no more.
-        return self._make_connection() if self._certificates.is_current(tls) else None
+        if not self._certificates.is_current(tls):
+            self.end(transport)
+            return None
+        del self._begun[transport]
+        connection = self._make_connection()
+        self._admission.pass_on(transport, connection)
+        return connection
 
     def misdirected(self) -> bytes:
         lines = self._lines.end_of_head(MISDIRECTED, time.monotonic())

@@ -265,8 +265,11 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
                 self._send(handshakes.misdirected())
             self._fail()
             return
-        chunks = self._decrypted(b"")  # which may have come with the end of the handshake
-        self._send(records.taken())  # session tickets
+        # Session tickets, at once: they carry the acknowledgement for which a client with Nagle's algorithm
+        # holds its request back. Kept for the next write, they would cost it 40 ms.
+        self._send(records.taken())
+        # A request may have come with the end of the handshake; to ask OpenSSL in vain costs an exception.
+        chunks = self._decrypted(b"") if records.incoming.pending else []
         if chunks is None:
             return
         app = handshakes.succeed(self, tls)
@@ -300,7 +303,18 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             records.clear()
             self._fail()
             return None
+        if records.outgoing.pending:
+            self._contradict()
         return chunks
+
+    def _contradict(self) -> None:
+        """Say what OpenSSL has to say to what came, as to a wish for a renegotiation: left in the buffer
+        it would go to another client. Who asks for such and does not read is cut."""
+        if self._wire.get_write_buffer_size():
+            self._handshakes.records.taken()
+            self.abort()
+        else:
+            self._send(self._handshakes.records.taken())
 
     def _deliver(self) -> None:
         app = self._app

@@ -4,14 +4,16 @@ others; and answers that are longer than what goes out in one piece."""
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 import ssl
+import subprocess
 import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import trustme
@@ -302,3 +304,34 @@ def test_client_that_does_not_read_is_cut_off_over_tls(authority: Authority, tie
         client.sendall(request("/big") * 20)
         eventually(lambda: started.counts.write_stalls == 1)
         eventually(lambda: started.counts.connections == 0)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl, which can ask for a renegotiation")
+def test_client_that_wants_to_renegotiate_harms_no_other(authority: Authority) -> None:
+    with encrypted(authority, header_timeout=30.0) as started, started.connect() as plain:
+        address = f"{NAME}:{plain.getpeername()[1]}"
+        command = ["openssl", "s_client", "-connect", address, "-tls1_2", "-state"]
+        with (
+            authority.context().wrap_socket(plain, server_hostname=NAME) as neighbour,
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            ) as other,
+        ):
+            try:
+                assert other.stdin is not None
+                assert other.stderr is not None
+                _read_until(other.stderr, b"SSLv3/TLS read finished")
+                other.stdin.write(b"R\n")
+                other.stdin.flush()
+                _read_until(other.stderr, b"no renegotiation")
+                neighbour.sendall(request())
+                assert b" 200 OK" in read_answer(neighbour)
+            finally:
+                other.kill()
+
+
+def _read_until(lines: IO[bytes], wanted: bytes) -> None:
+    for line in lines:
+        if wanted in line.lower() or wanted in line:
+            return
+    pytest.fail(f"openssl did not say {wanted!r}")

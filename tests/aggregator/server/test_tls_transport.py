@@ -297,3 +297,32 @@ def test_plain_http_is_answered_in_plain_text_alone(contexts: tuple[ssl.SSLConte
     assert pair.wire.written == listener.misdirected()
     assert not listener.records.incoming.pending
     assert not listener.records.outgoing.pending
+
+
+class Contradicting:
+    """OpenSSL's side of a connection, which has a word of its own to say to everything that comes."""
+
+    WORD = b"no"
+
+    def __init__(self, tls: ssl.SSLObject, outgoing: ssl.MemoryBIO) -> None:
+        self._tls = tls
+        self._outgoing = outgoing
+
+    def read(self, size: int) -> bytes:
+        self._outgoing.write(self.WORD)
+        return self._tls.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tls, name)
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_what_openssl_says_of_itself_goes_to_no_other_client(pair: Pair, is_full: bool) -> None:
+    records = pair.server._handshakes.records
+    pair.server._tls = Contradicting(pair.server._tls, records.outgoing)  # type: ignore[assignment]
+    pair.wire.written += b"before"
+    pair.wire.is_full = is_full
+    pair.server.data_received(b"\x17\x03\x03")  # the begin of a record
+    assert not records.outgoing.pending
+    assert pair.wire.is_gone is is_full, "who does not read makes us hold every word"
+    assert pair.wire.written == (b"before" if is_full else b"before" + Contradicting.WORD)
