@@ -71,7 +71,7 @@ def explain(
     plaintext  kubectl's text to the byte
     skeleton   a manifest with the required fields
 
-    Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage.
+    Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage, 4 no answer.
     """
     from specmux_aggregator.sources.kinds import chosen_in, kinds_of_source, versions_of
 

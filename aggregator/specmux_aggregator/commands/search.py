@@ -52,7 +52,7 @@ def search(
     Words count by their beginning, in any case: of names, of what stands above a field, of descriptions. A
     field that many kinds have is one row.
 
-    Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage.
+    Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage, 4 no answer.
     """
     with reported_errors(), reported_unknown(), opened(source) as documents:
         from specmux_schemas.search.as_json import found_json

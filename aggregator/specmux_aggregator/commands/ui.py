@@ -13,6 +13,7 @@ import click
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.console import write_line
+from specmux_aggregator.sources import SourceOptions, page_options
 
 if TYPE_CHECKING:  # the types bring the service with them, which --help does not need
     from specmux_aggregator.config.settings import Settings
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
     epilog=examples(
         ("the current context's cluster", "specmux ui"),
         ("another one's", "specmux ui --context production"),
+        ("one server's", "specmux ui --server http://127.0.0.1:8001"),
         ("files", "specmux ui --directory documents/"),
     )
 )
@@ -33,28 +35,8 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
     help="Port to listen on.  [default: a free one]",
 )
 @click.option("--browser/--no-browser", default=True, help="Open a browser, or do not.  [default: open]")
-@click.option(
-    "--kubeconfig",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
-)
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: the current one]")
-@click.option(
-    "--directory",
-    "directories",
-    metavar="DIR",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Read the documents below this folder, not a server: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
-)
-def ui(
-    directories: tuple[Path, ...],
-    kubeconfig: Path | None,
-    context: str | None,
-    port: int,
-    browser: bool,
-) -> None:
+@page_options
+def ui(port: int, browser: bool, source: SourceOptions) -> None:
     """Browse and search kinds and fields in a browser, on this machine.
 
     It listens on 127.0.0.1 with your own credentials, answers under that name alone, and changes nothing. It
@@ -72,37 +54,47 @@ def ui(
             webbrowser.open(url)
 
     with reported_errors():
-        settings = _settings(directories, kubeconfig, context, port)
+        settings = _settings(source, port)
         with asyncio.Runner(loop_factory=loop_factory(settings.listen.event_loop)) as runner:
             runner.run(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
 
 
-def _settings(
-    directories: tuple[Path, ...], kubeconfig: Path | None, context: str | None, port: int
-) -> Settings:
+def _settings(source: SourceOptions, port: int) -> Settings:
     """Raises click.UsageError where nothing says what to show."""
     from specmux_aggregator.config.settings import Kubernetes, Listen, Settings
     from specmux_aggregator.model.backend import Backend, BackendName, Kind
+    from specmux_aggregator.sources.access import named_server
 
     listen = Listen(address="127.0.0.1", port=port)
-    if directories and (kubeconfig or context):
-        raise click.UsageError("--directory and a kubeconfig name different sources; give one of them")
-    backends = tuple(
-        Backend(name=BackendName(f"folder-{number}"), kind=Kind.DIRECTORY, directory=folder)
-        for number, folder in enumerate(directories, 1)
-    )
-    if backends:
+    if source.server is not None:
+        return Settings(listen=listen, backends=(named_server(source, os.environ),))
+    if source.directories:
+        backends = tuple(
+            Backend(name=BackendName(f"folder-{number}"), kind=Kind.DIRECTORY, directory=folder)
+            for number, folder in enumerate(source.directories, 1)
+        )
         return Settings(listen=listen, backends=backends)
-    if kubeconfig is None and context is None:
-        kubeconfig = _default_kubeconfig()
     # The apiserver alone has every document; what it is made of needs rights that users seldom have.
-    cluster = Kubernetes(kubeconfig=kubeconfig, context=context, api_services=False, crds=False)
+    cluster = Kubernetes(
+        kubeconfig=_kubeconfig(source), context=source.context, api_services=False, crds=False
+    )
     return Settings(listen=listen, kubernetes=cluster)
+
+
+def _kubeconfig(source: SourceOptions) -> Path | None:
+    """None for where kubectl looks. Raises click.UsageError for one that is not there."""
+    if source.kubeconfig is None:
+        return _default_kubeconfig() if source.context is None else None
+    if not source.kubeconfig.is_file():
+        raise click.UsageError(f"--kubeconfig: the file {source.kubeconfig} does not exist")
+    return source.kubeconfig
 
 
 def _default_kubeconfig() -> Path:
     named = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
     path = Path(named) if named else Path.home() / ".kube" / "config"
     if not path.is_file():
-        raise click.UsageError("there is no kubeconfig; give --directory DIR or --kubeconfig FILE")
+        raise click.UsageError(
+            "there is no kubeconfig; give --server URL, --directory DIR or --kubeconfig FILE"
+        )
     return path

@@ -25,6 +25,7 @@ from specmux_aggregator.sources.opening import opened, report_unread
 from specmux_aggregator.sources.options import (
     SourceOptions,
     group_versions_option,
+    page_options,
     server_options,
     source_options,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "SourceOptions",
     "group_versions_option",
     "opened",
+    "page_options",
     "report_unread",
     "server_options",
     "source_options",

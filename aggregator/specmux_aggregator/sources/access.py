@@ -52,7 +52,7 @@ def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) 
     if options.server is not None and options.offline:
         return _stored(options)
     if options.server is not None:
-        backend, partition = _named(options, environ), None
+        backend, partition = named_server(options, environ), None
     else:
         backend, context = _cluster(options, environ)
         partition = f"context-{context}"
@@ -92,7 +92,8 @@ def _url(options: SourceOptions) -> str:
         raise NoSource(f"--server: {error}") from error
 
 
-def _named(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
+def named_server(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
+    """What --server names, with the credentials of these options. Raises NoSource, InvalidConfig."""
     from specmux_aggregator.kubernetes.access import environment_proxy
     from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
 

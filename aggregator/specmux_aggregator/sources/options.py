@@ -74,6 +74,12 @@ def server_options(command: Command) -> Command:
     return _with(command, [*_SERVER, *_CREDENTIALS])
 
 
+def page_options(command: Command) -> Command:
+    """``source_options`` without single files and without the disk cache, for what serves them."""
+    asked = [option for option in _SERVER if option is not _OFFLINE]
+    return _with(command, [*asked, _FILES[0], *_CREDENTIALS])
+
+
 def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
     @functools.wraps(command)
     def with_source(*arguments: Any, **values: Any) -> Any:
@@ -86,6 +92,8 @@ def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
+_OFFLINE: Final = click.option("--offline", is_flag=True, help="Ask no server: read the disk cache.")
+
 _SERVER: Final = (
     click.option(
         "--server", metavar="URL", envvar="SPECMUX_SERVER", show_envvar=True,
@@ -96,7 +104,7 @@ _SERVER: Final = (
         help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
     ),
     click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: the current one]"),
-    click.option("--offline", is_flag=True, help="Ask no server: read the disk cache."),
+    _OFFLINE,
 )  # fmt: skip
 
 _FILES: Final = (

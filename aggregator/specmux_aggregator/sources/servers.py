@@ -189,6 +189,7 @@ class ServerSource:
             return Loaded(DocumentSet({key: self._converted[key] for key in wanted}))
         documents: dict[GroupVersion, Document] = {}
         unread: list[Unread] = []
+        absent: NotCached | None = None
         with _failures(self.where):
             if len(wanted) > 1:
                 self._cache.prefetch(wanted)
@@ -197,6 +198,10 @@ class ServerSource:
                 documents[key] = self._document(key)
             except (CacheError, ConverterError) as error:
                 unread.append(Unread(key, str(error)))
+                absent = error if isinstance(error, NotCached) else absent
+        if not documents and absent is not None:
+            with _failures(self.where):
+                raise absent
         if not documents and (unread or group_versions is None):
             reason = unread[0] if unread else "it publishes none"
             raise SourceUnreachable(f"{self.where}: not one document: {reason}")

@@ -64,6 +64,16 @@ def test_offline_with_an_empty_cache_says_how_to_fill_it(tmp_path: Path) -> None
         source.load()
 
 
+def test_offline_without_this_document_says_how_to_fill_it(server: FakeAPIServer, tmp_path: Path) -> None:
+    with opened(options(server.url, tmp_path)) as source:
+        source.load([GroupVersion(CORE)])
+    with (
+        opened(options(server.url, tmp_path, offline=True)) as source,
+        pytest.raises(SourceError, match="apis/apps/v1 is not in the cache; run the command once without"),
+    ):
+        source.load([GroupVersion(APPS)])
+
+
 def test_a_server_of_swagger_alone_is_converted(tmp_path: Path) -> None:
     with (
         serving(FakeAPIServer(None, swagger("apis/batch/v1"))) as server,
