@@ -79,6 +79,9 @@ class Identity:
         plugin = plugin_of(credentials)
         self._files = FileIdentity(backend)
         self._plugin = None if plugin is None else ExecCredentials(plugin, backend)
+        self._has_files = self._files.has_files
+        self._fixed = Shown(*self._files.read()) if plugin is None and not self._has_files else None
+        """What no file and no program changes."""
         has_token = (credentials.token_file, credentials.token, credentials.basic) != (None, None, None)
         has_secret = has_token or plugin is not None
         exposures = []
@@ -93,13 +96,15 @@ class Identity:
 
     async def shown(self) -> Shown:
         """What files and programs say now. Raises Unusable."""
+        if self._fixed is not None:
+            return self._fixed
         issued = None
         if self._plugin is not None:
             try:
                 issued = await self._plugin.current()
             except NoCredentials as error:
                 raise Unusable(error.failure) from error
-        if not self._files.has_files:
+        if not self._has_files:
             return self._read(issued)
         return await asyncio.to_thread(self._read, issued)
 
