@@ -1,0 +1,120 @@
+"""What the first fetch of a document is made of: the exchange with its backend, and the hash.
+
+Run with ``python tests/benchmarks/bench_first_fetch_parts.py``. One client in this process asks a backend in
+another for 50 KB and for 1.47 MB again and again: through asyncio's streams with nothing around them, through
+a session of aiohttp, and as the service does. Printed is this process's CPU for one document, on each event
+loop that is installed, and beside it the SHA-512 that nothing goes out unchecked without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import aiohttp
+from bench_first_fetch import SIZES, made_document
+
+from running.process import specmux, write_documents
+from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.event_loops import loop_factory
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.observation import Hash
+from specmux_aggregator.upstream.client import BackendClient, Payload
+from specmux_converters.group_versions import GroupVersion
+
+NAME = GroupVersion("apis/g1.example.com/v1")
+ROUNDS = 7
+FIELDS = {"Accept": "application/json", "Accept-Encoding": "identity"}
+
+Ask = Callable[[], Awaitable[bytes]]
+
+
+async def costs_of(ways: dict[str, Ask], size: int, count: int) -> dict[str, float]:
+    """CPU microseconds of one request, by turns, medians of the rounds. Bodies are kept, as the service does:
+    memory that nothing used before has to be made."""
+    costs: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, ask in ways.items():
+            before = time.process_time()
+            kept = [await ask() for _ in range(count)]
+            costs[name].append((time.process_time() - before) / count * 1e6)
+            assert {len(body) for body in kept} == {size}
+    return {name: statistics.median(values) for name, values in costs.items()}
+
+
+async def exchanges(url: str, target: str, size: int, count: int) -> dict[str, float]:
+    parts = urlsplit(url)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=1 << 20)
+    head = "".join(f"{name}: {value}\r\n" for name, value in FIELDS.items())
+    request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n{head}\r\n".encode()
+
+    async def by_streams() -> bytes:
+        writer.write(request)
+        await reader.readuntil(b"\r\n\r\n")
+        return await reader.readexactly(size)
+
+    client = BackendClient(Backend(name=BackendName("b"), url=url), polling=Polling(), limits=Limits())
+    hash = Hash(target.rpartition("=")[2])
+
+    async def as_documents() -> bytes:
+        answer = await client.document(NAME, hash=hash, accept_gzip=False)
+        assert isinstance(answer, Payload), answer
+        return answer.body
+
+    async with aiohttp.ClientSession(auto_decompress=False) as session:
+
+        async def by_session() -> bytes:
+            async with session.get(url + target, headers=FIELDS) as response:
+                return await response.read()
+
+        ways: dict[str, Ask] = {
+            "asyncio's streams alone": by_streams,
+            "a session of aiohttp": by_session,
+            "as the service asks": as_documents,
+        }
+        costs = await costs_of(ways, size, count)
+    await client.close()
+    writer.close()
+    return costs
+
+
+def hash_cost(body: bytes, count: int) -> float:
+    took = []
+    for _ in range(count):
+        before = time.thread_time()
+        hashlib.sha512(body).hexdigest()
+        took.append((time.thread_time() - before) * 1e6)
+    return statistics.median(took)
+
+
+def main() -> None:
+    for label, (count, kinds) in SIZES.items():
+        body = made_document(1, kinds)
+        with tempfile.TemporaryDirectory() as name:
+            folder = write_documents(Path(name), {NAME: body})
+            with specmux("serve", "--directory", str(folder), "--listen-port", "0") as backend:
+                backend.until_ready()
+                url, target = f"http://127.0.0.1:{backend.port}", backend.paths()[NAME]
+                print(f"{label}: SHA-512 {hash_cost(body, count):.0f} µs")
+                for loop in ("asyncio", "uvloop"):
+                    try:
+                        make = loop_factory(loop)
+                    except InvalidConfig:
+                        continue
+                    with asyncio.Runner(loop_factory=make) as runner:
+                        costs = runner.run(exchanges(url, target, len(body), count))
+                    print(f"  {loop:<8}", *(f"{way} {took:.0f} µs" for way, took in costs.items()), sep="   ")
+
+
+if __name__ == "__main__":
+    main()
