@@ -295,7 +295,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
                     records.clear()
                     break
                 chunks.append(chunk)
-                if not incoming.pending and not tls.pending():
+                if not incoming.pending:  # a read takes a whole record, so OpenSSL holds nothing back
                     break
         except ssl.SSLWantReadError:
             pass
