@@ -13,7 +13,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final, NoReturn, TypeAlias
 
 import cbor2
@@ -54,7 +53,8 @@ _UNUSUAL_NUMBERS: Final = tuple(
 """How the numbers begin that are not taken. Other bytes may look so too: the walk decides. Those beyond
 64 bits are tags to a reader, which takes none; and the writer is given what orjson has written."""
 
-_UNUSUAL_HEADS: Final = (b"\x1b", b"\xf9")
+_INTEGER_HEAD: Final = b"\x1b"
+_HALF_HEAD: Final = b"\xf9"
 """With what cbor2 begins any of them when it writes what orjson can."""
 
 
@@ -63,8 +63,11 @@ _Refusal: TypeAlias = type[InvalidDocument] | type[Unrepresentable]
 _Shape: TypeAlias = "Mapping[str, _Shape] | None"
 _EACH: Final = "*"
 """Of a shape: what any other member is, and each item of an array."""
+_KNOWN: Final = " known"
+"""In a shape of what is a part as a whole, too: what of it is not known is put together from its members."""
 _PARTS: Final[_Shape] = {_EACH: None}
-_OPERATION: Final[_Shape] = {"parameters": None, "responses": _PARTS, _EACH: None}
+_KNOWN_PARTS: Final[_Shape] = {_KNOWN: None, _EACH: None}
+_OPERATION: Final[_Shape] = {"parameters": _KNOWN_PARTS, "responses": _KNOWN_PARTS, _EACH: None}
 _PATH_ITEM: Final[_Shape] = {"parameters": _PARTS, _EACH: _OPERATION}
 _DOCUMENT: Final[_Shape] = {"components": {_EACH: _PARTS}, "paths": {_EACH: _PATH_ITEM}, _EACH: None}
 """Where the parts lie that documents, or the operations of one, have in common; None is such a part."""
@@ -124,12 +127,22 @@ def _join(value: Any, shape: _Shape, fragments: Fragments) -> bytes:
     """``value``, written part by part as far as ``shape`` says where the parts are."""
     if type(value) is str:
         return _text(value)
-    if shape is not None and type(value) is dict:
-        each = shape.get(_EACH)
+    if shape is None:
+        return fragments.get(CBOR, value, _encode_part)
+    if _KNOWN in shape:
+        return fragments.get(CBOR, value, lambda part: _joined(part, shape, fragments))
+    return _joined(value, shape, fragments)
+
+
+def _joined(value: Any, shape: Mapping[str, _Shape], fragments: Fragments) -> bytes:
+    each = shape.get(_EACH)
+    if type(value) is dict:
         members = {_key(name): _join(item, shape.get(name, each), fragments) for name, item in value.items()}
-        return b"".join((_head(_MAP, len(members)), *chain.from_iterable(sorted(members.items()))))
-    if shape is not None and type(value) is list:
-        each = shape.get(_EACH)
+        parts = [_head(_MAP, len(members))]
+        for key in sorted(members):
+            parts += key, members[key]
+        return b"".join(parts)
+    if type(value) is list:
         return b"".join((_head(_ARRAY, len(value)), *[_join(item, each, fragments) for item in value]))
     return fragments.get(CBOR, value, _encode_part)
 
@@ -150,14 +163,18 @@ def _head(major: int, argument: int) -> bytes:
     """What begins an item (RFC 8949, section 3). A call of cbor2 would cost five times as much."""
     if argument < 24:
         return bytes((major | argument,))
-    size = next(size for size in (1, 2, 4, 8) if argument < 1 << 8 * size)
+    if argument < 1 << 8:
+        return bytes((major | 24, argument))
+    if argument < 1 << 16:
+        return bytes((major | 25, argument >> 8, argument & 0xFF))
+    size = 4 if argument < 1 << 32 else 8
     return bytes((major | _SIZES[size],)) + argument.to_bytes(size, "big")
 
 
 def _encode_part(value: Any) -> bytes:
     """Without the tag in front. Raises _UnusualNumber."""
     data = _dumps(value)
-    if any(head in data for head in _UNUSUAL_HEADS) and _has_unusual_number(data):
+    if (_INTEGER_HEAD in data or _HALF_HEAD in data) and _has_unusual_number(data):
         raise _UnusualNumber
     return data
 

@@ -33,7 +33,7 @@ class Fragments:
 
         Raises TypeError for what orjson does not write: values that are not of JSON, more than 254 levels.
         """
-        part = (kind, orjson.dumps(value, option=_JSON_ONLY))
+        part = (kind, orjson.dumps(value, None, _JSON_ONLY))
         encoded = self._young.get(part)
         if encoded is not None:
             return encoded
