@@ -39,11 +39,12 @@ def recognise(
     Raises InvalidDocument for anything else, and for what breaks off or lies about what it is.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    reading = _Reading(data, limits, is_manifest=_CRD.encode() in data, revisions=revisions)
+    reading = _Reading(data, limits, revisions)
     found = _recognised(reading)
-    if reading.is_yaml and reading.is_manifest != (found.kind is DocumentKind.CRDS):
-        return _recognised(_Reading(data, limits, is_manifest=not reading.is_manifest, revisions=revisions))
-    return found
+    is_manifest = found.kind is DocumentKind.CRDS
+    if reading.is_manifest in (None, is_manifest):
+        return found
+    return _recognised(_Reading(data, limits, revisions, is_manifest=is_manifest))
 
 
 def _recognised(reading: _Reading) -> Recognised:
@@ -64,13 +65,13 @@ def _recognised(reading: _Reading) -> Recognised:
 
 @dataclass(slots=True)
 class _Reading:
-    """Bytes of any form as documents. ``is_manifest`` counts where they are YAML."""
+    """Bytes of any form as documents. ``is_manifest`` is how YAML is read: guessed when it is first, and None
+    where the bytes are something else."""
 
     data: bytes
     limits: Limits
-    is_manifest: bool
     revisions: Revisions | None
-    is_yaml: bool = False
+    is_manifest: bool | None = None
     losses: list[Loss] = field(default_factory=list)
 
     def documents(self) -> tuple[Document, ...]:
@@ -105,7 +106,8 @@ class _Reading:
     def _yaml(self) -> tuple[Document, ...]:
         from specmux_converters.yaml.reader import parse_yaml_stream
 
-        self.is_yaml = True
+        if self.is_manifest is None:
+            self.is_manifest = _CRD.encode() in self.data
         return parse_yaml_stream(
             self.data, limits=self.limits, is_manifest=self.is_manifest, losses=self.losses
         )

@@ -109,5 +109,7 @@ def test_what_is_repeated_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     noting(parameter_lists, "convert_parameter")
     noting(operations, "_RESPONSE")
-    convert(document({"parameters": [QUERY]}, "/apis/a/v1/x", "/apis/a/v1/y", "/apis/b/v1/x"))
+    responses = {"200": {"description": "OK", "headers": {"X-Count": {"type": "integer"}}}}
+    operation = {"parameters": [QUERY], "responses": responses}
+    convert(document(operation, "/apis/a/v1/x", "/apis/a/v1/y", "/apis/b/v1/x"))
     assert sorted(seen) == ["_RESPONSE", "convert_parameter"]

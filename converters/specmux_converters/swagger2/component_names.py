@@ -17,6 +17,7 @@ from specmux_converters.errors import cut
 from specmux_converters.losses import tokens_of
 
 _OTHERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_ALLOWED: Final = re.compile(r"[A-Za-z0-9._-]*")
 _DIGITS: Final = 12
 """Of a hash behind a name that would not be unique without: the name must not depend on which came first."""
 
@@ -94,7 +95,7 @@ def allowed_names(names: Iterable[str]) -> dict[str, str]:
 def are_allowed(names: Iterable[str]) -> bool:
     """Whether all of them are, asked once."""
     listed = [*names]
-    return all(listed) and not _OTHERS.search("".join(listed))
+    return all(listed) and _ALLOWED.fullmatch("".join(listed)) is not None
 
 
 def is_allowed(name: str) -> bool:

@@ -160,7 +160,7 @@ def _begin(
     check_profile(profile)
     revisions = None if memo is None else memo.revisions
     document, losses = parsed(given, limits=limits, revisions=revisions)
-    trace = Trace(losses=[*losses], budget=Budget.of(document, limits))
+    trace = Trace([], [*losses], set(), [], Budget.of(document, limits))
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)
     schemes = convert_security_schemes(source, trace)

@@ -40,8 +40,11 @@ _APPLIED: Final = ("allOf", "anyOf", "oneOf", "not")
 
 _COMPANIONS: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
 BOUNDS: Final = _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in FIELDS.items() if kinds is COUNT}
-PLAIN: Final = {**{key: kinds for key, kinds in FIELDS.items() if key not in BOUNDS}, "type": TEXT}
-"""Those that need no second look, and the kinds of their values."""
+PLAIN: Final[dict[str, type]] = {
+    **{key: next(iter(kinds)) for key, kinds in FIELDS.items() if len(kinds) == 1 and key not in BOUNDS},
+    "type": str,
+}
+"""Those that need no second look where their values are of this class."""
 
 
 def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
@@ -68,7 +71,8 @@ def choices(key: str, value: Any, trace: Trace) -> Any:
             trace.lose("empty enum", "OpenAPI 3.0 has none; left out", key)
         return DROPPED
     if key == "required":
-        texts({key: value}, key, trace)
+        if {*map(type, value)} != {str}:
+            texts({key: value}, key, trace)
         return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
     return without_repeats(key, value, trace)
 

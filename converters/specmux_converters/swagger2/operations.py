@@ -13,7 +13,7 @@ from specmux_converters.swagger2.parameter_lists import Parameters, parameters_o
 from specmux_converters.swagger2.path_templates import lose_expressions
 from specmux_converters.swagger2.references import Found, find, reference_to
 from specmux_converters.swagger2.repeats import Json, encoding, repeated
-from specmux_converters.swagger2.responses import convert_response
+from specmux_converters.swagger2.responses import convert_response, convert_short_response
 from specmux_converters.swagger2.security import convert_requirements
 from specmux_converters.swagger2.servers import operation_servers
 from specmux_converters.swagger2.source import Source, object_at
@@ -199,7 +199,8 @@ def _answers(
 
 def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> Json:
     if isinstance(written, dict) and "$ref" not in written:
-        return repeated(_RESPONSE, written, offered, source, trace)
+        short = convert_short_response(written, offered, source, trace)
+        return repeated(_RESPONSE, written, offered, source, trace) if short is None else short
     if written is None:
         trace.note("null", "stands for no response; an empty one is there")
         return {"description": ""}

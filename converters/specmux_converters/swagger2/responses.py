@@ -31,6 +31,25 @@ def convert_response(
     return result
 
 
+def convert_short_response(
+    node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace
+) -> dict[str, Any] | None:
+    """The same for one of a text, and a reference at most, that are sure to be written; None for any other.
+    Most are such, and to convert one takes less than to know it again."""
+    description, schema = node.get("description"), node.get("schema")
+    if description.__class__ is not str or not description.isascii():
+        return None
+    if len(node) == 1:
+        return {"description": description}
+    ref = schema.get("$ref") if schema.__class__ is dict and len(schema) == 1 else None
+    if len(node) != 2 or ref.__class__ is not str or not ref.isascii():
+        return None
+    trace.path.append("schema")
+    media = {"schema": convert_schema(schema, source, trace)}
+    trace.path.pop()
+    return {"description": description, "content": source.content(offered, media, trace)}
+
+
 def _content(node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
     content: dict[str, Any] = {}
     media: dict[str, Any] = {}

@@ -7,13 +7,12 @@ A schema that needs no change is returned as it is, not copied.
 
 from __future__ import annotations
 
-from itertools import permutations
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.swagger2.defaults import fits
 from specmux_converters.swagger2.fields import (
     COUNT,
-    NEVER,
     OBJECT,
     OBJECTS,
     TEXT,
@@ -38,35 +37,13 @@ from specmux_converters.swagger2.trace import Trace
 
 _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
 _SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
+_NULLABLE: Final = frozenset({"default", "example"})
 _JUDGED: Final = frozenset({"description", "default"})
 """What most references have beside them, and needs no look of its own."""
 
 _LEAF_KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object"})
-_LEAVES: Final = frozenset(
-    keys
-    for most in range(1, 4)
-    for keys in permutations(("description", "type", "format"), most)
-    if "type" in keys
-)
-"""The keys of most properties, in any order: where their values are texts, there is nothing to convert."""
-
-_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
-_KNOWN: Final = (
-    FIELDS.keys()
-    | OBJECTS.keys()
-    | _LISTS
-    | {
-        "type",
-        "default",
-        "enum",
-        "required",
-        "properties",
-        "items",
-        "additionalProperties",
-        "not",
-        "discriminator",
-    }
-)
+Convert: TypeAlias = Callable[[str, Any, dict[str, Any], Source, Trace], Any]
+"""Key, value and the schema that has them -> the value in v3, ``DROPPED`` when it has none."""
 
 
 def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
@@ -84,63 +61,62 @@ def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, A
     result = node
     is_plain = True
     for key, value in node.items():
-        if value.__class__ in PLAIN.get(key, NEVER):
+        if value.__class__ is PLAIN.get(key):
             continue
-        if key in _KNOWN and key != "type":
-            new = _keyword(key, value, node, source, trace)
-            if new is value:
-                continue
-            if result is node:
-                result = {**node}
-            if new is DROPPED:
-                del result[key]
-            else:
-                result[key] = new
-        elif key[:2] != "x-":
-            is_plain = False
+        convert = _CONVERTERS.get(key)
+        if convert is None:
+            is_plain = is_plain and key[:2] == "x-"
+            continue
+        if value is None and key not in _NULLABLE:
+            is_present(key, value, OBJECT, trace)
+            new = DROPPED
+        else:
+            new = convert(key, value, node, source, trace)
+        if new is value:
+            continue
+        if result is node:
+            result = {**node}
+        if new is DROPPED:
+            del result[key]
+        else:
+            result[key] = new
     kind = node.get("type", "object")
-    if is_plain and kind.__class__ is str and kind in TYPES and node.get("x-nullable") is not True:
+    if is_plain and kind in TYPES and node.get("x-nullable") is not True:
         return with_items(result, trace) if kind == "array" else result
     return with_items(_without_v2(result, trace), trace)
 
 
-def _keyword(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
-    """The value of one known keyword in v3, ``DROPPED`` when it has none."""
-    kinds = FIELDS.get(key)
-    if kinds is not None:
-        if kinds is COUNT and value.__class__ is float and value.is_integer():
-            value = int(value)  # Go reads no 3.0 as an integer
-        if not is_present(key, value, kinds, trace):
-            return DROPPED
-        return bound(key, value, node, trace) if key in BOUNDS else value
-    if value is None and key != "default":
-        is_present(key, value, OBJECT, trace)
+def _field(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    kinds = FIELDS[key]
+    if kinds is COUNT and value.__class__ is float and value.is_integer():
+        value = int(value)  # Go reads no 3.0 as an integer
+    if not is_present(key, value, kinds, trace):
         return DROPPED
-    if key == "properties":
-        return _properties(value, source, trace)
-    if key == "items":
-        return _items(value, source, trace)
-    if key == "default":
-        return _default(node, source, trace)
-    if key == "required" or key == "enum":
-        return choices(key, value, trace)
-    if key == "additionalProperties" and value.__class__ is bool:
+    return bound(key, value, node, trace) if key in BOUNDS else value
+
+
+def _object(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    is_present(key, value, OBJECT, trace)
+    return plain_object(key, value, trace)
+
+
+def _choices(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    return choices(key, value, trace)
+
+
+def _schema(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    if value.__class__ is bool and key == "additionalProperties":
         return value
-    if key == "additionalProperties" or key == "not":
-        return _at(key, value, source, trace)
-    if key in _LISTS:
-        return _alternatives(key, value, source, trace)
-    if key == "discriminator":
-        return _discriminator(value, source, trace) if is_present(key, value, TEXT, trace) else DROPPED
-    return plain_object(key, value, trace) if is_present(key, value, OBJECT, trace) else DROPPED
+    return _at(key, value, source, trace)
 
 
-def _discriminator(name: str, source: Source, trace: Trace) -> dict[str, Any]:
+def _discriminator(key: str, name: Any, node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+    is_present(key, name, TEXT, trace)
     mapping = source.names.mapping(tuple(trace.path))
     return {"propertyName": name, "mapping": mapping} if mapping else {"propertyName": name}
 
 
-def _alternatives(key: str, value: Any, source: Source, trace: Trace) -> Any:
+def _alternatives(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """``allOf``, ``anyOf`` and ``oneOf``, of which OpenAPI 3.0 allows no empty ones."""
     if value == []:
         if key != "allOf":
@@ -149,9 +125,8 @@ def _alternatives(key: str, value: Any, source: Source, trace: Trace) -> Any:
     return _list(key, value, source, trace)
 
 
-def _default(node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _default(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
-    value = node["default"]
     if node.get("type") == _SIMPLE_TYPES.get(value.__class__, DROPPED) and node.keys() <= _SIMPLE:
         form = node.get("format")
         if form is None or (form.__class__ is str and form not in FORMATS):
@@ -170,15 +145,22 @@ def _at(key: str | int, value: Any, source: Source, trace: Trace) -> dict[str, A
     return converted
 
 
-def _properties(value: Any, source: Source, trace: Trace) -> Any:
+def _properties(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
     path = trace.path
-    path.append("properties")
+    path.append(key)
     if value.__class__ is not dict:
         trace.refuse("an object is required")
     changed: dict[str, Any] | None = None
     for name, schema in value.items():
-        if schema.__class__ is dict and tuple(schema) in _LEAVES and _is_unchanged(schema):
-            continue
+        if schema.__class__ is dict and schema.get("type").__class__ is str:
+            # Most properties have a type, a description and a format at most.
+            known = 1
+            if schema.get("description").__class__ is str:
+                known += 1
+            if schema.get("format").__class__ is str:
+                known += 1
+            if known == len(schema) and schema["type"] in _LEAF_KINDS:
+                continue
         path.append(name)
         new = convert_schema(schema, source, trace)
         path.pop()
@@ -190,14 +172,6 @@ def _properties(value: Any, source: Source, trace: Trace) -> Any:
     return value if changed is None else changed
 
 
-def _is_unchanged(leaf: dict[str, Any]) -> bool:
-    """Whether one with the keys of a leaf says nothing that has to be looked at."""
-    for value in leaf.values():
-        if value.__class__ is not str:
-            return False
-    return leaf["type"] in _LEAF_KINDS
-
-
 def _list(key: str, value: Any, source: Source, trace: Trace) -> Any:
     if value.__class__ is not list:
         trace.refuse("an array of schemas is required", key)
@@ -207,7 +181,7 @@ def _list(key: str, value: Any, source: Source, trace: Trace) -> Any:
     return value if all(a is b for a, b in zip(converted, value, strict=True)) else converted
 
 
-def _items(value: Any, source: Source, trace: Trace) -> Any:
+def _items(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """One schema for all items, or (not in 3.0) a tuple with one for each position."""
     if value.__class__ is not list:
         return _at("items", value, source, trace)
@@ -222,7 +196,7 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
     """A copy without what only Swagger 2.0 says: unknown keywords, ``x-nullable``, types beyond one name."""
     result: dict[str, Any] = {}
     for key, value in node.items():
-        if key in _KNOWN or key[:2] == "x-":
+        if key == "type" or key in _CONVERTERS or key[:2] == "x-":
             result[key] = value
         else:
             trace.keep_unknown(key, value, result)
@@ -235,12 +209,18 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
 
 def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """A bare reference stays bare; with siblings it becomes ``allOf: [{$ref}]`` beside them (k/k#106387)."""
-    target = _target(node["$ref"], source, trace)
+    ref = node["$ref"]
+    found = source.schema_refs.get(ref) if ref.__class__ is str else None
+    if found is None or found.is_hoisted:
+        target = _target(ref, source, trace)
+    else:
+        trace.refs.add(found.component)
+        target = found.node
     if len(node) == 1:
         return target
     siblings = {**node}
     del siblings["$ref"]
-    if "default" in node and _default(node, source, trace) is DROPPED:
+    if "default" in node and _default("default", node["default"], node, source, trace) is DROPPED:
         del siblings["default"]
     if siblings.keys() <= _JUDGED and siblings.get("description", "").__class__ is str:
         siblings["allOf"] = [target]
@@ -269,3 +249,17 @@ def _target(ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
     if found.is_hoisted:
         trace.foreign.append(ref)
     return found.node
+
+
+_CONVERTERS: Final[dict[str, Convert]] = {
+    **dict.fromkeys(FIELDS, _field),
+    **dict.fromkeys(OBJECTS, _object),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), _alternatives),
+    **dict.fromkeys(("required", "enum"), _choices),
+    **dict.fromkeys(("additionalProperties", "not"), _schema),
+    "default": _default,
+    "properties": _properties,
+    "items": _items,
+    "discriminator": _discriminator,
+}
+"""The keywords of OpenAPI 3.0 but for ``type``."""

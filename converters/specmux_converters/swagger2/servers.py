@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from specmux_converters.errors import InvalidDocument
+from specmux_converters.losses import pointer_to
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
@@ -50,5 +52,5 @@ def _servers(schemes: Any, source: Source, trace: Trace) -> dict[str, Any]:
 def _text(source: Source, key: str) -> str:
     value = source.document.get(key)
     if value is not None and not isinstance(value, str):
-        Trace().refuse("a string is required", key)
+        raise InvalidDocument("a string is required", pointer=pointer_to(key))
     return value or ""

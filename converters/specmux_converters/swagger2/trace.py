@@ -58,18 +58,19 @@ class Trace:
 
     ``refs`` names the components that the result refers to ("schemas/Pod"): the edges that pruning follows.
     ``foreign`` lists references to places that are no shared object: a result that has any depends on more
-    than its own text, and may not be kept for an equal one.
+    than its own text, and may not be kept for an equal one. No field has a default: to see whether one is
+    given takes as long again, for each part and each text.
     """
 
-    path: list[str | int] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
-    refs: set[str] = field(default_factory=set)
-    foreign: list[str] = field(default_factory=list)
-    budget: Budget = field(default_factory=Budget)
+    path: list[str | int]
+    losses: list[Loss]
+    refs: set[str]
+    foreign: list[str]
+    budget: Budget
 
     @classmethod
     def begin(cls, path: list[str | int], budget: Budget) -> Trace:
-        """One without notes. Default factories would take as long again, for each part and each text."""
+        """One without notes."""
         return cls(path, [], set(), [], budget)
 
     def at(self, path: list[str | int]) -> Trace:
