@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import EMPTY_PAYLOAD
 
+from running.event_loop import EVENT_LOOP
 from running.exchanges import by_session, exchanges_that_went_wrong
 from specmux_cache.http import connector as connectors
 from specmux_cache.http.connector import CheckedConnector
@@ -111,7 +113,7 @@ def test_what_lies_in_the_socket_unread_is_nobodys() -> None:
         async with session_for(server) as session:
             await get(session, server)
             # Straight into the socket, and asked again before the event loop can have read it.
-            server.writers[0].get_extra_info("socket")._sock.send(OTHER)
+            os.write(server.writers[0].get_extra_info("socket").fileno(), OTHER)
             assert await get(session, server) == b"ok"
         assert server.connections == 2
 
@@ -209,6 +211,10 @@ def test_no_exchange_gets_anothers_answer(turn: float, monkeypatch: pytest.Monke
     assert wrong == []
 
 
+@pytest.mark.skipif(
+    EVENT_LOOP != "asyncio",
+    reason="on uvloop its exchanges do not end; what it mixes up is shown on the other",
+)
 def test_aiohttps_own_connector_mixes_answers_up() -> None:
     """What CheckedConnector is for: it goes when this fails."""
     asking = by_session(aiohttp.TCPConnector)
