@@ -59,6 +59,17 @@ KINDS = 40
 SPECMUX = [str(Path(sys.executable).with_name("specmux"))]
 
 
+MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, _, usage = os.wait4(process.pid, 0)
+process.returncode = 0
+print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+"""Starts a command and waits for it. Linux counts the memory of who starts a process as that process's own
+until it has begun its program: this one has little."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--manifests", type=int, default=5000)
@@ -289,10 +300,9 @@ def peer(name: str) -> str | None:
 
 def measured(command: Sequence[str]) -> tuple[float, float]:
     """CPU seconds, and MiB at the most, of a process and its children."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    alone = subprocess.run([sys.executable, "-c", MEASURE, *command], capture_output=True, check=True)
+    seconds, kibibytes = alone.stdout.split()
+    return float(seconds), float(kibibytes) / 1024
 
 
 if __name__ == "__main__":

@@ -41,8 +41,7 @@ logger: Final = logging.getLogger(__name__)
 _SAYS_GOODBYE: Final = (b"HTTP/1.1 408", b"HTTP/1.0 408")
 """What some servers say before they close an idle connection (net/http/transport.go of Go, is408Message)."""
 
-PIECE: Final = 2 * 1024
-"""Bytes that are parsed before anybody looks how long it took."""
+PIECE: Final = 2 * 1024  # bytes that are parsed before anybody looks how long it took
 
 TURN: Final = 0.001
 """Seconds of parsing after which the event loop has its turn."""
@@ -65,6 +64,9 @@ DEBT: Final = 0.001
 
 LONG: Final = 32 * 1024
 """Bytes that are missing of a body which is worth a place of its own."""
+
+MUCH: Final = 32 * 1024
+"""Bytes of a read behind which others have a turn: uvloop takes 32 reads of a socket in one."""
 
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
 
@@ -188,6 +190,9 @@ class _Line(asyncio.Protocol):
                 self._is_held = True
                 self._transport.pause_reading()
                 self._protocol._drop_timeout()  # noqa: SLF001  it is not the server that is waited for
+            elif len(data) >= MUCH and not self._transport.is_closing():
+                self._transport.pause_reading()
+                self._wait()
 
     def eof_received(self) -> None:
         self._end(self._protocol.eof_received)

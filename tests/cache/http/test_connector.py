@@ -324,6 +324,23 @@ def test_plain_bytes_never_wait() -> None:
     asyncio.run(scenario())
 
 
+def test_others_have_their_turn_after_a_read_of_many_bytes() -> None:
+    """uvloop reads on from the same socket for as long as it is let, 32 times 250 KB at most."""
+
+    async def scenario() -> None:
+        slow: Any = Slow()
+        line = connectors._Line(slow, slow, lambda: None)
+        line.data_received(b"little")
+        assert slow.is_reading
+        line.data_received(bytes(connectors.MUCH))
+        assert not slow.is_reading
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert slow.is_reading
+
+    asyncio.run(scenario())
+
+
 def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
     async def scenario() -> None:
         costly: Any = Costly()
@@ -440,19 +457,18 @@ def test_a_length_is_told_by_a_usual_head_alone(data: bytes, length: int) -> Non
 
 
 def test_a_body_of_a_told_length_is_passed_on_as_it_comes_and_what_follows_in_pieces() -> None:
-    received: list[int] = []
+    async def scenario() -> None:
+        slow: Any = Slow()
+        line = connectors._Line(slow, slow, lambda: None)
+        head = HEAD % b"Content-Length: 100000\r\n"
+        line.begin(has_body=True)
+        for data in (head + bytes(50_000), bytes(50_000 + 5000)):
+            line.data_received(data)
+        received = [len(data) for _, data in slow.told]
+        assert received == [len(head) + 50_000, 50_000, 2048, 5000 - 2048]
+        slow.told.clear()
+        line.begin(has_body=False)
+        line.data_received(head + bytes(5000))
+        assert len(slow.told[0][1]) == 2048
 
-    class Counts:
-        def data_received(self, data: bytes) -> None:
-            received.append(len(data))
-
-    line = connectors._Line(None, Counts(), lambda: None)  # type: ignore[arg-type]
-    head = HEAD % b"Content-Length: 100000\r\n"
-    line.begin(has_body=True)
-    for data in (head + bytes(50_000), bytes(50_000 + 5000)):
-        line.data_received(data)
-    assert received == [len(head) + 50_000, 50_000, 2048, 5000 - 2048]
-    received.clear()
-    line.begin(has_body=False)
-    line.data_received(head + bytes(5000))
-    assert received[0] == 2048
+    asyncio.run(scenario())
