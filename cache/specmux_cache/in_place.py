@@ -58,10 +58,12 @@ class InPlaceCache:
         self.server = Server.parse(server)
         self._options = options
         self._headers = headers
+        self._tls = tls
+        self._server_name = server_name
         self._identity = identity
         self._warn = warn
         self._clock = clock
-        self._transport = _Lazy(self.server, options, headers, tls, server_name, clock)
+        self._transport = _Lazy(self._asking)
         self._opened: Opened | None = None
 
     def __enter__(self) -> Self:
@@ -138,6 +140,20 @@ class InPlaceCache:
         hashes = {key: document.hash for key, document in root.discovery.documents.items()}
         return tuple(name for name in names if (name, hashes.get(name, "")) not in stored)
 
+    def _asking(self) -> BlockingTransport:
+        from specmux_cache.http.blocking_transport import BlockingTransport
+
+        return BlockingTransport(
+            self.server,
+            headers=self._headers,
+            tls=self._tls,
+            server_name=self._server_name,
+            connect_timeout=self._options.connect_timeout,
+            timeout=self._options.timeout,
+            max_body_bytes=self._options.limits.max_body_bytes,
+            clock=self._clock,
+        )
+
     @property
     def _reading(self) -> Reading:
         return Reading(self.server, self._open, options=self._options, clock=self._clock)
@@ -150,40 +166,17 @@ class InPlaceCache:
 
 
 class _Lazy:
-    """The transport, from the first question on."""
+    """The transport, made for the first question."""
 
-    def __init__(
-        self,
-        server: Server,
-        options: CacheOptions,
-        headers: Mapping[str, str],
-        tls: ssl.SSLContext | None,
-        server_name: str | None,
-        clock: Callable[[], float],
-    ) -> None:
-        self._arguments = server, options, headers, tls, server_name, clock
+    def __init__(self, make: Callable[[], BlockingTransport]) -> None:
+        self._make = make
         self._transport: BlockingTransport | None = None
 
     async def get(self, url: str, fields: Fields) -> Answer:
         if self._transport is None:
-            self._transport = self._made()
+            self._transport = self._make()
         return await self._transport.get(url, fields)
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
-
-    def _made(self) -> BlockingTransport:
-        from specmux_cache.http.blocking_transport import BlockingTransport
-
-        server, options, headers, tls, server_name, clock = self._arguments
-        return BlockingTransport(
-            server,
-            headers=headers,
-            tls=tls,
-            server_name=server_name,
-            connect_timeout=options.connect_timeout,
-            timeout=options.timeout,
-            max_body_bytes=options.limits.max_body_bytes,
-            clock=clock,
-        )

@@ -73,6 +73,11 @@ class Slot:
         return until is None or now < until
 
 
+def slot_of(prepared: Prepared, stats: RequestStats) -> Slot:
+    """An answer with the place where it is counted."""
+    return Slot(prepared, stats.cells[prepared.route, prepared.format, prepared.status, prepared.is_stale])
+
+
 class RequestMemo(Generic[Key]):
     """From a request to its answer. Not for keys above ``KEY_MAX``: whoever stores checks that."""
 
@@ -253,9 +258,7 @@ class Answers:
         return slot
 
     def slot(self, prepared: Prepared) -> Slot:
-        """An answer with the place where it is counted."""
-        labels = (prepared.route, prepared.format, prepared.status, prepared.is_stale)
-        return Slot(prepared, self._stats.cells[labels])
+        return slot_of(prepared, self._stats)
 
     def _digest(self, data: bytes) -> bytes:
         """Stands for bytes that must not be kept: SHA-256 of a secret and of them. It is shown to nobody, so

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_aggregator.server.memo import Slot
+from specmux_aggregator.server.memo import Slot, slot_of
 from specmux_aggregator.server.protocols import Shared
 from specmux_aggregator.server.sending import (
     FILED_MIN,
@@ -81,7 +81,7 @@ class Outgoing:
         body = prepared.body
         if len(body) > SMALL and not self._shared.unread.admit(body, self, time.monotonic()):
             self._shared.stats.requests_refused += 1
-            return self.answer(self._refused(), started, line, is_last=is_last)
+            return self.answer(slot_of(TOO_MUCH, self._shared.stats), started, line, is_last=is_last)
         end = line + self._shared.lines.end_of_head(prepared, started)
         if len(body) <= (WHOLE_MAX if self._file is None else JOINED_MAX):
             self._transport.write(b"".join((prepared.head, end, body)))
@@ -167,10 +167,6 @@ class Outgoing:
     def _leave(self, body: bytes) -> None:
         if len(body) > SMALL:
             self._shared.unread.leave(body, self)
-
-    def _refused(self) -> Slot:
-        labels = (TOO_MUCH.route, TOO_MUCH.format, TOO_MUCH.status, TOO_MUCH.is_stale)
-        return Slot(TOO_MUCH, self._shared.stats.cells[labels])
 
     def _file_of(self, body: bytes) -> int | None:
         return None if self._file is None or len(body) < FILED_MIN else self._shared.files.file_of(body)

@@ -207,10 +207,7 @@ def _fields(response: http.client.HTTPResponse) -> Fields:
     """Raises http.client.HTTPException for a head of which one cannot say where its body ends: the library
     reads on after lines that are no fields, and takes one of two lengths (RFC 9112 6.3)."""
     head = response.headers
-    pairs = (
-        (name, value.encode("latin-1").decode("utf-8", "surrogateescape")) for name, value in head.items()
-    )
-    fields = fields_of(pairs)
+    fields = fields_of((name, _text(value)) for name, value in head.items())
     length, coding = joined(fields, "content-length"), joined(fields, "transfer-encoding")
     if head.defects or (length is not None and (coding is not None or not _is_number(length))):
         raise http.client.HTTPException("a head that is not HTTP's")
