@@ -9,6 +9,8 @@ import ssl
 from typing import Self
 from urllib.parse import urlsplit
 
+from fakes.sending import send
+
 
 class ConnectProxy:
     """``seen``: the request lines that came. Everything goes to ``target`` (host, port) if that is given."""
@@ -58,8 +60,7 @@ class ConnectProxy:
         line, *fields = head.decode("latin-1").split("\r\n")
         self.seen.append(line)
         if self._wanted is not None and f"Proxy-Authorization: Basic {self._wanted}" not in fields:
-            writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-            await writer.drain()
+            await send(writer, b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
             return
         method, where, _ = line.split(" ")
         parts = urlsplit(f"//{where}" if method == "CONNECT" else where)
@@ -67,7 +68,7 @@ class ConnectProxy:
         onward_reader, onward = await asyncio.open_connection(host, port)
         try:
             if method == "CONNECT":
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                await send(writer, b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 path = parts.path + (f"?{parts.query}" if parts.query else "")
                 onward.write(head.replace(where.encode(), path.encode(), 1))
@@ -86,5 +87,4 @@ class ConnectProxy:
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while chunk := await reader.read(65536):
-        writer.write(chunk)
-        await writer.drain()
+        await send(writer, chunk)

@@ -19,6 +19,8 @@ from typing import Self
 
 import orjson
 
+from fakes.sending import send
+
 DRIP_INTERVAL = 0.02
 """Seconds between the bytes of a drip."""
 
@@ -37,8 +39,7 @@ class Exchange:
     writer: asyncio.StreamWriter
 
     async def send(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.writer.drain()
+        await send(self.writer, data)
 
     async def answer(
         self, status: int, body: bytes = b"", *, length: int | None = None, **extra: str

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from fakes.sending import send
+
 STRAY = (
     b"HTTP/1.1 200 OK\r\nX-Answers: nobody\r\nContent-Length: 6\r\n\r\nnobody",
     b"HTTP/1.1 200 OK\r\nX-Answers: nobody\r\nContent-Le",
@@ -73,25 +75,21 @@ class Misframing:
         chance = self._random
         answer = _answer(chance.choice(("length", "chunks", "none", "empty")), method, asked)
         if chance.randrange(100) >= self.faulty:
-            writer.write(answer)
-            await writer.drain()
+            await send(writer, answer)
             return False
         if chance.randrange(5) == 0:  # too little, and the end
-            writer.write(answer[:-1])
-            await writer.drain()
+            await send(writer, answer[:-1])
             return True
         self.strays += 1
         stray = chance.choice(STRAY)
         cut = chance.randrange(len(stray))
         delay = chance.choice((None, 0.0, 0.001, 0.003))
         if delay is None:
-            writer.write(answer + stray)
+            await send(writer, answer + stray)
         else:
-            writer.write(answer + stray[:cut] if chance.randrange(2) and delay == 0.0 else answer)
-            await writer.drain()
+            await send(writer, answer + stray[:cut] if chance.randrange(2) and delay == 0.0 else answer)
             await asyncio.sleep(delay)
-            writer.write(stray[cut:] if delay == 0.0 else stray)
-        await writer.drain()
+            await send(writer, stray[cut:] if delay == 0.0 else stray)
         return chance.randrange(8) == 0
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from fakes.sending import send
+
 if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator
@@ -85,16 +87,14 @@ class Server:
             if asyncio.iscoroutine(reply):
                 reply = await reply
             if isinstance(reply, bytes):  # an answer as it goes over the wire
-                writer.write(reply)
-                await writer.drain()
+                await send(writer, reply)
                 return
             length = len(reply.body) if reply.length is None else reply.length
             fields = [*reply.headers, ("Connection", "close")]
             if reply.status != 304:
                 fields.append(("Content-Length", str(length)))
             lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in fields), "", ""]
-            writer.write("\r\n".join(lines).encode("latin-1") + reply.body)
-            await writer.drain()
+            await send(writer, "\r\n".join(lines).encode("latin-1") + reply.body)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass  # the other side has gone, or the test is over
         finally:

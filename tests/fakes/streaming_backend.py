@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from fakes.apiserver import document, hash_of
+from fakes.sending import send
 
 DISCOVERY = re.compile(r"/version|/api(/[^/]+)?|/apis(/[^/]+(/[^/]+)?)?")
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -54,8 +55,7 @@ class Seen:
         return self.body
 
     async def write(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.writer.drain()
+        await send(self.writer, data)
 
     async def wait_until_left(self) -> None:
         with contextlib.suppress(ConnectionError):

@@ -16,6 +16,7 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import EMPTY_PAYLOAD
 
+from fakes.sending import send
 from running.event_loop import EVENT_LOOP
 from running.exchanges import by_session, exchanges_that_went_wrong
 from specmux_cache.http import connector as connectors
@@ -49,13 +50,12 @@ class Server:
             while True:
                 await reader.readuntil(b"\r\n\r\n")
                 answer, stray, self.answer, self.stray = self.answer, self.stray, OK, b""
-                writer.write(answer)
-                await writer.drain()
+                await send(writer, answer)
                 if self.is_over:
                     break
                 if stray:
                     await asyncio.sleep(self.pause)
-                    writer.write(stray)
+                    await send(writer, stray)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
