@@ -88,7 +88,7 @@ def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
     yield from table(
         ("GROUP-VERSION", "OWNER", "HASH", "SIZE", "FROM", "LOSSES"),
         [
-            (name, each["owner"], each["hash"][:HASH_SHOWN], size(each["bytes"] or 0),
+            (name, each["owner"], each["hash"][:HASH_SHOWN], size(each["bytes"]) if each["bytes"] else "-",
              f"{each['provenance']}{' (stale)' * each['stale']}", str(each["losses"] or "-"))
             for name, each in documents.items()
         ],

@@ -66,8 +66,9 @@ def test_status_says_how_everything_is() -> None:
     assert lines[0].endswith(f"at {url}: ready, 2 group-versions of 1 backends")
     (row,) = [line.split() for line in lines if line.startswith("one ")]
     assert row[:4] == ["one", "up", "v3", "2"]
-    hash_ = value["groupVersions"]["apis/apps/v1"]["hash"]
-    assert any(line.split()[:3] == ["apis/apps/v1", "one", hash_[:12]] for line in lines)
+    known = value["groupVersions"]["apis/apps/v1"]
+    assert known["bytes"] is None  # nobody has asked for it yet
+    assert ["apis/apps/v1", "one", known["hash"][:12], "-", "native", "-"] in [line.split() for line in lines]
 
 
 def test_status_of_a_service_with_a_dead_backend_exits_with_1() -> None:
