@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn, TypeAlias
 
 import cbor2
 import orjson
 
+from specmux_converters.codecs.cbor_writer import UnusualNumber, write_document
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.go_scalars import INT64_MAX
 from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
 from specmux_converters.losses import pointer_to
-from specmux_converters.media_types import CBOR, SELF_DESCRIBED_CBOR
+from specmux_converters.media_types import SELF_DESCRIBED_CBOR
 
 SELF_DESCRIBED: Final = SELF_DESCRIBED_CBOR
 
@@ -32,8 +32,6 @@ _STRINGS: Final = (2, 3)
 
 _ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 """Additional information -> bytes of the argument behind the head (RFC 8949, section 3)."""
-
-_SIZES: Final = {size: information for information, size in _ARGUMENT_BYTES.items()}
 
 _DOUBLE_END: Final = 2**1023
 """Not every integer beyond is a finite double."""
@@ -53,41 +51,17 @@ _UNUSUAL_NUMBERS: Final = tuple(
 """How the numbers begin that are not taken. Other bytes may look so too: the walk decides. Those beyond
 64 bits are tags to a reader, which takes none; and the writer is given what orjson has written."""
 
-_INTEGER_HEAD: Final = b"\x1b"
-_HALF_HEAD: Final = b"\xf9"
-"""With what cbor2 begins any of them when it writes what orjson can."""
-
-
 _Refusal: TypeAlias = type[InvalidDocument] | type[Unrepresentable]
-
-_Shape: TypeAlias = "Mapping[str, _Shape] | None"
-_EACH: Final = "*"
-"""Of a shape: what any other member is, and each item of an array."""
-_KNOWN: Final = " known"
-"""In a shape of what is a part as a whole, too: what of it is not known is put together from its members."""
-_PARTS: Final[_Shape] = {_EACH: None}
-_KNOWN_PARTS: Final[_Shape] = {_KNOWN: None, _EACH: None}
-_OPERATION: Final[_Shape] = {"parameters": _KNOWN_PARTS, "responses": _KNOWN_PARTS, _EACH: None}
-_PATH_ITEM: Final[_Shape] = {"parameters": _PARTS, _EACH: _OPERATION}
-_DOCUMENT: Final[_Shape] = {"components": {_EACH: _PARTS}, "paths": {_EACH: _PATH_ITEM}, _EACH: None}
-"""Where the parts lie that documents, or the operations of one, have in common; None is such a part."""
-
-_MAP, _ARRAY, _TEXT = 0xA0, 0x80, 0x60
-"""Major types, where they stand in the first byte (RFC 8949, section 3.1)."""
-
-
-class _UnusualNumber(Exception):
-    """Bytes that look like a number that JSON, or a reader in Go, does not have."""
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
     """Raises Unrepresentable for a value that Kubernetes' CBOR has no form for."""
     try:
-        data = _join(document, _DOCUMENT, fragments or Fragments())
-    except (TypeError, UnicodeEncodeError, _UnusualNumber):
+        data = write_document(document, fragments or Fragments())
+    except (TypeError, UnicodeEncodeError, UnusualNumber):
         # Deeper than orjson goes, not of JSON, or with a number that is looked at. cbor2 would recurse
         # without a limit: the walk has one.
-        data = _dumps(_walk(document, Unrepresentable))
+        data = cbor2.dumps(_walk(document, Unrepresentable), canonical=True)
     return SELF_DESCRIBED + data
 
 
@@ -121,66 +95,6 @@ def decode_sequence(data: bytes, *, limits: Limits) -> list[Any]:
     while not source.is_empty:
         values.append(source.next())
     return values
-
-
-def _join(value: Any, shape: _Shape, fragments: Fragments) -> bytes:
-    """``value``, written part by part as far as ``shape`` says where the parts are."""
-    if type(value) is str:
-        return _text(value)
-    if shape is None:
-        return fragments.get(CBOR, value, _encode_part)
-    if _KNOWN in shape:
-        return fragments.get(CBOR, value, lambda part: _joined(part, shape, fragments))
-    return _joined(value, shape, fragments)
-
-
-def _joined(value: Any, shape: Mapping[str, _Shape], fragments: Fragments) -> bytes:
-    each = shape.get(_EACH)
-    if type(value) is dict:
-        members = {_key(name): _join(item, shape.get(name, each), fragments) for name, item in value.items()}
-        parts = [_head(_MAP, len(members))]
-        for key in sorted(members):
-            parts += key, members[key]
-        return b"".join(parts)
-    if type(value) is list:
-        return b"".join((_head(_ARRAY, len(value)), *[_join(item, each, fragments) for item in value]))
-    return fragments.get(CBOR, value, _encode_part)
-
-
-@lru_cache(maxsize=4096)
-def _key(name: str) -> bytes:
-    if type(name) is not str:
-        raise TypeError("a key that is no text")
-    return _text(name)
-
-
-def _text(text: str) -> bytes:
-    encoded = text.encode()
-    return _head(_TEXT, len(encoded)) + encoded
-
-
-def _head(major: int, argument: int) -> bytes:
-    """What begins an item (RFC 8949, section 3). A call of cbor2 would cost five times as much."""
-    if argument < 24:
-        return bytes((major | argument,))
-    if argument < 1 << 8:
-        return bytes((major | 24, argument))
-    if argument < 1 << 16:
-        return bytes((major | 25, argument >> 8, argument & 0xFF))
-    size = 4 if argument < 1 << 32 else 8
-    return bytes((major | _SIZES[size],)) + argument.to_bytes(size, "big")
-
-
-def _encode_part(value: Any) -> bytes:
-    """Without the tag in front. Raises _UnusualNumber."""
-    data = _dumps(value)
-    if (_INTEGER_HEAD in data or _HALF_HEAD in data) and _has_unusual_number(data):
-        raise _UnusualNumber
-    return data
-
-
-def _dumps(value: Any) -> bytes:
-    return cbor2.dumps(value, canonical=True)
 
 
 def _has_unusual_number(data: bytes) -> bool:

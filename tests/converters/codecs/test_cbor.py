@@ -45,6 +45,12 @@ def test_a_document_comes_back_the_same_when_it_was_written(document: dict[str, 
     assert exact(cbor.decode(cbor.encode(document), limits=LIMITS)) == exact(document)
 
 
+@given(st.dictionaries(TEXTS, VALUES, max_size=6))
+def test_bytes_are_those_of_cbor2s_canonical_encoder_when_written_in_parts(value: dict[str, Any]) -> None:
+    for document in (value, {"components": {"schemas": {"A": value}}, "paths": {"/": {"get": value}}}):
+        assert cbor.encode(document) == b"\xd9\xd9\xf7" + cbor2.dumps(document, canonical=True)
+
+
 @given(st.dictionaries(TEXTS, VALUES, max_size=6), st.randoms(use_true_random=False))
 def test_bytes_are_the_same_when_keys_come_in_another_order(document: dict[str, Any], random: Any) -> None:
     items = list(document.items())
