@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
-from specmux_cache.http.connector import hold_back
+from specmux_cache.http.whole_body import hold_back
 
 _TARGET: Final = re.compile(r"/[!-\"$-~]*")
 """No space, no control character, no fragment."""

@@ -19,7 +19,8 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from fakes.sending import send
 from running.event_loop import EVENT_LOOP
 from running.exchanges import by_session, exchanges_that_went_wrong
-from specmux_cache.http import connector as connectors
+from specmux_cache.http import checked_protocol
+from specmux_cache.http.checked_protocol import CheckedProtocol, told_length
 from specmux_cache.http.connector import CheckedConnector
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -203,9 +204,9 @@ def test_server_that_closes_an_idle_connection_is_asked_over_another() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("turn", [connectors.TURN, -1.0], ids=["at once", "piece by piece"])
+@pytest.mark.parametrize("turn", [checked_protocol.TURN, -1.0], ids=["at once", "piece by piece"])
 def test_no_exchange_gets_anothers_answer(turn: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connectors, "TURN", turn)
+    monkeypatch.setattr(checked_protocol, "TURN", turn)
     wrong, strays = asyncio.run(exchanges_that_went_wrong(2_000, by_session(CheckedConnector)))
     assert strays > 200
     assert wrong == []
@@ -258,9 +259,9 @@ class Slow:
 
 def test_what_takes_long_to_parse_is_parsed_in_turns_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(connectors, "TURN", -1.0)
+        monkeypatch.setattr(checked_protocol, "TURN", -1.0)
         slow: Any = Slow()
-        line = connectors._Line(slow, slow, lambda: None)
+        line = CheckedProtocol(slow, slow, lambda: None)
         sent = bytes(range(256)) * 256
         line.data_received(sent)
         assert not slow.is_reading
@@ -291,7 +292,7 @@ class Costly(Slow):
 def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
     async def scenario() -> None:
         costly: Any = Costly()
-        line = connectors._Line(costly, costly, lambda: None)
+        line = CheckedProtocol(costly, costly, lambda: None)
         began = time.monotonic()
         line.data_received(bytes(1000))
         assert not costly.is_reading
@@ -313,7 +314,7 @@ def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
 def test_plain_bytes_never_wait() -> None:
     async def scenario() -> None:
         slow: Any = Slow()
-        line = connectors._Line(slow, slow, lambda: None)
+        line = CheckedProtocol(slow, slow, lambda: None)
         for _ in range(50):
             line.data_received(bytes(256 * 1024))
             for _ in range(100):  # turns, and no seconds
@@ -329,10 +330,10 @@ def test_others_have_their_turn_after_a_read_of_many_bytes() -> None:
 
     async def scenario() -> None:
         slow: Any = Slow()
-        line = connectors._Line(slow, slow, lambda: None)
+        line = CheckedProtocol(slow, slow, lambda: None)
         line.data_received(b"little")
         assert slow.is_reading
-        line.data_received(bytes(connectors.MUCH))
+        line.data_received(bytes(checked_protocol.MUCH))
         assert not slow.is_reading
         for _ in range(3):
             await asyncio.sleep(0)
@@ -344,7 +345,7 @@ def test_others_have_their_turn_after_a_read_of_many_bytes() -> None:
 def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
     async def scenario() -> None:
         costly: Any = Costly()
-        line = connectors._Line(costly, costly, lambda: None)
+        line = CheckedProtocol(costly, costly, lambda: None)
         line.data_received(bytes(1000))
         line.connection_lost(None)
         assert costly.told[-1][1] == "lost"
@@ -354,10 +355,10 @@ def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
 
 def test_what_is_not_parsed_when_the_answer_is_whole_is_stray(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(connectors, "TURN", -1.0)
+        monkeypatch.setattr(checked_protocol, "TURN", -1.0)
         slow, strays = Slow(), []
         held: Any = slow
-        line = connectors._Line(held, held, lambda: strays.append(1))
+        line = CheckedProtocol(held, held, lambda: strays.append(1))
         line.data_received(b"x" * 20_000)
         line.connection_lost(None)
         line.rest()
@@ -372,11 +373,11 @@ def test_what_is_not_parsed_of_an_answer_that_was_given_up_says_nothing_about_th
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(connectors, "TURN", -1.0)
+        monkeypatch.setattr(checked_protocol, "TURN", -1.0)
         slow, strays = Slow(), []
         slow._payload = None
         held: Any = slow
-        line = connectors._Line(held, held, lambda: strays.append(1))
+        line = CheckedProtocol(held, held, lambda: strays.append(1))
         line.data_received(b"x" * 20_000)
         line.rest()
         assert (slow.transport, strays) == (None, [])
@@ -393,7 +394,7 @@ def test_server_is_trusted_still_when_a_request_was_given_up(
         head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         server = Server(answer=head + b"1\r\na\r\n" * 60_000)
         async with session_for(server) as session:
-            monkeypatch.setattr(connectors, "TURN", -1.0)  # the loop is starved: each piece is the last
+            monkeypatch.setattr(checked_protocol, "TURN", -1.0)  # the loop is starved: each piece is the last
             async with session.get(server.url):
                 await asyncio.sleep(pause)
             monkeypatch.undo()
@@ -405,10 +406,10 @@ def test_server_is_trusted_still_when_a_request_was_given_up(
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("turn", [connectors.TURN, -1.0], ids=["at once", "piece by piece"])
+@pytest.mark.parametrize("turn", [checked_protocol.TURN, -1.0], ids=["at once", "piece by piece"])
 @pytest.mark.parametrize("size", [1, 4_096, 300_000, 5_000_000])
 def test_large_answers_come_whole(turn: float, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connectors, "TURN", turn)
+    monkeypatch.setattr(checked_protocol, "TURN", turn)
 
     async def scenario() -> None:
         body = bytes(size)
@@ -453,13 +454,13 @@ HEADED = len(HEAD % b"Content-Length: 7\r\n") + 7
     ],
 )
 def test_a_length_is_told_by_a_usual_head_alone(data: bytes, length: int) -> None:
-    assert connectors._told_length(data) == length
+    assert told_length(data) == length
 
 
 def test_a_body_of_a_told_length_is_passed_on_as_it_comes_and_what_follows_in_pieces() -> None:
     async def scenario() -> None:
         slow: Any = Slow()
-        line = connectors._Line(slow, slow, lambda: None)
+        line = CheckedProtocol(slow, slow, lambda: None)
         head = HEAD % b"Content-Length: 100000\r\n"
         line.begin(has_body=True)
         for data in (head + bytes(50_000), bytes(50_000 + 5000)):

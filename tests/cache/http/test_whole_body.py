@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,8 +17,8 @@ import pytest
 import trustme
 from aiohttp.connector import Connection
 
-from specmux_cache.http import connector as connectors
-from specmux_cache.http.connector import CheckedConnector, hold_back, whole_body
+from specmux_cache.http.connector import CheckedConnector
+from specmux_cache.http.whole_body import Filling, hold_back, whole_body
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[bool | None]]
 
@@ -121,13 +122,13 @@ async def body_of(session: aiohttp.ClientSession, server: Server, **options: Any
 def fillings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Bytes of each body that are read into their place."""
     sizes: list[int] = []
-    begin = connectors._Filling.begin
+    begin = Filling.begin
 
-    def counted(self: connectors._Filling, room: memoryview) -> None:
+    def counted(self: Filling, room: memoryview) -> None:
         sizes.append(len(room))
         begin(self, room)
 
-    monkeypatch.setattr(connectors._Filling, "begin", counted)
+    monkeypatch.setattr(Filling, "begin", counted)
     return sizes
 
 
@@ -149,6 +150,26 @@ def test_bodies_come_whole_and_their_connection_is_kept(
             assert not read_into_place
         elif size == 2_000_000:
             assert len(read_into_place) == 3
+
+    asyncio.run(scenario())
+
+
+def test_a_body_is_not_copied_from_the_place_it_was_read_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    places: list[int] = []
+    begin = Filling.begin
+
+    def noted(self: Filling, room: memoryview) -> None:
+        places.append(ctypes.addressof(ctypes.c_char.from_buffer(room)))
+        begin(self, room)
+
+    monkeypatch.setattr(Filling, "begin", noted)
+
+    async def scenario() -> None:
+        server = Server([whole(pattern(500_000))])
+        async with session_for(server) as session:
+            body = await body_of(session, server)
+        assert body == pattern(500_000)
+        assert id(body) < places.pop() < id(body) + len(body)  # CPython's id is the address
 
     asyncio.run(scenario())
 

@@ -1,0 +1,116 @@
+"""A body of a told length, put into its place as it is read: no parser sees it, and one wake-up is all it
+takes.
+
+Invariant: of what the server sends behind the body not a byte is taken: it stays in the socket, where it is
+seen before the connection is used again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+
+from aiohttp.connector import Connection
+from aiohttp.streams import StreamReader
+
+from specmux_cache.http.checked_protocol import CheckedProtocol
+
+
+def hold_back(connection: Connection) -> None:
+    """Before a request is sent whose answer is taken by ``whole_body``, or not read to its end."""
+    transport = connection.transport
+    protocol = None if transport is None else transport.get_protocol()
+    if isinstance(protocol, CheckedProtocol):
+        protocol.hold_back()
+
+
+async def whole_body(connection: Connection | None, content: StreamReader, length: int) -> bytes:
+    """The body of an answer. ``length``: its Content-Length, which alone tells where it ends (RFC 9112 6.3).
+    Raises what reading ``content`` does."""
+    first = content.read_nowait()
+    if content.at_eof():
+        return first
+    body = io.BytesIO(bytes(length))  # zeroes nobody touches take no memory
+    with body.getbuffer() as room:
+        room[: len(first)] = first
+        await _fill(room[len(first) :], connection, content)
+    return body.getvalue()  # what is given: with a view of it still open, it would be a copy
+
+
+async def _fill(room: memoryview, connection: Connection | None, content: StreamReader) -> None:
+    transport = None if connection is None else connection.transport
+    protocol = None if transport is None else transport.get_protocol()
+    if transport is not None and isinstance(protocol, CheckedProtocol) and (missing := protocol.missing()):
+        if missing == len(room):
+            await _read(transport, protocol, content, room)
+            return
+        protocol.go_on()
+    at = 0
+    async for chunk in content.iter_any():
+        room[at : at + len(chunk)] = chunk
+        at += len(chunk)
+
+
+async def _read(
+    transport: asyncio.Transport, protocol: CheckedProtocol, content: StreamReader, room: memoryview
+) -> None:
+    filling = Filling(transport, protocol, content)
+    filling.begin(room)
+    try:
+        await content.readany()
+    finally:
+        filling.end()
+
+
+class Filling(asyncio.BufferedProtocol):
+    """Stands in for another protocol while the rest of a body is read into its place, no byte more."""
+
+    def __init__(
+        self, transport: asyncio.Transport, protocol: CheckedProtocol, content: StreamReader
+    ) -> None:
+        """``content`` is told of the end, and of what keeps it from coming."""
+        self._transport = transport
+        self._protocol = protocol
+        self._content = content
+        self._room = memoryview(b"")
+
+    def begin(self, room: memoryview) -> None:
+        self._room = room
+        self._transport.set_protocol(self)
+        self._protocol.go_on()
+
+    def end(self) -> None:
+        """Whatever comes from here on is the other's."""
+        self._room = memoryview(b"")
+        if self._transport.get_protocol() is not self:
+            return
+        # uvloop asks what kind of protocol it reads for only when it begins to read.
+        is_open = not self._transport.is_closing()
+        if is_open:
+            self._transport.pause_reading()
+        self._transport.set_protocol(self._protocol)
+        if is_open:
+            self._transport.resume_reading()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._room = self._room[nbytes:]
+        if self._room:
+            self._protocol.start_timeout()
+        else:
+            self.end()
+            self._content.feed_eof()
+
+    def eof_received(self) -> None:
+        self._protocol.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._protocol.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._protocol.resume_writing()
