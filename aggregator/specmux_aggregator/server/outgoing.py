@@ -144,7 +144,7 @@ class Outgoing:
         if file is not None:
             lead(transport, self._wire(), head + end)
             sent = 0
-        elif self._file is not None and len(body) <= WHOLE_MAX:
+        elif self._file is not None:
             sent = write(transport, self._file, head, end, body)
         else:
             sent = FIRST

@@ -15,16 +15,16 @@ JOINED_MAX: Final = 16 * 1024
 """Bytes of a body that is copied behind its head: above, to hand over several pieces costs less."""
 
 WHOLE_MAX: Final = 128 * 1024
-"""Bytes of a body that is written in one piece with its head."""
+"""Bytes of a body that is queued in one piece with its head, where it has to be queued."""
 
 FIRST: Final = 16 * 1024
-"""Bytes of a larger body that go out with its head: the rest is the kernel's own copy, where there is one."""
+"""Bytes of a larger body that are queued with its head."""
 
 SLICE: Final = 64 * 1024
-"""Bytes of one piece of a larger body."""
+"""Bytes of one piece of a larger body, where a transport has to take it."""
 
 KICK: Final = 16 * 1024
-"""Bytes queued after the kernel refused more of a file: the transport says when they are gone."""
+"""Bytes queued after the kernel refused more: the transport says when they are gone."""
 
 FILED_MIN: Final = 32 * 1024
 """Bytes of a body that may have a file: below, the copy costs no more than another call of the kernel."""
@@ -95,8 +95,9 @@ def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body
     """Write an answer without copying it; returns how many bytes of its body are handed over. ``file``: the
     descriptor of the transport's socket, a plain one. ``body`` is longer than FIRST."""
     if transport.is_closing() or transport.get_write_buffer_size():
-        transport.write(b"".join((head, end, body)))
-        return len(body)
+        rest = body if len(body) <= WHOLE_MAX else memoryview(body)[:FIRST]
+        transport.write(b"".join((head, end, rest)))
+        return len(rest)
     ahead = len(head) + len(end)
     try:
         taken = os.writev(file, (head, end, body))
@@ -135,18 +136,21 @@ def push(transport: asyncio.Transport, wire: int | None, body: bytes, sent: int,
     ``resume_writing`` means that nothing is queued any more. ``file`` holds the same; ``wire`` is the
     descriptor of the transport's socket, None where that is not a plain one.
     """
-    size = len(body)
+    size, view = len(body), memoryview(body)
     while sent < size and not transport.get_write_buffer_size() and not transport.is_closing():
         piece = SLICE
-        if wire is not None and file is not None:
+        if wire is not None:
             try:
-                taken = os.sendfile(wire, file, sent, size - sent)
+                if file is None:
+                    taken = os.write(wire, view[sent:])
+                else:
+                    taken = os.sendfile(wire, file, sent, size - sent)
             except OSError:  # full, or gone: the transport finds out which, and says so in its own way
                 taken = 0
             if taken:
                 sent += taken
                 continue
             piece = KICK
-        transport.write(memoryview(body)[sent : sent + piece])
+        transport.write(view[sent : sent + piece])
         sent += piece
     return min(sent, size)
