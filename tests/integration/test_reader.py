@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -197,25 +198,33 @@ def eat(state: ReaderState) -> int:
 
 def test_hanging_and_greedy_jobs_end_the_process_and_nothing_else(tmp_path: Path) -> None:
     async def scenario(client: Client) -> None:
-        reader = Reader(request_seconds=4.0)
+        hasty, patient = Reader(request_seconds=4.0), Reader(request_seconds=60.0)
         try:
-            first = await reader.ask(pid)
+            processes = [await process_of(hasty), await process_of(patient)]
             lags: list[float] = []
             watching = asyncio.create_task(lag(lags))
             with pytest.raises(ReaderFailed, match="too long"):
-                await reader.ask(hang)
-            second = await reader.ask(pid)
+                await hasty.ask(hang)
             with pytest.raises(ReaderFailed, match="MemoryError"):
-                await reader.ask(eat)
-            third = await reader.ask(pid)
-            assert len({first, second, third}) == 3
+                await patient.ask(eat)
+            processes += [await process_of(hasty), await process_of(patient)]
+            assert len(set(processes)) == 4
             watching.cancel()
             assert (await client.get("/livez"))[0] == 200
             assert sorted(lags)[int(len(lags) * 0.5)] < 0.01
         finally:
-            reader.close()
+            hasty.close()
+            patient.close()
 
     run(tmp_path, scenario)
+
+
+async def process_of(reader: Reader) -> int:
+    """On a machine that is busy the process takes longer to start than a request waits."""
+    for _ in range(9):
+        with contextlib.suppress(ReaderFailed):
+            return await reader.ask(pid)
+    return await reader.ask(pid)
 
 
 async def lag(measured: list[float]) -> None:
