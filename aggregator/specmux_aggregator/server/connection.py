@@ -124,8 +124,7 @@ class Connection(asyncio.Protocol):
     # What the event loop tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        wire = cast(asyncio.Transport, transport)
-        self.transport = wire
+        self.transport = wire = cast(asyncio.Transport, transport)
         self.peername = wire.get_extra_info("peername")
         self.incoming = Incoming(self, self.connections.held)
         is_encrypted = wire.get_extra_info("sslcontext") is not None
@@ -159,7 +158,7 @@ class Connection(asyncio.Protocol):
                 self.connections.cut_largest()
 
     def _take_in(self, data: bytes) -> bool:
-        """Answer what can be answered at once, and queue the rest; whether there is a rest."""
+        """Answer what can be answered at once in this turn, and queue the rest; whether there is a rest."""
         incoming, is_queued = self.incoming, False
         for piece in incoming.pieces(data):
             is_between = incoming.is_at_boundary and not is_queued and self._is_free
@@ -171,7 +170,7 @@ class Connection(asyncio.Protocol):
                 is_queued = True
             elif self._is_closing:
                 break
-        return is_queued
+        return is_queued or incoming.is_full
 
     def eof_received(self) -> bool | None:
         """Keep the connection until all is answered: a client may close its side first (RFC 9112 9.6)."""
@@ -196,14 +195,16 @@ class Connection(asyncio.Protocol):
 
     def _advance(self) -> None:
         """Take up messages as far as they can be answered without waiting, and the first that cannot."""
-        incoming = self.incoming
-        while True:
-            while incoming.messages and self._is_free and not self._is_closing:
-                self._take_up(*incoming.take())
-            if not (rest := incoming.refill()) or self._is_closing:
-                break
-            self._take_in(rest)
+        while self.incoming.messages and self._is_free and not self._is_closing:
+            self._take_up(*self.incoming.take())
         self._balance()
+
+    def _go_on(self) -> None:
+        """Parse what came and was kept, in a turn of its own."""
+        rest = self.incoming.refill()
+        if self.transport is not None and not self._is_closing:
+            self._take_in(rest)
+            self._advance()
 
     def _take_up(self, message: RawRequestMessage | HttpProcessingError, payload: StreamReader) -> None:
         self._payload = payload
@@ -351,13 +352,12 @@ class Connection(asyncio.Protocol):
         if transport is None or transport.is_closing():
             return
         incoming.count(is_answered=self._is_free)
+        if not self._is_body_full and incoming.falls_due():
+            asyncio.get_running_loop().call_soon(self._go_on)
         is_too_much = self._is_body_full or incoming.is_too_much
-        if is_too_much and not self.is_reading_paused:
-            self.is_reading_paused = True
-            transport.pause_reading()
-        elif not is_too_much and self.is_reading_paused:
-            self.is_reading_paused = False
-            transport.resume_reading()
+        if is_too_much is not self.is_reading_paused:
+            self.is_reading_paused = is_too_much
+            (transport.pause_reading if is_too_much else transport.resume_reading)()
 
     # What others do with it.
 

@@ -36,6 +36,9 @@ QUEUE_MAX: Final = 32
 """Messages that wait until no more are made; it goes on once half of them are taken up."""
 RECEIVE: Final = 16 * 1024
 """Bytes that are parsed at once, and taken from a socket."""
+TURN_MAX: Final = 64
+"""Heads that are parsed of one connection in one turn of the event loop. uvloop hands over 250 KiB at a time,
+and up to 32 times: 200,000 requests for which everybody else would wait."""
 BODY_BUFFER: Final = 32 * 1024  # bytes of a request's body that wait, or twice as many, before reading stops
 
 OTHER_PROTOCOL: Final = re.compile(rb"(?:\r\n)*[A-Z_-]+ [^\s]+ (?:RTSP|ICE)/")
@@ -52,6 +55,7 @@ class Incoming:
     __slots__ = (
         "_body_left",
         "_end",
+        "_is_due",
         "_line",
         "_parser",
         "_payload",
@@ -77,9 +81,11 @@ class Incoming:
         self.is_at_boundary = True
         self.is_deaf = False
         self.is_full = False
-        """As many messages wait as may, and half of them are not taken up yet."""
+        """As many messages wait as may, and half of them are not taken up yet; or the turn is over. Nothing
+        more is read meanwhile."""
+        self._is_due = False
         self._rest = b""
-        """What came meanwhile."""
+        """What came and is not parsed for that reason."""
         self._body_left = 0
         """Bytes that are missing of a body whose length is known."""
         self._end = b""
@@ -111,20 +117,22 @@ class Incoming:
 
     def pieces(self, data: bytes) -> Iterable[bytes]:
         """``data`` in pieces of which each ends a head at its end or nowhere, each to be parsed before the
-        next is asked for. There are no more once nothing can be made of them; what there is no room for is
-        kept."""
+        next is asked for. There are no more once nothing can be made of them; what there is no room for, or
+        no time in this turn, is kept."""
         if self._end or self._body_left or self.is_full or len(data) > RECEIVE:
             return self._pieces(data)
         is_one = data.endswith(END_OF_HEAD) and data.find(END_OF_HEAD) == len(data) - len(END_OF_HEAD)
         return (data,) if is_one else self._pieces(data)
 
     def _pieces(self, data: bytes) -> Iterator[bytes]:
-        begin = 0
+        begin = count = 0
         while begin < len(data) and not self.is_deaf:
-            if self.is_full:
+            if self.is_full or count == TURN_MAX or begin >= RECEIVE:
+                self.is_full, self.is_at_boundary = True, False
                 self._rest += data[begin:]
                 self.held.keep(len(self._rest))
                 return
+            count += 1
             end = min(self._end_of_piece(data, begin), begin + RECEIVE)
             piece = data[begin:end]
             if self._body_left:
@@ -200,11 +208,17 @@ class Incoming:
         self.taken += 1
         return self.messages.popleft()
 
+    def falls_due(self) -> bool:
+        """Whether ``refill`` is to be called in the next turn, which is said once."""
+        has_room = self.is_full and len(self.messages) <= QUEUE_MAX // 2 and not self.is_deaf
+        if not has_room or self._is_due:
+            return False
+        self._is_due = True
+        return True
+
     def refill(self) -> bytes:
-        """What there is room for again."""
-        if not self.is_full or len(self.messages) > QUEUE_MAX // 2 or self.is_deaf:
-            return b""
-        self.is_full = False
+        """What was kept and is due now."""
+        self.is_full = self._is_due = False
         rest, self._rest = self._rest, b""
         if rest:
             self.held.keep(0)

@@ -75,8 +75,10 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         "_app",
         "_handshakes",
         "_is_closing",
+        "_is_due",
         "_is_over",
         "_is_paused",
+        "_left",
         "_peer",
         "_received",
         "_tls",
@@ -93,6 +95,10 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         """Who takes what is decrypted; None until the handshake is done."""
         self._received: deque[bytes] = deque()
         """What was decrypted while reading was paused: of one read of the socket at most."""
+        self._left = b""
+        """What came in one read of the socket and is not decrypted yet."""
+        self._is_due = False
+        """``_receive_more`` is called in the next turn."""
         self._is_paused = False
         self._is_closing = False
         self._is_over = False
@@ -123,9 +129,32 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if len(data) <= RECEIVE:
             self._receive(data)
             return
-        # uvloop hands over up to 250 KiB, which the shared buffer would keep room for.
-        for begin in range(0, len(data), RECEIVE):
-            self._receive(data[begin : begin + RECEIVE])
+        # uvloop hands over up to 250 KiB, which the shared buffer would keep room for, and up to 32 times,
+        # for which everybody else would wait.
+        self._left += data
+        self._wire.pause_reading()
+        self._receive_more()
+
+    def _receive_more(self) -> None:
+        """A part of what one read of the socket brought; the next in the next turn."""
+        self._is_due = False
+        if self._is_paused:
+            return
+        data, self._left = self._left[:RECEIVE], self._left[RECEIVE:]
+        self._receive(data)
+        if self._has_ended:
+            self._left = b""
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Take what is left of the last read, or read again."""
+        if self._is_paused or self.is_closing():
+            return
+        if not self._left:
+            self._wire.resume_reading()
+        elif not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._receive_more)
 
     def eof_received(self) -> bool | None:
         if self._app is None or self._is_closing:
@@ -206,7 +235,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
     def resume_reading(self) -> None:
         if self._is_paused and not self.is_closing():
             self._is_paused = False
-            self._wire.resume_reading()
+            self._read_on()
             if self._received or self._is_over:
                 asyncio.get_running_loop().call_soon(self._deliver)
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import trustme
 
-from specmux_aggregator.server.tls_transport import Records, TLSTransport
+from specmux_aggregator.server.tls_transport import RECEIVE, Records, TLSTransport
 
 NAME = "127.0.0.1"
+BODY = random.Random(7).randbytes(100_000)
 
 
 class Wire(asyncio.Transport):
@@ -195,12 +196,72 @@ def test_connections_that_share_buffers_hear_nothing_of_each_other(
         assert one.app.heard == said[number]
 
 
-def test_many_records_in_one_read_come_in_order(pair: Pair) -> None:
+async def turns() -> None:
+    """More than any test here needs."""
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+def test_many_records_in_one_read_come_in_order_and_in_several_turns(pair: Pair) -> None:
     said = [random.Random(n).randbytes(n * 700) for n in range(1, 60)]
-    for data in said:
-        pair.say(data)
-    pair.send()  # 1.2 MB: as uvloop hands them over, and more
-    assert pair.listen() == b"".join(said)
+
+    async def scenario() -> None:
+        for data in said:
+            pair.say(data)
+        pair.send()  # 1.2 MB: as uvloop hands them over, and more
+        assert 0 < len(pair.app.heard) <= RECEIVE
+        assert pair.wire.is_paused
+        await turns()
+        assert not pair.wire.is_paused
+        assert pair.listen() == b"".join(said)
+
+    asyncio.run(scenario())
+
+
+def test_what_is_left_of_a_large_read_waits_while_reading_is_paused(pair: Pair) -> None:
+    async def scenario() -> None:
+        pair.say(BODY)
+        pair.send()
+        pair.server.pause_reading()
+        heard = len(pair.app.heard)
+        await turns()
+        assert len(pair.app.heard) == heard
+        for _ in range(3):  # however often somebody changes their mind
+            pair.server.resume_reading()
+            pair.server.pause_reading()
+        pair.server.resume_reading()
+        assert pair.wire.is_paused
+        await turns()
+        assert pair.app.heard == BODY
+        assert not pair.wire.is_paused
+
+    asyncio.run(scenario())
+
+
+def test_what_is_left_of_a_large_read_ends_with_the_connection(pair: Pair) -> None:
+    async def scenario() -> None:
+        pair.say(BODY)
+        pair.send()
+        pair.server.close()
+        heard = len(pair.app.heard)
+        await turns()
+        assert len(pair.app.heard) == heard
+
+    asyncio.run(scenario())
+
+
+def test_end_in_the_midst_of_a_large_read_ends_it(pair: Pair) -> None:
+    async def scenario() -> None:
+        pair.say(b"last words")
+        with pytest.raises(ssl.SSLWantReadError):
+            pair.client.unwrap()
+        pair.unsent += pair._out.read() + BODY
+        pair.send()
+        await turns()
+        assert pair.app.heard == b"last words"
+        assert pair.app.events == ["made", "eof"]
+
+    asyncio.run(scenario())
 
 
 def test_large_writes_come_whole(pair: Pair) -> None:
@@ -221,9 +282,9 @@ def test_nothing_is_delivered_while_reading_is_paused(pair: Pair) -> None:
         assert pair.app.heard == b""
         assert not pair.server.is_reading()
         pair.server.resume_reading()
-        assert not pair.wire.is_paused
         assert pair.app.heard == b""  # whoever resumes is not called from within
-        await asyncio.sleep(0)
+        await turns()
+        assert not pair.wire.is_paused
         assert pair.app.heard == b"a" * 20_000 + b"b"
 
     asyncio.run(scenario())
