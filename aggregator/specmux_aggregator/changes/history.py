@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
@@ -106,6 +107,8 @@ class History:
         """Whether it is known what was published before: what a service finds at its start did not change."""
         self._is_busy = False
         self._woken = asyncio.Event()
+        self._looks_at = -math.inf
+        """When it looks of itself at what is due, the loop's time; long ago: it is looking."""
         self._task: asyncio.Task[None] | None = None
         self._last_id = 0
 
@@ -148,8 +151,9 @@ class History:
         settled = self._settled.get(key.group_version)
         if settled is not None and settled.hash == key.hash and key.owner == settled.backend:
             self._bodies[key.group_version] = (key.hash, json)
-            self._due.setdefault(key.group_version, asyncio.get_running_loop().time() + KEPT_AFTER)
-            self._woken.set()
+            due = self._due.setdefault(key.group_version, asyncio.get_running_loop().time() + KEPT_AFTER)
+            if due < self._looks_at:  # each of thousands would be one more look at all that waits
+                self._woken.set()
 
     async def document(self, name: GroupVersion, hash: Hash) -> bytes | None:
         """A kept document as zstd, from memory or from disk."""
@@ -182,6 +186,7 @@ class History:
     async def _run(self) -> None:
         while True:
             self._woken.clear()
+            self._looks_at = -math.inf
             now = asyncio.get_running_loop().time()
             for name in [name for name, due in self._due.items() if due <= now]:
                 self._is_busy = True
@@ -193,8 +198,9 @@ class History:
             self._is_busy = False
             if not self._is_known and not self._due and self._is_complete():
                 self._is_known = True
+            self._looks_at = min(self._due.values(), default=math.inf)
             try:
-                async with asyncio.timeout_at(min(self._due.values(), default=None)):
+                async with asyncio.timeout_at(self._looks_at if self._due else None):
                     await self._woken.wait()
             except TimeoutError:
                 continue

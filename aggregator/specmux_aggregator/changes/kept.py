@@ -15,6 +15,8 @@ class KeptDocuments:
         self._most_each = most_each
         self._most_bytes = most_bytes
         self._bodies: OrderedDict[tuple[GroupVersion, Hash], bytes] = OrderedDict()
+        self._hashes: dict[GroupVersion, dict[Hash, None]] = {}
+        """Of the same, the oldest first."""
         self.bytes = 0
 
     def put(self, group_version: GroupVersion, hash: Hash, body: bytes) -> None:
@@ -24,9 +26,10 @@ class KeptDocuments:
             return
         self._bodies[group_version, hash] = body
         self.bytes += len(body)
-        own = [key for key in self._bodies if key[0] == group_version]
-        for key in own[: max(len(own) - self._most_each, 0)]:
-            self._drop(key)
+        own = self._hashes.setdefault(group_version, {})
+        own[hash] = None
+        while len(own) > self._most_each:
+            self._drop((group_version, next(iter(own))))
         while self.bytes > self._most_bytes:
             self._drop(next(iter(self._bodies)))
 
@@ -35,9 +38,15 @@ class KeptDocuments:
 
     def hashes(self, group_version: GroupVersion) -> tuple[Hash, ...]:
         """The newest first."""
-        return tuple(hash for name, hash in reversed(self._bodies) if name == group_version)
+        return tuple(reversed(self._hashes.get(group_version, ())))
 
     def _drop(self, key: tuple[GroupVersion, Hash]) -> None:
         body = self._bodies.pop(key, None)
-        if body is not None:
-            self.bytes -= len(body)
+        if body is None:
+            return
+        self.bytes -= len(body)
+        group_version, hash = key
+        own = self._hashes[group_version]
+        del own[hash]
+        if not own:
+            del self._hashes[group_version]
