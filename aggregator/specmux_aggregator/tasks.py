@@ -26,32 +26,69 @@ class SingleFlight(Generic[K, V]):
     """Callers with an equal key share one run. A caller that is cancelled leaves the others' run alone."""
 
     def __init__(self) -> None:
-        self._flights: dict[K, asyncio.Task[V]] = {}
+        self._flights: dict[K, _Flight[V]] = {}
 
     async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
         flight = self._flights.get(key)
         if flight is None:
-            flight = asyncio.ensure_future(_started(work))
-            self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._landed(key, done))
-        return await asyncio.shield(flight)
+            flight = self._flights[key] = _Flight()
+            flight.task = asyncio.create_task(self._fly(key, flight, work))
+            flight.task.add_done_callback(_see)
+        landing: asyncio.Future[V] = asyncio.get_running_loop().create_future()
+        flight.landings.add(landing)
+        try:
+            return await landing
+        finally:
+            flight.landings.discard(landing)
 
     async def close(self) -> None:
         """Cancel what still runs, and wait until it is gone."""
-        flights = list(self._flights.values())
-        for flight in flights:
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        flights = dict(self._flights)
+        tasks = [flight.task for flight in flights.values() if flight.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for key, flight in flights.items():  # a task that had not begun could tell nobody
+            for landing in self._land(key, flight):
+                landing.cancel()
 
-    def _landed(self, key: K, flight: asyncio.Task[V]) -> None:
+    async def _fly(self, key: K, flight: _Flight[V], work: Callable[[], Awaitable[V]]) -> None:
+        """Tells the callers of the end in the turn in which it comes; a task and a shield take two more."""
+        try:
+            result = await work()
+        except asyncio.CancelledError:
+            for landing in self._land(key, flight):
+                landing.cancel()
+            raise
+        except BaseException as error:
+            for landing in self._land(key, flight):
+                landing.set_exception(error)
+            raise
+        else:
+            for landing in self._land(key, flight):
+                landing.set_result(result)
+
+    def _land(self, key: K, flight: _Flight[V]) -> list[asyncio.Future[V]]:
+        """Who still waits for what is over."""
         if self._flights.get(key) is flight:
             del self._flights[key]
-        if not flight.cancelled():
-            flight.exception()  # marks it as seen when every caller was cancelled
+        return [landing for landing in flight.landings if not landing.done()]
 
 
-async def _started(work: Callable[[], Awaitable[V]]) -> V:
-    return await work()
+class _Flight(Generic[V]):
+    """One run, and a future for each caller, so that one may be cancelled alone."""
+
+    __slots__ = ("landings", "task")
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.landings: set[asyncio.Future[V]] = set()
+
+
+def _see(task: asyncio.Task[None]) -> None:
+    """Its error is known to its callers, or every one of them was cancelled."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def in_turns(steps: Generator[None, None, V]) -> V:

@@ -78,6 +78,59 @@ def test_close_ends_what_still_runs() -> None:
     asyncio.run(scenario())
 
 
+def test_close_ends_what_has_not_begun() -> None:
+    async def scenario() -> None:
+        flights: SingleFlight[str, None] = SingleFlight()
+        caller = asyncio.create_task(flights.run("k", lambda: asyncio.sleep(60)))
+        asyncio.get_running_loop().call_soon(asyncio.create_task, flights.close())
+        await asyncio.sleep(0.01)
+        assert caller.cancelled()
+
+    asyncio.run(scenario())
+
+
+def test_run_that_everybody_left_goes_on_and_its_failure_is_nobodys(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        flights: SingleFlight[str, str] = SingleFlight()
+        runs: list[int] = []
+
+        async def fail() -> str:
+            runs.append(1)
+            await asyncio.sleep(0.01)
+            raise ValueError("no")
+
+        callers = [asyncio.create_task(flights.run("k", fail)) for _ in range(3)]
+        await asyncio.sleep(0)
+        for caller in callers:
+            caller.cancel()
+        await asyncio.gather(*callers, return_exceptions=True)
+        with pytest.raises(ValueError, match="no"):
+            await flights.run("k", fail)
+        assert runs == [1]
+
+    asyncio.run(scenario())
+    assert not caplog.records
+
+
+def test_caller_after_the_end_has_the_work_done_again() -> None:
+    async def scenario() -> None:
+        flights: SingleFlight[str, int] = SingleFlight()
+        runs = 0
+
+        async def work() -> int:
+            nonlocal runs
+            runs += 1
+            await asyncio.sleep(0)
+            return runs
+
+        async def twice() -> tuple[int, int]:
+            return await flights.run("k", work), await flights.run("k", work)
+
+        assert await asyncio.gather(twice(), twice()) == [(1, 2), (1, 2)]
+
+    asyncio.run(scenario())
+
+
 class Work:
     """Counts its runs, and fails where it is told to."""
 

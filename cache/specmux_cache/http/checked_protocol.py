@@ -72,6 +72,8 @@ class CheckedProtocol(asyncio.Protocol):
         self._awaits_head = False
         self._copied = 0
         """Bytes of the answer that are still to come and take no parsing."""
+        self._is_told = False
+        """Where the answer ends was told, and is known."""
         self._holds = False
         self._is_held = False
 
@@ -80,7 +82,7 @@ class CheckedProtocol(asyncio.Protocol):
         self.is_resting = False
         self._awaits_head = has_body
         self._copied = 0
-        self._holds = self._is_held = False
+        self._is_told = self._holds = self._is_held = False
 
     def rest(self) -> None:
         """Its request has its answer, or was given up."""
@@ -127,7 +129,7 @@ class CheckedProtocol(asyncio.Protocol):
                 self._is_held = True
                 self._transport.pause_reading()
                 self._protocol._drop_timeout()  # noqa: SLF001  it is not the server that is waited for
-            elif len(data) >= MUCH and not self._transport.is_closing():
+            elif len(data) >= MUCH and not self._is_whole and not self._transport.is_closing():
                 self._transport.pause_reading()
                 self._wait()
 
@@ -142,6 +144,11 @@ class CheckedProtocol(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._protocol.resume_writing()
+
+    @property
+    def _is_whole(self) -> bool:
+        """The answer is all here, and nothing more is to come."""
+        return self._is_told and not self._copied
 
     def _is_answered(self) -> bool:
         content = self._protocol._payload  # noqa: SLF001
@@ -171,6 +178,7 @@ class CheckedProtocol(asyncio.Protocol):
         if self._awaits_head:
             self._awaits_head = False
             self._copied = told_length(data)
+            self._is_told = self._copied > 0
         began = time.thread_time()
         start = min(self._copied, len(data))
         size = PIECE
