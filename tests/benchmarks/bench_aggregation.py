@@ -37,6 +37,7 @@ from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES
 from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.server.protocols import Pending
 
 RELEASE = "1.35"
 CLIENTS = 64
@@ -215,7 +216,7 @@ async def ingest() -> None:
                     for coding in Coding:
                         path = f"/openapi/v3/{entry.group_version}"
                         reply = await answer.respond(
-                            Request("GET", path, f"hash={entry.offer.hash}", accept, coding.value)
+                            Pending(Request("GET", path, f"hash={entry.offer.hash}", accept, coding.value))
                         )
                         assert reply.status == 200
                         forms += 1

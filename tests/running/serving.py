@@ -18,6 +18,7 @@ from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server.listener import HTTPServer
+from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.server.stats import RequestCounts
 from specmux_aggregator.server.unread import UNREAD_MAX
 
@@ -40,13 +41,14 @@ class FakeService:
     released: threading.Event = field(default_factory=threading.Event)
     good_until: float | None = None
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> Prepared | Pending:
         if request.path in ("/slow", "/hang", "/broken"):
-            return None
+            return Pending(request)
         self.asked.append(request)
         return self.answer(request)
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, pending: Pending) -> Prepared:
+        request = pending.request
         if request.path == "/broken":
             raise RuntimeError("a bug")
         while request.path == "/hang" and not self.released.is_set():

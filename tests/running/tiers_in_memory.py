@@ -9,9 +9,9 @@ from typing import Any
 
 from running.serving import TIERS, FakeService, timeless
 from specmux_aggregator.config.settings import Listen
-from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.server.listener import HTTPServer
+from specmux_aggregator.server.protocols import Pending
 
 TURNS = 400
 """Turns of the event loop in which all is answered that will be."""
@@ -23,10 +23,10 @@ QUIET = 12
 class QuickService(FakeService):
     """What has to be waited for takes turns of the loop, and no time."""
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, pending: Pending) -> Prepared:
         for _ in range(3):
             await asyncio.sleep(0)
-        return self.answer(request)
+        return self.answer(pending.request)
 
 
 class Transport(asyncio.Transport):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -36,6 +37,7 @@ from specmux_aggregator.http.representations import delivered, status_reply
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.upstream.client import Moved
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import MediaType
@@ -60,6 +62,15 @@ class Endpoint(Protocol):
     async def respond(self, request: Request) -> Prepared:
         """The answer, always, within the endpoint's own deadline. Raises nothing but CancelledError."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Undelivered(Pending):
+    """A document whose bytes are not at hand."""
+
+    snapshot: Snapshot
+    """By which it was decided."""
+    decision: Deliver
 
 
 class Service:
@@ -101,29 +112,32 @@ class Service:
         discovery = self._discovery.generation if self._discovery is not None else 0
         return self._publisher.current.generation + discovery + self._representations.evicting_rounds
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> Prepared | Pending:
         """The answer, if it takes no waiting."""
         overlong = _overlong(request)
-        if overlong is not None or request.path in self._pages:
+        if overlong is not None:
             return overlong
+        if request.path in self._pages:
+            return Pending(request)
         endpoint = self._endpoint_of(request.path)
         if endpoint is not None:
-            return endpoint.immediate(request)
-        decision = self._decide(self._publisher.current, request)
+            return endpoint.immediate(request) or Pending(request)
+        snapshot = self._publisher.current
+        decision = self._decide(snapshot, request)
         match decision:
             case Prepared():
                 return decision
             case Deliver(key, media_type, representation):
                 body = self._representations.get(key, media_type, representation.coding)
-                return None if body is None else delivered(representation, body)
+                if body is None:
+                    return Undelivered(request, snapshot, decision)
+                return delivered(representation, body)
             case Revalidate() | Unmade():
-                return None
+                return Pending(request)
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, pending: Pending) -> Prepared:
         """The answer, whatever it takes: a check of a backend, a download, an encoding."""
-        overlong = _overlong(request)
-        if overlong is not None:
-            return overlong
+        request = pending.request
         page = self._pages.get(request.path)
         if page is not None:
             return await page(request)
@@ -131,8 +145,9 @@ class Service:
         if endpoint is not None:
             return await endpoint.respond(request)
         failure = Failure(Cause.INTERNAL, "")
+        known = self._known(pending)
         for _ in range(ATTEMPTS):
-            decision = await self._decided(request)
+            decision, known = known or await self._decided(request), None
             if isinstance(decision, Revalidate):
                 await self._revalidate(decision.owner)
                 decision = await self._decided(request, is_revalidated=True)
@@ -160,6 +175,12 @@ class Service:
             if self._is_current(decision.key):
                 break
         return unavailable(failure, request, retry_after=self._retry_after(request, failure))
+
+    def _known(self, pending: Pending) -> Deliver | None:
+        """What was decided as the request came, if nothing was published since."""
+        if isinstance(pending, Undelivered) and pending.snapshot is self._publisher.current:
+            return pending.decision
+        return None
 
     async def _decided(self, request: Request, *, is_revalidated: bool = False) -> Decision:
         """As ``_decide``, when what it needs of discovery has been made."""

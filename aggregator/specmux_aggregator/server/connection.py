@@ -29,7 +29,7 @@ from specmux_aggregator.server.held import HeadTooLarge
 from specmux_aggregator.server.incoming import RECEIVE, Incoming, Parsed
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.outgoing import CLOSE, KEEP_ALIVE, Outgoing
-from specmux_aggregator.server.protocols import Reply, Response, Shared, WireRequest
+from specmux_aggregator.server.protocols import Pending, Reply, Response, Shared, WireRequest
 from specmux_aggregator.server.refusals import FAILED, NotHTTP, answer_to, path_of
 
 logger = logging.getLogger(__name__)
@@ -47,12 +47,13 @@ class Connection(asyncio.Protocol):
         "_is_body_full",
         "_is_closing",
         "_is_ending",
-        "_is_half_closed",
         "_is_lingering",
+        "_looked_up",
         "_payload",
         "certificate",
         "connections",
         "incoming",
+        "is_half_closed",
         "is_reading_paused",
         "outgoing",
         "peername",
@@ -76,11 +77,13 @@ class Connection(asyncio.Protocol):
         self._deadlines = Deadlines()
         self._payload: StreamReader = EMPTY_PAYLOAD
         """The body of the message that was taken up last."""
+        self._looked_up: tuple[RawRequestMessage, Pending | None] | None = None
+        """The message that is taken up next, in the same turn: what was found of it."""
         self.task: asyncio.Task[None] | None = None
         """What runs to answer a request."""
         self._is_body_full = False
         self.is_reading_paused = False
-        self._is_half_closed = False
+        self.is_half_closed = False
         self._is_closing = False
         """It ends with the running answer, and nothing more is read."""
         self._is_ending = False
@@ -93,12 +96,8 @@ class Connection(asyncio.Protocol):
         return self.transport is not None
 
     @property
-    def is_half_closed(self) -> bool:
-        return self._is_half_closed
-
-    @property
     def is_drained(self) -> bool:
-        return self._is_half_closed and self.incoming.is_empty
+        return self.is_half_closed and self.incoming.is_empty
 
     @property
     def is_idle(self) -> bool:
@@ -179,7 +178,7 @@ class Connection(asyncio.Protocol):
             return None
         if self.transport is not None and self.transport.get_extra_info("sslcontext") is not None:
             return None  # nor do other servers answer behind a client's close_notify
-        self._is_half_closed = True
+        self.is_half_closed = True
         return True
 
     def pause_writing(self) -> None:
@@ -212,12 +211,16 @@ class Connection(asyncio.Protocol):
         if isinstance(message, HttpProcessingError):
             self._refuse(message, now)
             return
-        slot = self._immediate(message, now) if payload.is_eof() else None
-        if slot is None:
-            serving = self._serve(WireRequest(message, payload, self), now)
-            self.task = asyncio.get_running_loop().create_task(serving)
+        looked_up, self._looked_up = self._looked_up, None
+        if looked_up is None or looked_up[0] is not message:
+            found = self._dispatch.immediate(message, self, now) if payload.is_eof() else None
         else:
-            self._answer(slot, now, message, is_last=ends(message, payload, slot.prepared))
+            found = looked_up[1]
+        if isinstance(found, Slot):
+            self._answer(found, now, message, is_last=ends(message, payload, found.prepared))
+        else:
+            serving = self._serve(WireRequest(message, payload, self), now, found)
+            self.task = asyncio.get_running_loop().create_task(serving)
 
     def _is_known(self, data: bytes) -> bool:
         """Whether ``data`` is a request that was answered before; it is answered then."""
@@ -235,7 +238,9 @@ class Connection(asyncio.Protocol):
         if not self._is_free or not incoming.is_alone(piece, messages):
             return False
         message = messages[0][0]
-        if (slot := self._immediate(message, now)) is None:
+        slot = self._dispatch.immediate(message, self, now)
+        if not isinstance(slot, Slot):
+            self._looked_up = message, slot
             return False
         is_last = ends(message, EMPTY_PAYLOAD, slot.prepared)
         if incoming.is_at_boundary and not is_last:
@@ -243,13 +248,6 @@ class Connection(asyncio.Protocol):
         incoming.answered_at_once()
         self._answer(slot, now, message, is_last=is_last)
         return True
-
-    def _immediate(self, message: RawRequestMessage, now: float) -> Slot | None:
-        try:
-            return self._dispatch.immediate(message, self, now)
-        except Exception:  # a bug
-            logger.exception("%s %s failed", message.method, path_of(message))
-            return self._answers.slot(FAILED)
 
     def _refuse(self, error: HttpProcessingError, now: float) -> None:
         self.connections.stats.malformed += 1
@@ -259,11 +257,11 @@ class Connection(asyncio.Protocol):
         self.outgoing.answer(self._answers.slot(answer_to(error)), now, CLOSE, is_last=True)
         self._finish(is_last=True)
 
-    async def _serve(self, request: WireRequest, started: float) -> None:
+    async def _serve(self, request: WireRequest, started: float, pending: Pending | None) -> None:
         """Answer what has to be waited for."""
         message = request.message
         try:
-            outcome = await self._dispatch.respond(request, started)
+            outcome = await self._dispatch.respond(request, started, pending)
         except Exception:  # a bug
             logger.exception("%s %s failed", message.method, path_of(message))
             outcome = Reply(FAILED)
@@ -297,7 +295,7 @@ class Connection(asyncio.Protocol):
         line = CLOSE if is_last else KEEP_ALIVE if message.version == HttpVersion10 else b""
         if not self.outgoing.answer(slot, started, line, is_last=is_last):
             return
-        if is_last or self._payload is not EMPTY_PAYLOAD or self._is_closing or self._is_half_closed:
+        if is_last or self._payload is not EMPTY_PAYLOAD or self._is_closing or self.is_half_closed:
             self._finish(is_last=is_last)
 
     def _finish(self, *, is_last: bool) -> None:
@@ -323,7 +321,7 @@ class Connection(asyncio.Protocol):
     def _settle(self, *, is_last: bool) -> None:
         """End the connection, or go on."""
         if is_last or self._is_closing or self._is_ending or self.is_drained:
-            if self._is_lingering and not self._is_half_closed and self.transport is not None:
+            if self._is_lingering and not self.is_half_closed and self.transport is not None:
                 self._linger(self.transport)
             else:
                 self.close()

@@ -16,6 +16,7 @@ from specmux_aggregator.server.memo import Answers, Slot
 from specmux_aggregator.server.protocols import (
     ClientConnection,
     Guard,
+    Pending,
     Reply,
     Responder,
     Response,
@@ -23,7 +24,7 @@ from specmux_aggregator.server.protocols import (
     WireRequest,
 )
 from specmux_aggregator.server.refusals import FAILED, path_of
-from specmux_aggregator.server.requests import REFUSALS, refused, request_of
+from specmux_aggregator.server.requests import REFUSALS, refused
 from specmux_aggregator.server.stats import RequestStats
 
 logger = logging.getLogger(__name__)
@@ -71,8 +72,19 @@ class Dispatch:
         self._guard = guard
         self._streaming = streaming
 
-    def immediate(self, message: RawRequestMessage, connection: ClientConnection, now: float) -> Slot | None:
-        """The answer to a message without a body, if it is at hand; None if it has to be waited for."""
+    def immediate(
+        self, message: RawRequestMessage, connection: ClientConnection, now: float
+    ) -> Slot | Pending | None:
+        """The answer to a message without a body, if it is at hand; None: others have to be asked first."""
+        try:
+            return self._immediate(message, connection, now)
+        except Exception:  # a bug
+            logger.exception("%s %s failed", message.method, path_of(message))
+            return self.answers.slot(FAILED)
+
+    def _immediate(
+        self, message: RawRequestMessage, connection: ClientConnection, now: float
+    ) -> Slot | Pending | None:
         prepared = self._refused(message, connection)
         if prepared is not None:
             return self.answers.slot(prepared)
@@ -80,23 +92,26 @@ class Dispatch:
             return None
         if self._guard is not None and self._guard.permits(message, connection) is None:
             return None
-        slot = self.answers.find(message, now)
-        if slot is not None:
+        found = self.answers.find(message, now)
+        if isinstance(found, Slot):
             self._stats.at_once += 1
-        return slot
+        return found
 
-    async def respond(self, request: WireRequest, started: float) -> Reply | Response:
-        """The answer, whatever it takes. ``started``: monotonic seconds."""
+    async def respond(
+        self, request: WireRequest, started: float, pending: Pending | None = None
+    ) -> Reply | Response:
+        """The answer, whatever it takes. ``started``: monotonic seconds. ``pending``: what ``immediate`` has
+        just found."""
         message, connection = request.message, request.connection
         self._stats.in_flight += 1
         try:
-            prepared = self._refused(message, connection)
+            prepared = None
+            if pending is None:
+                prepared = self._refused(message, connection) or await self._forbidden(message, connection)
+                if prepared is None and (claimant := self._claimant(message)) is not None:
+                    return await self._streamed(request, claimant)
             if prepared is None:
-                prepared = await self._forbidden(message, connection)
-            if prepared is None and (claimant := self._claimant(message)) is not None:
-                return await self._streamed(request, claimant)
-            if prepared is None:
-                prepared = await self._answer(message, started)
+                prepared = await self._answer(message, started, pending)
         except asyncio.CancelledError:
             self._stats.disconnects += 1
             raise
@@ -140,14 +155,14 @@ class Dispatch:
         self._stats.requests_refused += 1
         return CROWDED_HEAD if message.method == "HEAD" else CROWDED
 
-    async def _answer(self, message: RawRequestMessage, started: float) -> Prepared:
-        slot = self.answers.find(message, started)
-        if slot is not None:
-            return slot.prepared
+    async def _answer(self, message: RawRequestMessage, started: float, pending: Pending | None) -> Prepared:
+        found = pending or self.answers.find(message, started)
+        if isinstance(found, Slot):
+            return found.prepared
         crowded = self._crowded(message)
         if crowded is not None:
             return crowded
-        prepared = await self._service.respond(request_of(message))
+        prepared = await self._service.respond(found)
         seconds = time.monotonic() - started
         # 503 is a state that was logged when it began, and is counted: no line for each who asks meanwhile.
         if prepared.status >= 500 and prepared.status != 503:

@@ -33,7 +33,7 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.server.heads import deciding_part
-from specmux_aggregator.server.protocols import ClientConnection, Guard, Leave, Responder
+from specmux_aggregator.server.protocols import ClientConnection, Guard, Leave, Pending, Responder
 from specmux_aggregator.server.requests import request_of
 from specmux_aggregator.server.stats import Cell, RequestStats
 
@@ -241,18 +241,18 @@ class Answers:
         else:
             memo.store(hash(data), replace(slot, digest=self._digest(data)))
 
-    def find(self, message: RawRequestMessage, now: float) -> Slot | None:
-        """The answer to a message that is not refused; None when the service has to wait for it."""
+    def find(self, message: RawRequestMessage, now: float) -> Slot | Pending:
+        """The answer to a message that is not refused."""
         if self._service.generation != self._generation:
             self._renew()
         request = request_of(message)
         slot = self._similar.get(request)
         if slot is not None and slot.is_good(now):
             return slot
-        prepared = self._service.immediate(request)
-        if prepared is None:
-            return None
-        slot = self.slot(prepared)
+        found = self._service.immediate(request)
+        if not isinstance(found, Prepared):
+            return found
+        slot = self.slot(found)
         if self._use_memo and sum(len(field) for field in request if field) <= KEY_MAX:
             self._similar.offer(request, slot)
         return slot

@@ -45,6 +45,14 @@ class Reply:
     """Whether the connection ends with it; None: its request says so."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request whose answer has to be waited for. Who answers may note in a kind of its own what it has
+    decided."""
+
+    request: Request
+
+
 class ClientConnection(Protocol):
     """What answers may know of the connection they leave by, and do with it."""
 
@@ -111,11 +119,11 @@ class Responder(Protocol):
     def generation(self) -> int:
         """Changes whenever an answer that was given may have become stale."""
 
-    def immediate(self, request: Request) -> Prepared | None:
-        """The answer if it is at hand; None if it has to be waited for."""
+    def immediate(self, request: Request) -> Prepared | Pending:
+        """The answer if it is at hand."""
 
-    async def respond(self, request: Request) -> Prepared:
-        """The answer, always. Raises nothing but CancelledError."""
+    async def respond(self, pending: Pending) -> Prepared:
+        """The answer to what ``immediate`` had none for, always. Raises nothing but CancelledError."""
 
 
 class Leave(Protocol):

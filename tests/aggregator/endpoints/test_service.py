@@ -12,6 +12,7 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.server.protocols import Pending
 
 
 class Echo:
@@ -47,15 +48,15 @@ def service() -> Service:
     ],
 )
 def test_endpoint_answers_all_below_its_path(path: str, now: bytes | None, later: bytes) -> None:
-    at_hand = service().immediate(Request("GET", path))
-    assert (at_hand and at_hand.body) == now
-    assert asyncio.run(service().respond(Request("GET", path))).body == later
+    found = service().immediate(Request("GET", path))
+    assert (found.body if isinstance(found, Prepared) else None) == now
+    assert asyncio.run(service().respond(Pending(Request("GET", path)))).body == later
 
 
 @pytest.mark.parametrize("path", ["/openapi/explained", "/openapi", "/openapi/explai", "/"])
 def test_endpoint_has_no_other_path(path: str) -> None:
     answer = service().immediate(Request("GET", path))
-    assert answer is not None
+    assert isinstance(answer, Prepared)
     assert answer.status == 404
 
 
@@ -65,12 +66,11 @@ def test_endpoint_has_no_other_path(path: str) -> None:
 def test_list_that_would_take_long_to_read_is_431_everywhere(path: str) -> None:
     asked = Request("GET", path, accept=",".join(["*/*"] * 100))
     at_hand = service().immediate(asked)
-    assert at_hand is not None
+    assert isinstance(at_hand, Prepared)
     assert at_hand.status == 431
-    assert asyncio.run(service().respond(asked)).body == at_hand.body
 
 
 def test_documents_are_nobody_elses() -> None:
     answer = service().immediate(Request("GET", "/openapi/v3/apis/apps/v1"))
-    assert answer is not None
+    assert isinstance(answer, Prepared)
     assert answer.status == 404

@@ -27,7 +27,7 @@ from running.serving import (
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
-from specmux_aggregator.server.protocols import Reply
+from specmux_aggregator.server.protocols import Pending, Reply
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)
 
@@ -35,8 +35,8 @@ on_every_tier = pytest.mark.parametrize("tier", TIERS)
 class Probed(FakeService):
     """A service whose health has to be waited for, as the real one's has."""
 
-    def immediate(self, asked: Request) -> Prepared | None:
-        return None if asked.path in ("/livez", "/readyz") else super().immediate(asked)
+    def immediate(self, asked: Request) -> Prepared | Pending:
+        return Pending(asked) if asked.path in ("/livez", "/readyz") else super().immediate(asked)
 
 
 def connect_from(started: Running, address: str) -> socket.socket:

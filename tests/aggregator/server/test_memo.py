@@ -13,6 +13,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server import memo as memo_module
 from specmux_aggregator.server.memo import KEY_MAX, RequestMemo, Slot
+from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.server.stats import Cell
 
 
@@ -158,7 +159,7 @@ def test_memo_is_shared_by_connections_but_not_by_targets() -> None:
 
 def test_service_that_fails_at_once_costs_one_answer_not_the_connection_to_others() -> None:
     class Failing(FakeService):
-        def immediate(self, request: Request) -> Prepared | None:
+        def immediate(self, request: Request) -> Prepared | Pending:
             if request.path == "/fails":
                 raise RuntimeError("a bug")
             return super().immediate(request)
