@@ -89,8 +89,8 @@ async def tiers_in_memory() -> AsyncIterator[dict[str, HTTPServer]]:
 
 async def answers(server: HTTPServer, pieces: list[bytes]) -> tuple[bytes, bool]:
     """What the server writes, and whether it closes, when it gets these pieces one by one."""
-    made: Any = server._connections
-    connection = made()
+    connections: Any = server._connections
+    connection = connections.made()
     transport = Transport(connection)
     connection.connection_made(transport)
     await _until_quiet(transport)

@@ -23,10 +23,7 @@ class Admission:
         self._addresses = ClientAddresses(listen.max_connections_per_address)
 
     def admit(self, holder: object, peer: Any) -> bool:
-        """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it.
-        One that another's place was passed on to has it."""
-        if holder in self._holders:
-            return True
+        """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it."""
         if len(self._holders) >= self._max and not self._make_room():
             self._stats.connections_refused += 1
             return False

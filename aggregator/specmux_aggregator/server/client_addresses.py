@@ -5,7 +5,6 @@ customer or host is given; by single addresses it could hold as many connections
 from __future__ import annotations
 
 import socket
-from collections import Counter
 from typing import Any, Final
 
 MAPPED: Final = bytes(10) + b"\xff\xff"
@@ -22,7 +21,7 @@ class ClientAddresses:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._held: Counter[bytes] = Counter()
+        self._held: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         """Addresses that hold a connection."""
@@ -30,14 +29,16 @@ class ClientAddresses:
 
     def take(self, address: bytes) -> bool:
         """Count one more connection of ``address``; False when it has as many as it may."""
-        if self._limit and self._held[address] >= self._limit:
+        held = self._held.get(address, 0)
+        if self._limit and held >= self._limit:
             return False
-        self._held[address] += 1
+        self._held[address] = held + 1
         return True
 
     def give_back(self, address: bytes) -> None:
-        if self._held[address] > 1:
-            self._held[address] -= 1
+        held = self._held[address]
+        if held > 1:
+            self._held[address] = held - 1
         else:
             del self._held[address]
 

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Any, Final
 
 from aiohttp import HttpVersion10
 from aiohttp.http import RawRequestMessage
@@ -122,26 +122,28 @@ class Connection(asyncio.Protocol):
 
     # What the event loop tells.
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = wire = cast(asyncio.Transport, transport)
+    def connection_made(self, transport: Any) -> None:
+        self.transport = wire = transport
         self.peername = wire.get_extra_info("peername")
         self.incoming = Incoming(self, self.connections.held)
-        is_encrypted = wire.get_extra_info("sslcontext") is not None
+        is_encrypted = wire.get_extra_info("ssl_object") is not None
         self.outgoing = Outgoing(wire, self.connections, is_encrypted=is_encrypted)
         wire.set_write_buffer_limits(high=0)  # sending.push relies on being told of every byte that waits
-        if hasattr(wire, "max_size"):
+        if not is_encrypted and hasattr(wire, "max_size"):
             wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
-        if self.connections.admission.admit(self, self.peername):
+        # One that is encrypted was admitted when its handshake began.
+        if is_encrypted or self.connections.admission.admit(self, self.peername):
             self.connections.opened(self)
         else:
             self.close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.transport = None
-        self.incoming.clear()
+        self.incoming.end()
         self.connections.closed(self)
-        if self.outgoing.lose() and self.task is None:
-            self.connections.stats.disconnects += 1
+        if self.outgoing.is_busy:
+            self.outgoing.lose()
+            self.connections.stats.disconnects += self.task is None
         if self.task is not None:
             # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
             self.task.cancel()
@@ -173,11 +175,9 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool | None:
         """Keep the connection until all is answered: a client may close its side first (RFC 9112 9.6)."""
-        # A watch may be silent for minutes: its backend would be held for a client that is gone.
-        if self.is_idle or self._is_lingering or self.streamed is not None:
+        # Nobody answers behind a close_notify; and a watch may be silent for minutes, its backend held.
+        if self.outgoing.is_encrypted or self.is_idle or self._is_lingering or self.streamed is not None:
             return None
-        if self.transport is not None and self.transport.get_extra_info("sslcontext") is not None:
-            return None  # nor do other servers answer behind a client's close_notify
         self.is_half_closed = True
         return True
 

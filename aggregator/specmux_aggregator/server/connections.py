@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from specmux_aggregator.config.settings import Listen
@@ -36,26 +38,22 @@ class Connections:
         self.unread = UnreadBodies(unread_max)
         self.complaints = AcceptComplaints()
         self.listen = listen
-        self._dispatch = dispatch
         self.admission = Admission(listen, stats, make_room=self.make_room)
         self._open: set[Connection] = set()
         self._idle: deque[tuple[float, Connection]] = deque()
-        self._is_empty = asyncio.Event()
-        self._is_empty.set()
-
-    def __call__(self) -> Connection:
+        self._emptied: asyncio.Event | None = None
+        """Set with the end of the last connection, once that is waited for."""
         shared: Any = self  # it is told of its own connections alone, where Shared says any
-        return Connection(shared, self._dispatch)
+        self.made: Callable[[], Connection] = partial(Connection, shared, dispatch)
 
     def opened(self, connection: Connection) -> None:
         self._open.add(connection)
-        self._is_empty.clear()
 
     def closed(self, connection: Connection) -> None:
         self.admission.release(connection)
         self._open.discard(connection)
-        if not self._open:
-            self._is_empty.set()
+        if self._emptied is not None and not self._open:
+            self._emptied.set()
 
     def make_room(self) -> bool:
         """Close the connection that was idle longest; False: none is idle."""
@@ -103,11 +101,14 @@ class Connections:
     async def drain(self, seconds: float) -> None:
         """Close what is idle, let running answers finish for ``seconds``, then cut what is left."""
         self.close_when_answered()
+        emptied = self._emptied = asyncio.Event()
+        if not self._open:
+            emptied.set()
         try:
-            await asyncio.wait_for(self._is_empty.wait(), seconds)
+            await asyncio.wait_for(emptied.wait(), seconds)
         except TimeoutError:
             running = [one.task for one in self._open if one.task is not None]
             for connection in tuple(self._open):
                 connection.cut_off()
-            await asyncio.wait([*running, asyncio.create_task(self._is_empty.wait())], timeout=LINGER)
+            await asyncio.wait([*running, asyncio.create_task(emptied.wait())], timeout=LINGER)
         self.files.clear()

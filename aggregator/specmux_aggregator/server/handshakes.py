@@ -25,7 +25,7 @@ MISDIRECTED: Final = refusal(
 
 
 class ClientHandshakes:
-    """Makes the transports of a TLS listener. Lives in one event loop."""
+    """Of one TLS listener. Lives in one event loop."""
 
     def __init__(
         self,
@@ -43,9 +43,6 @@ class ClientHandshakes:
         self._lines = TimeLines()
         self._begun: dict[TLSTransport, float] = {}
         """When each began, in monotonic seconds; the oldest is the first."""
-
-    def __call__(self) -> TLSTransport:
-        return TLSTransport(self)
 
     def begin(self, transport: TLSTransport, peer: object) -> ssl.SSLContext | None:
         if not self._admission.admit(transport, peer):

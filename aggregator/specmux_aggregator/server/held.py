@@ -8,7 +8,6 @@ twice, are 64 MiB for one connection that reads nothing of its answers.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -61,7 +60,7 @@ class HeldBytes:
 
     def __init__(self, held_by_all: HeldByAll) -> None:
         self._all = held_by_all
-        self._costs: deque[int] = deque()
+        self._costs: list[int] = []
         """Of each message that waits, after that of the one before, which aiohttp does not let go of."""
         self._payload: Any = EMPTY_PAYLOAD
         self._head_cost = 0
@@ -98,8 +97,7 @@ class HeldBytes:
         self._sum_up()
 
     def _let_go(self, waiting: int) -> None:
-        while len(self._costs) > waiting + 1:
-            self._costs.popleft()
+        del self._costs[: max(len(self._costs) - waiting - 1, 0)]
 
     def keep(self, size: int) -> None:
         """So many bytes wait to be parsed."""

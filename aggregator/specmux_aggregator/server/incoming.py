@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -54,6 +53,7 @@ class Incoming:
 
     __slots__ = (
         "_body_left",
+        "_connection",
         "_end",
         "_is_due",
         "_line",
@@ -73,7 +73,7 @@ class Incoming:
         """``connection`` is told to read on or not while a body waits: ``pause_reading``,
         ``resume_reading``; and asked whether it is ``connected``."""
         self.held = HeldBytes(held_by_all)
-        self.messages: deque[Queued] = deque()
+        self.messages: list[Queued] = []
         self.taken = 0
         """Messages that were taken up, or answered at once."""
         self.head_since = time.monotonic()
@@ -94,16 +94,9 @@ class Incoming:
         """The body of the message that came last."""
         self._line = b""
         """The request line of a head that is not whole, as far as it has come; or that it has."""
-        self._parser = HttpRequestParser(
-            connection,
-            asyncio.get_running_loop(),
-            BODY_BUFFER,
-            max_line_size=LINE_MAX,
-            max_field_size=LINE_MAX,
-            max_headers=HEADERS_MAX,
-            payload_exception=RequestPayloadError,
-            auto_decompress=False,  # bodies are passed on as they are, or dropped
-        )
+        self._connection = connection
+        self._parser: HttpRequestParser | None = None
+        """From the first request on that is not known by its bytes."""
 
     @property
     def is_empty(self) -> bool:
@@ -155,7 +148,10 @@ class Incoming:
         """The message whose head ends with ``piece``, if one does, to be answered at once or queued."""
         try:
             self._look_at_line(piece)
-            messages, is_upgraded, _ = self._parser.feed_data(piece)
+            parser = self._parser
+            if parser is None:
+                parser = self._parser = _parser_for(self._connection)
+            messages, is_upgraded, _ = parser.feed_data(piece)
         except HttpProcessingError as error:
             self._break(error)
             return ()
@@ -206,7 +202,7 @@ class Incoming:
     def take(self) -> Queued:
         """The next message."""
         self.taken += 1
-        return self.messages.popleft()
+        return self.messages.pop(0)
 
     def falls_due(self) -> bool:
         """Whether ``refill`` is to be called in the next turn, which is said once."""
@@ -237,6 +233,15 @@ class Incoming:
         self._rest = b""
         self.held.clear()
 
+    def end(self) -> None:
+        """Nothing comes any more. Who knows the connection is let go of, or all of them would wait for the
+        collector."""
+        self._parser = self._connection = None
+        if self.messages or self._rest or self.held.cost:
+            self.clear()
+        else:
+            self.is_deaf = True
+
     def _look_at_line(self, piece: bytes) -> None:
         """Raises NotHTTP for what has the form of HTTP and says that it is something else."""
         if not self._payload.is_eof():
@@ -257,3 +262,16 @@ class Incoming:
         if not self._payload.is_eof():
             self._payload.set_exception(RequestPayloadError("the framing of the body is broken"))
         self.messages.append((error, EMPTY_PAYLOAD))
+
+
+def _parser_for(connection: Any) -> HttpRequestParser:
+    return HttpRequestParser(
+        connection,
+        asyncio.get_running_loop(),
+        BODY_BUFFER,
+        max_line_size=LINE_MAX,
+        max_field_size=LINE_MAX,
+        max_headers=HEADERS_MAX,
+        payload_exception=RequestPayloadError,
+        auto_decompress=False,  # bodies are passed on as they are, or dropped
+    )

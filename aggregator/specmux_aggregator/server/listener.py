@@ -8,6 +8,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from specmux_aggregator.server.handshakes import ClientHandshakes
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.protocols import Guard, Responder, StreamingHandler
 from specmux_aggregator.server.stats import RequestStats
+from specmux_aggregator.server.tls_transport import TLSTransport
 from specmux_aggregator.server.unread import UNREAD_MAX
 from specmux_aggregator.tasks import log_failure
 
@@ -87,12 +89,12 @@ class HTTPServer:
                 listen.tls_cert_file, listen.tls_key_file, client_ca_file=self._client_ca_file
             )
         self._connections = Connections(self._dispatch, listen, stats=self.stats, unread_max=self._unread_max)
-        made: Callable[[], asyncio.BaseProtocol] = self._connections
+        made: Callable[[], asyncio.BaseProtocol] = self._connections.made
         if self._certificates is not None:
             self._handshakes = ClientHandshakes(
-                self._connections, self._connections.admission, self._certificates, listen
+                self._connections.made, self._connections.admission, self._certificates, listen
             )
-            made = self._handshakes
+            made = partial(TLSTransport, self._handshakes)
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 made, listen.address, listen.port, backlog=BACKLOG

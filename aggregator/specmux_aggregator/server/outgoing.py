@@ -49,6 +49,7 @@ class Outgoing:
         "_transport",
         "answered_at",
         "is_busy",
+        "is_encrypted",
         "is_paused",
         "pushes",
         "unsent",
@@ -57,6 +58,7 @@ class Outgoing:
     def __init__(self, transport: asyncio.Transport, shared: Shared, *, is_encrypted: bool) -> None:
         self._transport = transport
         self._shared = shared
+        self.is_encrypted = is_encrypted
         wire = None if is_encrypted else transport.get_extra_info("socket")
         self._file: int | None = None if wire is None else wire.fileno()
         """The socket's, where what is written to it is what the client reads."""
@@ -127,15 +129,13 @@ class Outgoing:
                 self._drained = asyncio.get_running_loop().create_future()
             await self._drained
 
-    def lose(self) -> bool:
-        """The client is gone; whether an answer was not read to its end."""
+    def lose(self) -> None:
+        """The client is gone before it read its answer to the end."""
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(ConnectionResetError("the client is gone"))
-        was_busy = self.is_busy
         if self.unsent is not None:
             self._leave(self.unsent.slot.prepared.body)
         self.unsent = None
-        return was_busy
 
     def _begin(self, slot: Slot, started: float, end: bytes, *, is_last: bool) -> bool:
         """Write an answer that is not worth a copy; False: a part of it is unsent."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections import deque
 from typing import Any, Final, Protocol, cast
 
 RECEIVE: Final = 16 * 1024
@@ -35,19 +34,15 @@ class Records:
         self.incoming = ssl.MemoryBIO()
         self.outgoing = ssl.MemoryBIO()
 
-    def encrypted_by(self, context: ssl.SSLContext) -> ssl.SSLObject:
-        """The server's side of a new connection."""
-        return context.wrap_bio(self.incoming, self.outgoing, server_side=True)
-
-    def taken(self) -> bytes:
-        """What OpenSSL has to send."""
-        outgoing = self.outgoing
-        return outgoing.read() if outgoing.pending else b""
-
     def clear(self) -> None:
         """Drop what OpenSSL did not want any more."""
         if self.incoming.pending:
             self.incoming.read()
+
+    def drop(self) -> None:
+        """Drop what OpenSSL has to send."""
+        if self.outgoing.pending:
+            self.outgoing.read()
 
 
 class Handshakes(Protocol):
@@ -89,11 +84,10 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
     _wire: asyncio.Transport
 
     def __init__(self, handshakes: Handshakes) -> None:
-        super().__init__()
         self._handshakes = handshakes
         self._app: asyncio.Protocol | None = None
         """Who takes what is decrypted; None until the handshake is done."""
-        self._received: deque[bytes] = deque()
+        self._received: list[bytes] = []
         """What was decrypted while reading was paused: of one read of the socket at most."""
         self._left = b""
         """What came in one read of the socket and is not decrypted yet."""
@@ -107,15 +101,17 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
 
     # What the plain transport tells.
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        wire = self._wire = cast("asyncio.Transport", transport)
-        _receive_little(wire)
+    def connection_made(self, transport: Any) -> None:
+        self._wire = wire = transport
+        if hasattr(wire, "max_size"):
+            wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
         context = self._handshakes.begin(self, wire.get_extra_info("peername"))
         if context is None:
             self._is_closing = True
             wire.abort()
         else:
-            self._tls = self._handshakes.records.encrypted_by(context)
+            records = self._handshakes.records
+            self._tls = context.wrap_bio(records.incoming, records.outgoing, server_side=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = True
@@ -123,17 +119,23 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if self._app is None:
             self._handshakes.end(self)
         else:
-            self._app.connection_lost(exc)
+            # Let go of now, or OpenSSL's memory would be held until the collector finds it.
+            app, self._app = self._app, None
+            app.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if len(data) <= RECEIVE:
-            self._receive(data)
+        if len(data) > RECEIVE:
+            # uvloop hands over up to 250 KiB, which the shared buffer would keep room for, and up to 32
+            # times, for which everybody else would wait.
+            self._left += data
+            self._wire.pause_reading()
+            self._receive_more()
+        elif self._is_closing or self._is_over:  # whatever comes means nothing any more
             return
-        # uvloop hands over up to 250 KiB, which the shared buffer would keep room for, and up to 32 times,
-        # for which everybody else would wait.
-        self._left += data
-        self._wire.pause_reading()
-        self._receive_more()
+        elif self._app is None:
+            self._shake(data)
+        else:
+            self._receive(data, self._app)
 
     def _receive_more(self) -> None:
         """A part of what one read of the socket brought; the next in the next turn."""
@@ -141,8 +143,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if self._is_paused:
             return
         data, self._left = self._left[:RECEIVE], self._left[RECEIVE:]
-        self._receive(data)
-        if self._has_ended:
+        self.data_received(data)
+        if self._is_closing or self._is_over:
             self._left = b""
         self._read_on()
 
@@ -201,7 +203,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             while written < len(data):
                 written += tls.write(memoryview(data)[written:])
         except ssl.SSLError:
-            records.taken()
+            records.drop()
             self.abort()
             return
         self._wire.write(records.outgoing.read())
@@ -248,7 +250,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if self._app is not None:
             with contextlib.suppress(ssl.SSLError, ValueError):  # the client's word is wanting
                 self._tls.unwrap()
-            self._send(self._handshakes.records.taken())
+            self._send()
         self._wire.close()
 
     def abort(self) -> None:
@@ -257,22 +259,12 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
 
     # The records.
 
-    @property
-    def _has_ended(self) -> bool:
-        """Whatever comes means nothing any more."""
-        return self._is_closing or self._is_over
-
-    def _receive(self, data: bytes) -> None:
-        if self._has_ended:
-            return
-        if self._app is None:
-            self._shake(data)
-            return
+    def _receive(self, data: bytes, app: asyncio.Protocol) -> None:
         chunks = self._decrypted(data)
         if chunks is None:
             return
         if len(chunks) == 1 and not self._is_over and not self._is_paused and not self._received:
-            self._app.data_received(chunks[0])
+            app.data_received(chunks[0])
             return
         self._received.extend(chunks)
         if not self._is_paused:
@@ -285,18 +277,18 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         try:
             tls.do_handshake()
         except ssl.SSLWantReadError:
-            self._send(records.taken())
+            self._send()
             return
         except (ssl.SSLError, ssl.CertificateError) as error:
             records.clear()
             if error.reason in PLAIN_HTTP:
-                records.taken()  # an alert that the client would take for the begin of an answer
-                self._send(handshakes.misdirected())
+                records.drop()  # an alert that the client would take for the begin of an answer
+                self._wire.write(handshakes.misdirected())
             self._fail()
             return
         # Session tickets, at once: they carry the acknowledgement for which a client with Nagle's algorithm
         # holds its request back. Kept for the next write, they would cost it 40 ms.
-        self._send(records.taken())
+        self._send()
         # A request may have come with the end of the handshake; to ask OpenSSL in vain costs an exception.
         chunks = self._decrypted(b"") if records.incoming.pending else []
         if chunks is None:
@@ -306,9 +298,10 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             self.abort()
             return
         self._app = app
-        self._received.extend(chunks)
         app.connection_made(self)
-        self._deliver()
+        if chunks or self._is_over:
+            self._received.extend(chunks)
+            self._deliver()
 
     def _decrypted(self, data: bytes) -> list[bytes] | None:
         """What these bytes, and those of a record before, make; None where they are no TLS."""
@@ -340,31 +333,28 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         """Say what OpenSSL has to say to what came, as to a wish for a renegotiation: left in the buffer
         it would go to another client. Who asks for such and does not read is cut."""
         if self._wire.get_write_buffer_size():
-            self._handshakes.records.taken()
+            self._handshakes.records.drop()
             self.abort()
         else:
-            self._send(self._handshakes.records.taken())
+            self._send()
 
     def _deliver(self) -> None:
         app = self._app
-        assert app is not None
+        if app is None:  # lost meanwhile
+            return
         while self._received and not self._is_paused and not self._is_closing:
-            app.data_received(self._received.popleft())
+            app.data_received(self._received.pop(0))
         if self._is_over and not self._received and not self._is_closing and not app.eof_received():
             self.close()
 
     def _fail(self) -> None:
         """Tell the client why (RFC 8446, section 6.2), and close."""
         self._is_closing = True
-        self._send(self._handshakes.records.taken())
+        self._send()
         self._wire.close()
 
-    def _send(self, data: bytes) -> None:
-        if data:
-            self._wire.write(data)
-
-
-def _receive_little(transport: Any) -> None:
-    """asyncio makes room for 256 KiB at each read; a request has hundreds of bytes."""
-    if hasattr(transport, "max_size"):
-        transport.max_size = RECEIVE
+    def _send(self) -> None:
+        """What OpenSSL has to send."""
+        outgoing = self._handshakes.records.outgoing
+        if outgoing.pending:
+            self._wire.write(outgoing.read())

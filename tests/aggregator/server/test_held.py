@@ -190,7 +190,7 @@ def test_requests_that_nobody_has_taken_up_yet_are_no_stall(tier: str) -> None:
 
         async def look_before_anything_is_taken() -> int:
             shared: Any = started.server._connections
-            connection = shared()
+            connection = shared.made()
             transport = Transport(connection)
             connection.connection_made(transport)
             connection.data_received(request() * 2)

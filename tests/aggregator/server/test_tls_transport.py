@@ -80,6 +80,7 @@ class Listener:
     def __init__(self, context: ssl.SSLContext) -> None:
         self.records = Records()
         self.context = context
+        self.apps: dict[TLSTransport, Echo] = {}
         self.lost: list[TLSTransport] = []
 
     def begin(self, transport: TLSTransport, peer: object) -> ssl.SSLContext:
@@ -87,7 +88,7 @@ class Listener:
         return self.context
 
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol:
-        return Echo()
+        return self.apps.setdefault(transport, Echo())
 
     def misdirected(self) -> bytes:
         return b"HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -111,9 +112,7 @@ class Pair:
 
     @property
     def app(self) -> Echo:
-        app = self.server.get_protocol()
-        assert isinstance(app, Echo)
-        return app
+        return self._listener.apps[self.server]
 
     def shake(self) -> None:
         while True:
