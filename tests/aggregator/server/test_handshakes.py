@@ -4,6 +4,7 @@ others; and answers that are longer than what goes out in one piece."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import shutil
 import socket
 import ssl
@@ -24,6 +25,8 @@ from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.config.settings import Auth, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server import listener as server_module
+from specmux_aggregator.server.connection import Connection
+from specmux_aggregator.server.tls_transport import TLSTransport
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)
 NAME = "127.0.0.1"
@@ -335,3 +338,32 @@ def _read_until(lines: IO[bytes], wanted: bytes) -> None:
         if wanted in line.lower() or wanted in line:
             return
     pytest.fail(f"openssl did not say {wanted!r}")
+
+
+@on_every_tier
+@pytest.mark.parametrize("is_encrypted", [True, False])
+def test_what_is_kept_of_a_client_is_freed_in_the_moment_it_is_gone(
+    authority: Authority, tier: str, is_encrypted: bool
+) -> None:
+    """Not once the collector comes, which is seldom: OpenSSL's memory is tens of kilobytes for each."""
+    sent = request(), request() * 3, request("/slow"), b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n123"
+    with encrypted(authority, tier) if is_encrypted else running(tier) as started:
+        gc.collect()
+        gc.disable()
+        try:
+            for data in sent:
+                with started.connect() as plain:
+                    client = (
+                        authority.context().wrap_socket(plain, server_hostname=NAME)
+                        if is_encrypted
+                        else plain
+                    )
+                    client.sendall(data)
+                    client.recv(1)
+                    client.close()
+            eventually(lambda: started.counts.connections == 0)
+            eventually(
+                lambda: not any(isinstance(one, Connection | TLSTransport) for one in gc.get_objects())
+            )
+        finally:
+            gc.enable()
