@@ -67,7 +67,11 @@ def after(
                 notes=notes,
                 resources=resources,
             )
-            return last if seen == last else replace(seen, changed_at=now)
+            if seen == last:
+                return last
+            # What is read off the same documents is known again after a restart, and changed nothing.
+            is_known = replace(seen, resources=last.resources) == last
+            return seen if is_known else replace(seen, changed_at=now)
 
 
 def _still_missing(

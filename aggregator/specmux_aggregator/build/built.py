@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from specmux_aggregator.model.observation import Offer
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
 
 Owned = frozenset[GroupVersion] | None
 """The group-versions a backend may publish; None: all."""
@@ -19,6 +20,8 @@ class Built:
     group_version: GroupVersion
     offer: Offer
     gzip: bytes | None
+    resources: Resources | None = None
+    """Those that the document tells of, where it was at hand as it was built; None: not read."""
 
 
 @dataclass(frozen=True, slots=True)

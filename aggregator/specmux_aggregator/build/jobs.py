@@ -9,12 +9,13 @@ costs that definition, not the document.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specmux_aggregator.build.built import Built, FileBuilt, Owned
 from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
 from specmux_aggregator.build.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.build.losses import Losses, losses_by_group_version
+from specmux_aggregator.build.resources import resources_of
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.discovery_keys import key_fault
@@ -30,6 +31,7 @@ from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.media_types import MediaType
 from specmux_converters.recognise import DocumentKind, Recognised, recognise
 from specmux_converters.swagger2.conversion import convert
+from specmux_schemas.resources import Resources, split
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
 """What a backend's bytes can be refused with."""
@@ -122,7 +124,8 @@ def build_file(
             return FileBuilt((), f"{cut(group_version)} {fault}")
         if owned is not None and group_version not in owned:
             return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
-        return FileBuilt((_built(group_version, canonical(document), Provenance.FILE, Losses(), held),))
+        built = _built(group_version, canonical(document), Provenance.FILE, Losses(), held)
+        return FileBuilt((replace(built, resources=_resources(document, group_version)),))
     except REFUSALS as error:
         return _failure(error)
 
@@ -198,6 +201,11 @@ def _failure(refusal: TooLarge | BadCoding | ConverterError) -> Failure:
             return Failure(Cause.TRUNCATED, str(refusal))
         case _:
             return Failure(Cause.BAD_BODY, str(refusal))
+
+
+def _resources(document: Document, group_version: GroupVersion) -> Resources | None:
+    """Read while the document is at hand: to parse it again would take as long as to build it."""
+    return None if split(group_version) is None else resources_of(document, group_version)
 
 
 def _group_version_within(document: Document) -> GroupVersion | None:

@@ -29,7 +29,11 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-PRELOADED: Final = ["specmux_aggregator.build.jobs", "specmux_aggregator.cli"]
+PRELOADED: Final = [
+    "specmux_aggregator.build.jobs",
+    "specmux_aggregator.changes.comparing",
+    "specmux_aggregator.cli",
+]
 """What the fork server imports once. A worker imports the program's main module, too, and with it the command
 line: from the fork server it has that at once, and shares its memory."""
 

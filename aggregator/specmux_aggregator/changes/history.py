@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import orjson
@@ -264,9 +264,8 @@ class History:
                 return Outcome.UNAVAILABLE, NOTHING
             bodies.append(body)
         try:
-            found = await self._worker.run(
-                compared, bodies[0], bodies[1], self._others(name), limits=self._limits
-            )
+            others = () if old is None else self._others(name)  # nothing went that they could serve
+            found = await self._worker.run(compared, bodies[0], bodies[1], others, limits=self._limits)
         except WorkerFailed as error:
             found = str(error)
         if isinstance(found, str):
@@ -274,7 +273,7 @@ class History:
             return Outcome.FAILED, NOTHING
         return Outcome.COMPARED, found
 
-    def _others(self, name: GroupVersion) -> list[bytes]:
+    def _others(self, name: GroupVersion) -> Sequence[bytes]:
         """Documents of the group's other versions, as far as they are in memory."""
         group = split(name)
         if group is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from specmux_aggregator.build.built import Built, FileBuilt
@@ -87,6 +87,9 @@ class DirectoryOrigin:
             {key: built.offer for key, (_, built) in winners.items()},
             {key: bodies[name, key] for key, (name, _) in winners.items() if (name, key) in bodies},
             tuple(f"{cut(name)}: {file.note}" for name, file in sorted(files.items()) if file.note),
+            resources={
+                key: built.resources for key, (_, built) in winners.items() if built.resources is not None
+            },
         )
 
     @property
@@ -155,7 +158,7 @@ class DirectoryOrigin:
         for item in built.documents:
             if item.gzip is not None:
                 bodies[name, item.group_version] = item.gzip
-        documents = tuple(Built(item.group_version, item.offer, None) for item in built.documents)
+        documents = tuple(replace(item, gzip=None) for item in built.documents)
         return _File(fingerprint, documents, built.note, built.holds_manifests)
 
 

@@ -115,7 +115,10 @@ def _joined(documents: Seen, built: Seen) -> Seen:
             ),
         ),
         built.seconds,
-        {key: listed for key, listed in built.resources.items() if key not in outdone},
+        {
+            **{key: listed for key, listed in built.resources.items() if key not in outdone},
+            **documents.resources,
+        },
     )
 
 

@@ -25,7 +25,8 @@ class Seen:
     seconds: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))
     """How long the documents of CustomResourceDefinitions took that were built anew."""
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
-    """Of CustomResourceDefinitions, with the names that are in no document."""
+    """Where they are known: of CustomResourceDefinitions with the names that are in no document, and of files
+    that are documents."""
 
 
 @dataclass(frozen=True, slots=True)

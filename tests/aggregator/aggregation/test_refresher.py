@@ -62,6 +62,14 @@ def test_failure_keeps_the_last_good_offers() -> None:
     assert down.changed_at == 2
 
 
+def test_resources_that_become_known_of_the_same_documents_change_nothing() -> None:
+    """As after a restart: offers are recalled from disk, resources are not."""
+    up = after(FIRST, seen(), now=1)
+    told = after(up, replace(seen(), resources={APPS: ()}), now=2)
+    assert (told.resources, told.changed_at) == ({APPS: ()}, 1)
+    assert after(told, replace(seen("B"), resources={}), now=3).changed_at == 3
+
+
 def test_check_that_changes_nothing_is_the_same_observation() -> None:
     up = after(FIRST, seen(), now=1)
     assert after(up, Unchanged(), now=2) is up

@@ -7,6 +7,8 @@ import errno
 import operator
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -188,3 +190,14 @@ def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
         worker.close()
 
     asyncio.run(scenario())
+
+
+def test_what_the_fork_server_imports_is_there_and_brings_no_client_of_http() -> None:
+    """A name that is not there would be passed over without a word, and each worker would import it."""
+    program = f"import sys, {', '.join(workers.PRELOADED)}; print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    modules = set(found.stdout.split())
+    assert set(workers.PRELOADED) < modules
+    assert modules.isdisjoint({"xml.sax.saxutils", "urllib.request", "http.client"})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape, quoteattr
-
 from specmux_schemas.differences.changes import Change
 from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.report import Report, concerned, summary_line
@@ -23,7 +21,7 @@ def render_junit(report: Report, *, fail_on: ChangeSeverity | None) -> str:
             f'<testsuites name="specmux diff" {counts}>',
             f"  <testsuite name={_attribute(f'{report.old} to {report.new}')} {counts}>",
             *cases,
-            f"    <system-out>{escape(printable(summary_line(report)))}</system-out>",
+            f"    <system-out>{_text(printable(summary_line(report)))}</system-out>",
             "  </testsuite>",
             "</testsuites>",
             "",
@@ -37,7 +35,7 @@ def _case(change: Change, *, is_failure: bool) -> str:
     head = f"    <testcase classname={_attribute(group)} name={name}"
     said = f"{change.severity.word}: {change.message}"
     places = "\n".join(printable(str(place)) for place in change.places)
-    text = escape("\n".join(filter(None, (printable(said), concerned(change), places))))
+    text = _text("\n".join(filter(None, (printable(said), concerned(change), places))))
     if is_failure:
         about = f"type={_attribute(change.id)} message={_attribute(said)}"
         return f"{head}><failure {about}>{text}</failure></testcase>"
@@ -45,4 +43,12 @@ def _case(change: Change, *, is_failure: bool) -> str:
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # brings urllib and http: only where XML is written
+
     return quoteattr(printable(text))
+
+
+def _text(text: str) -> str:
+    from xml.sax.saxutils import escape
+
+    return escape(text)
