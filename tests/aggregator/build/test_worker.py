@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import operator
 import os
 import signal
@@ -190,6 +191,19 @@ def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
         worker.close()
 
     asyncio.run(scenario())
+
+
+def test_cycles_are_looked_for_rarely_and_among_what_is_new() -> None:
+    async def main() -> tuple[int, int]:
+        worker = Worker(timeout=30.0)
+        try:
+            return (await worker.run(gc.get_threshold))[0], await worker.run(gc.get_freeze_count)
+        finally:
+            worker.close()
+
+    threshold, frozen = asyncio.run(main())
+    assert 10_000 <= threshold <= 100_000
+    assert frozen > 10_000
 
 
 def test_what_the_fork_server_imports_is_there_and_brings_no_client_of_http() -> None:
