@@ -51,6 +51,10 @@ LONG: Final = 32 * 1024
 MUCH: Final = 32 * 1024
 """Bytes of a read behind which others have a turn: uvloop takes 32 reads of a socket in one."""
 
+ENCRYPTED: Final = 16 * 1024
+"""Bytes that may wait to be decrypted while reading is paused. Of 256 KiB, which event loops have else, one
+turn would decrypt all."""
+
 OnStray = Callable[[], None]
 
 
@@ -59,6 +63,9 @@ class CheckedProtocol(asyncio.Protocol):
 
     def __init__(self, transport: asyncio.Transport, protocol: ResponseHandler, on_stray: OnStray) -> None:
         self._transport = transport
+        self._is_encrypted = transport.get_extra_info("ssl_object") is not None
+        if self._is_encrypted and (limit := getattr(transport, "set_read_buffer_limits", None)) is not None:
+            limit(ENCRYPTED)
         self._protocol = protocol
         self._on_stray = on_stray
         self._unparsed: deque[bytes] = deque()
@@ -87,17 +94,19 @@ class CheckedProtocol(asyncio.Protocol):
     def rest(self) -> None:
         """Its request has its answer, or was given up."""
         self.is_resting = True
-        if not self._unparsed:
-            return
-        if self._is_answered():
+        is_answered = self._is_answered()
+        if self._unparsed and is_answered:
             self._stray(b"")
-        else:  # what is left belongs to the answer that nobody waits for any more
+        elif self._unparsed:  # what is left belongs to the answer that nobody waits for any more
             self._cut_off()
+        if self._is_encrypted and (not is_answered or self._protocol.should_close):
+            # Closed, uvloop would go on to decrypt whatever comes for half a minute, to see a close_notify.
+            self._transport.abort()
 
     def hold_back(self) -> None:
         """Read no more than the beginning of a long body of a told length, until somebody says where the
         rest goes. Not over TLS: what follows a body may be here already, and nobody could tell."""
-        self._holds = self._transport.get_extra_info("ssl_object") is None
+        self._holds = not self._is_encrypted
 
     def missing(self) -> int:
         """Bytes of the body that is held back; 0: none is."""
@@ -129,7 +138,7 @@ class CheckedProtocol(asyncio.Protocol):
                 self._is_held = True
                 self._transport.pause_reading()
                 self._protocol._drop_timeout()  # noqa: SLF001  it is not the server that is waited for
-            elif len(data) >= MUCH and not self._is_whole and not self._transport.is_closing():
+            elif self._is_worth_a_turn(data) and not self._transport.is_closing():
                 self._transport.pause_reading()
                 self._wait()
 
@@ -149,6 +158,12 @@ class CheckedProtocol(asyncio.Protocol):
     def _is_whole(self) -> bool:
         """The answer is all here, and nothing more is to come."""
         return self._is_told and not self._copied
+
+    def _is_worth_a_turn(self, data: bytes) -> bool:
+        """Others have theirs before more is read. Of what comes over TLS nobody can say how many records it
+        took, each of which costs as much as a kilobyte."""
+        is_costly = self._is_encrypted and not self._is_answered()
+        return is_costly or (len(data) >= MUCH and not self._is_whole)
 
     def _is_answered(self) -> bool:
         content = self._protocol._payload  # noqa: SLF001

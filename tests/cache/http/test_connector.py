@@ -234,6 +234,8 @@ class Slow:
         self.told: list[tuple[int, bytes | str]] = []
         self.turn = 0
         self.is_reading = True
+        self.encryption: object = None
+        self.decrypts_later = 0
 
     def data_received(self, data: bytes) -> None:
         self.told.append((self.turn, data))
@@ -249,6 +251,12 @@ class Slow:
 
     def is_closing(self) -> bool:
         return False
+
+    def get_extra_info(self, name: str) -> Any:
+        return self.encryption if name == "ssl_object" else None
+
+    def set_read_buffer_limits(self, high: int) -> None:
+        self.decrypts_later = high
 
     def pause_reading(self) -> None:
         self.is_reading = False
@@ -337,6 +345,25 @@ def test_others_have_their_turn_after_a_read_of_many_bytes() -> None:
         assert not slow.is_reading
         for _ in range(3):
             await asyncio.sleep(0)
+        assert slow.is_reading
+
+    asyncio.run(scenario())
+
+
+def test_others_have_their_turn_after_each_read_of_encrypted_bytes() -> None:
+    async def scenario() -> None:
+        slow: Any = Slow()
+        slow.encryption = object()
+        line = CheckedProtocol(slow, slow, lambda: None)
+        assert slow.decrypts_later == checked_protocol.ENCRYPTED
+        line.begin(has_body=True)
+        slow._payload = None  # no answer has begun
+        line.data_received(b"x")
+        assert not slow.is_reading
+        await asyncio.sleep(0)
+        assert slow.is_reading
+        slow._payload = EMPTY_PAYLOAD  # it is whole: paused, the connection would be taken for one with more
+        line.data_received(b"y")
         assert slow.is_reading
 
     asyncio.run(scenario())
