@@ -8,8 +8,8 @@ as if it were written out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import yaml
@@ -28,6 +28,9 @@ _PLAIN_TAGS: Final = frozenset(
 _CONTAINER_TAGS: Final = frozenset({"!", f"{_TAG}map", f"{_TAG}seq", f"{_TAG}omap", f"{_TAG}set"})
 MAX_TAG_DIRECTIVES: Final = 1000
 """libyaml compares each with all before it: 40,000 of them would take three seconds."""
+_SHORT: Final = 40
+"""Characters of a plain scalar that is remembered; names and types are shorter, descriptions are longer."""
+_MOST_KNOWN: Final = 10_000
 _NODE_BYTES: Final = 128
 """What a value counts for beside its text: 256 MiB are two million of them, which take eight seconds."""
 
@@ -47,13 +50,13 @@ def parse_yaml_stream(
     limits.check_bytes(data)
     if data.replace(b"\0", b"").count(b"%TAG") > MAX_TAG_DIRECTIVES:  # in UTF-16, too
         raise LimitExceeded(f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
-    documents = []
     composer = _Composer(limits, is_manifest=is_manifest)
-    for value in composer.documents(_events(data)):
-        if isinstance(value, dict):
-            documents.append(value)
-        elif value is not None:
-            raise InvalidDocument("not a YAML mapping")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        # Not yaml.parse, which asks for each event whether there is one first.
+        documents = [*composer.documents(iter(loader(data).get_event, None))]
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise _refusal(error) from error
     if losses is not None:
         losses += composer.losses
     return tuple(documents)
@@ -67,15 +70,11 @@ def is_plain_text(text: str) -> bool:
         return False
 
 
-def _events(data: bytes) -> Iterator[yaml.Event]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        yield from yaml.parse(data, Loader=loader)
-    except (yaml.YAMLError, UnicodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
-        raise InvalidDocument(f"not YAML: {cut(str(problem))}{place}") from error
+def _refusal(error: yaml.YAMLError | UnicodeError) -> InvalidDocument:
+    mark = getattr(error, "problem_mark", None)
+    place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
+    return InvalidDocument(f"not YAML: {cut(str(problem))}{place}")
 
 
 @dataclass(slots=True)
@@ -86,9 +85,9 @@ class _Open:
     anchor: str | None
     start: int
     key: str | None = None
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] | None = None
     """What was written for keys that are called something else."""
-    merged: list[Any] = field(default_factory=list)
+    merged: list[Any] | None = None
     height: int = 1
 
 
@@ -99,80 +98,106 @@ class _Anchored:
     height: int
 
 
+class _Known(dict[str, Any]):
+    """What short plain scalars are, each asked for once: manifests repeat some hundreds."""
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, text: str) -> Any:
+        value = self._read(text)
+        if len(text) <= _SHORT and len(self) < _MOST_KNOWN:
+            self[text] = value
+        return value
+
+
 class _Composer:
     """What is spent counts bytes as if every alias were written out."""
 
     def __init__(self, limits: Limits, *, is_manifest: bool) -> None:
         self.losses: list[Loss] = []
         self._limits = limits
-        self._schema = yaml_1_1 if is_manifest else yaml_1_2
+        self._values = _Known(yaml_1_1 if is_manifest else yaml_1_2)
+        self._names = _Known(key_1_1)
         self._is_manifest = is_manifest
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored | None] = {}
         self._spent = 0
         self._root: Any = None
 
-    def documents(self, events: Iterator[yaml.Event]) -> Iterator[Any]:
+    def documents(self, events: Iterator[Any]) -> Iterator[Document]:
         for event in events:
-            if isinstance(event, yaml.ScalarEvent):
+            kind = event.__class__
+            if kind is yaml.ScalarEvent:
                 self._scalar(event)
-            elif isinstance(event, yaml.AliasEvent):
-                self._alias(event.anchor)
-            elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-                self._start(event)
-            elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 self._end()
-            elif isinstance(event, yaml.DocumentStartEvent):
+            elif kind is yaml.MappingStartEvent:
+                self._start(event, {})
+            elif kind is yaml.SequenceStartEvent:
+                self._start(event, [])
+            elif kind is yaml.AliasEvent:
+                self._alias(event.anchor)
+            elif kind is yaml.DocumentStartEvent:
                 self._anchors = {}
                 self._root = None
-            elif isinstance(event, yaml.DocumentEndEvent):
+            elif kind is yaml.DocumentEndEvent and self._root is not None:
+                if not isinstance(self._root, dict):
+                    raise InvalidDocument("not a YAML mapping")
                 yield self._root
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
-        self._spend(len(event.value) + _NODE_BYTES)
-        if self._awaits_key():
-            self._key(self._open[-1], event)
+        text = event.value
+        self._spent += len(text) + _NODE_BYTES
+        if self._spent > self._limits.max_expanded_bytes:
+            self._spend(0)
+        parent = self._open[-1] if self._open else None
+        if parent is not None and parent.key is None and parent.value.__class__ is dict:
+            self._key(parent, text, is_plain=event.implicit[0])
             return
         value = self._value(event)
         if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchored(value, len(event.value) + _NODE_BYTES, 0)
+            self._anchors[event.anchor] = _Anchored(value, len(text) + _NODE_BYTES, 0)
         self._add(value, 0)
 
     def _awaits_key(self) -> bool:
         return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
 
-    def _key(self, parent: _Open, event: yaml.ScalarEvent) -> None:
-        if event.value == "<<" and event.implicit[0]:
+    def _key(self, parent: _Open, text: str, *, is_plain: bool) -> None:
+        if text == "<<" and is_plain:
             parent.key = "<<"
+            if parent.merged is None:
+                parent.merged = []
             parent.merged.append(None)
             return
-        parent.key = self._name(event) if self._is_manifest and event.implicit[0] else event.value
-        if parent.key in parent.value:
-            if parent.texts.get(parent.key, parent.key) == event.value:
-                self._refuse("the key is there twice")
-            reason = f"{cut(event.value)} is another key that is read so, and there too; the last counts"
-            self.losses.append(Loss(self._pointer(), "key", reason))
-        if parent.key != event.value:
-            parent.texts[parent.key] = event.value
-
-    def _name(self, event: yaml.ScalarEvent) -> str:
         try:
-            return key_1_1(event.value)
+            key: str = self._names[text] if self._is_manifest and is_plain else text
         except ValueError as error:
             self._refuse(str(error))
+        parent.key = key
+        if key in parent.value:
+            if (parent.texts or {}).get(key, key) == text:
+                self._refuse("the key is there twice")
+            reason = f"{cut(text)} is another key that is read so, and there too; the last counts"
+            self.losses.append(Loss(self._pointer(), "key", reason))
+        if key != text:
+            if parent.texts is None:
+                parent.texts = {}
+            parent.texts[key] = text
 
     def _value(self, event: yaml.ScalarEvent) -> Any:
+        if event.tag is None:
+            return self._plain(event.value) if event.implicit[0] else event.value
         if event.tag in _TEXT_TAGS:
             return event.value
         if event.implicit[0] or event.tag in _PLAIN_TAGS:
             return self._plain(event.value)
-        if event.tag is None:
-            return event.value
         return self._refuse(f"the tag {cut(event.tag)} is not known")
 
     def _plain(self, text: str) -> Any:
         try:
-            value = self._schema(text)
+            value = self._values[text]
         except ValueError as error:
             self._refuse(str(error))
         if value.__class__ is float and text.strip("+-").isdecimal() and is_rounded(int(text)):
@@ -190,7 +215,7 @@ class _Composer:
             self._refuse("an alias cannot be a key")
         self._add(anchored.value, anchored.height)
 
-    def _start(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
+    def _start(self, event: yaml.CollectionStartEvent, value: dict[str, Any] | list[Any]) -> None:
         if self._awaits_key():
             self._refuse("a key must be a scalar")
         if event.tag is not None and event.tag not in _CONTAINER_TAGS:
@@ -200,12 +225,11 @@ class _Composer:
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         self._spend(_NODE_BYTES)
-        is_mapping = isinstance(event, yaml.MappingStartEvent)
-        self._open.append(_Open({} if is_mapping else [], event.anchor, self._spent))
+        self._open.append(_Open(value, event.anchor, self._spent))
 
     def _end(self) -> None:
         done = self._open.pop()
-        if isinstance(done.value, dict):
+        if done.merged is not None and isinstance(done.value, dict):
             for source in done.merged:
                 self._merge(done.value, source)
         if done.anchor is not None:
@@ -226,13 +250,14 @@ class _Composer:
             self._root = value
             return
         parent = self._open[-1]
-        parent.height = max(parent.height, height + 1)
-        if isinstance(parent.value, list):
+        if parent.height <= height:
+            parent.height = height + 1
+        if type(parent.value) is list:
             parent.value.append(value)
         elif parent.key == "<<" and parent.merged and parent.merged[-1] is None:
             parent.merged[-1] = value
             parent.key = None
-        elif parent.key is not None:
+        elif type(parent.value) is dict and parent.key is not None:
             parent.value[parent.key] = value
             parent.key = None
 

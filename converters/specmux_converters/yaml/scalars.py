@@ -28,6 +28,8 @@ _WORDS_1_1: Final = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF"), False),
 }
+_NUMERIC: Final = frozenset("+-.0123456789")
+"""What numbers begin with."""
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -44,6 +46,8 @@ _NO_EXPONENT: Final = range(-4, 6)
 def yaml_1_2(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
+    if text[0] not in _NUMERIC:
+        return text
     if _INTEGER.fullmatch(text):
         if len(text) > _DOUBLE_DIGITS:
             raise ValueError("the number is infinite as a double")
@@ -60,6 +64,8 @@ def yaml_1_1(text: str) -> Any:
     """As kubectl, Helm and whatever else uses sigs.k8s.io/yaml."""
     if text in _WORDS_1_1:
         return _WORDS_1_1[text]
+    if text[0] not in _NUMERIC:
+        return text
     if len(text) > _DOUBLE_DIGITS or _ONLY_IN_V3.match(text):
         return text
     value = read_plain(text)

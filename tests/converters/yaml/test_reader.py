@@ -194,3 +194,40 @@ def test_real_manifests_say_what_pyyaml_reads(path: Any) -> None:
 def test_real_json_is_yaml() -> None:
     path = DATA / "v2-other/oai-examples/json/petstore-expanded.json"
     assert parse_yaml(read(path)) == load(path)
+
+
+@pytest.mark.parametrize("is_manifest", [True, False])
+def test_scalars_are_what_they_are_alone_when_there_are_more_than_are_remembered(is_manifest: bool) -> None:
+    texts = [f"{number}{suffix}" for number in range(4000) for suffix in ("", ".5", "a")] + ["yes", "~"] * 2
+    data = "".join(f"- {text}\n" for text in texts).encode()
+    (document,) = parse_yaml_stream(b"all:\n" + data, is_manifest=is_manifest)
+    alone = [
+        parse_yaml_stream(f"a: {text}".encode(), is_manifest=is_manifest)[0]["a"] for text in texts[::97]
+    ]
+    assert repr(document["all"][::97]) == repr(alone)
+
+
+@pytest.mark.timeout(20)
+def test_keys_with_names_of_their_own_and_merges_take_linear_time() -> None:
+    numbers = "".join(f"0x{number:x}: a\n" for number in range(60_000))
+    (document,) = parse_yaml_stream(numbers.encode(), is_manifest=True)
+    assert list(document)[:3] == ["0", "1", "2"]
+    assert len(document) == 60_000
+    merges = "a: &a {b: 1}\nc:\n" + "  <<: *a\n" * 60_000
+    (document,) = parse_yaml_stream(merges.encode())
+    assert document == {"a": {"b": 1}, "c": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    "data", [b"a: [1, {b: ~}]\n---\n- x", b"a: &x [yes]\nb: *x\n", b"a: 'x", b"\xff\xfe"]
+)
+def test_without_libyaml_the_same_is_read(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome() -> Any:
+        try:
+            return parse_yaml_stream(data, is_manifest=True)
+        except InvalidDocument as error:
+            return str(error).partition(":")[0]
+
+    found = outcome()
+    monkeypatch.delattr(yaml, "CSafeLoader")
+    assert outcome() == found
