@@ -81,21 +81,21 @@ def slot_of(prepared: Prepared, stats: RequestStats) -> Slot:
 class RequestMemo(Generic[Key]):
     """From a request to its answer. Not for keys above ``KEY_MAX``: whoever stores checks that."""
 
-    __slots__ = ("_bytes", "_old", "_seen", "_size", "_young")
+    __slots__ = ("_bytes", "_old", "_seen", "_size", "young")
 
     def __init__(self, size: int = GENERATION_SIZE) -> None:
         """``size``: entries of one generation; a power of two."""
         self._size = size
         self._bytes = 0
-        self._young: dict[Key, Slot] = {}
+        self.young: dict[Key, Slot] = {}
         self._old: dict[Key, Slot] = {}
         self._seen = [0] * size
 
     def __len__(self) -> int:
-        return len(self._young) + len(self._old)
+        return len(self.young) + len(self._old)
 
     def get(self, key: Key) -> Slot | None:
-        slot = self._young.get(key)
+        slot = self.young.get(key)
         if slot is not None:
             return slot
         slot = self._old.pop(key, None)
@@ -117,16 +117,16 @@ class RequestMemo(Generic[Key]):
         return False
 
     def clear(self) -> None:
-        self._young.clear()
+        self.young.clear()
         self._old.clear()
         self._bytes = 0
 
     def store(self, key: Key, slot: Slot) -> None:
-        if len(self._young) >= self._size or self._bytes > GENERATION_BYTES:
-            self._old = self._young
-            self._young = {}
+        if len(self.young) >= self._size or self._bytes > GENERATION_BYTES:
+            self._old = self.young
+            self.young = {}
             self._bytes = 0
-        self._young[key] = slot
+        self.young[key] = slot
         self._bytes += len(slot.prepared.body)
 
 
@@ -170,7 +170,7 @@ class Answers:
             self._renew()
         # Asked about every request: what follows is _get and Slot.is_good without the calls.
         if self._keyed is None:
-            slot = self._exact.get(data)
+            slot = self._exact.young.get(data) or self._exact.get(data)
         else:
             slot = self._exact.get(hash(data))
             if slot is not None and slot.digest != self._digest(data):

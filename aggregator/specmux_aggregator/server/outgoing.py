@@ -87,7 +87,12 @@ class Outgoing:
         end = line + self._shared.lines.end_of_head(prepared, started)
         if len(body) <= (WHOLE_MAX if self._file is None else JOINED_MAX):
             self._transport.write(b"".join((prepared.head, end, body)))
-            self._count(slot, started)
+            # _count without the call.
+            now = self.answered_at = time.monotonic()
+            seconds = now - started
+            cell = slot.cell
+            cell.seconds += seconds
+            cell.buckets[bisect_left(BOUNDS, seconds)] += 1
             return True
         return self._begin(slot, started, end, is_last=is_last)
 

@@ -274,11 +274,11 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         handshakes, tls = self._handshakes, self._tls
         records = handshakes.records
         records.incoming.write(data)
+        is_done = True
         try:
             tls.do_handshake()
         except ssl.SSLWantReadError:
-            self._send()
-            return
+            is_done = False
         except (ssl.SSLError, ssl.CertificateError) as error:
             records.clear()
             if error.reason in PLAIN_HTTP:
@@ -286,9 +286,16 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
                 self._wire.write(handshakes.misdirected())
             self._fail()
             return
-        # Session tickets, at once: they carry the acknowledgement for which a client with Nagle's algorithm
+        # Session tickets, too, at once: they carry the acknowledgement for which a client with Nagle's algorithm
         # holds its request back. Kept for the next write, they would cost it 40 ms.
-        self._send()
+        if records.outgoing.pending:
+            self._wire.write(records.outgoing.read())
+        if is_done:
+            self._begin(tls)
+
+    def _begin(self, tls: ssl.SSLObject) -> None:
+        """Find who takes the connection over, its handshake being done."""
+        handshakes, records = self._handshakes, self._handshakes.records
         # A request may have come with the end of the handshake; to ask OpenSSL in vain costs an exception.
         chunks = self._decrypted(b"") if records.incoming.pending else []
         if chunks is None:
