@@ -286,8 +286,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
                 self._wire.write(handshakes.misdirected())
             self._fail()
             return
-        # Session tickets, too, at once: they carry the acknowledgement for which a client with Nagle's algorithm
-        # holds its request back. Kept for the next write, they would cost it 40 ms.
+        # Session tickets, too, and at once: they carry the acknowledgement for which a client with Nagle's
+        # algorithm holds its request back. Kept for the next write, they would cost it 40 ms.
         if records.outgoing.pending:
             self._wire.write(records.outgoing.read())
         if is_done:
