@@ -45,6 +45,13 @@ parsed, a message or a chunk at a time, takes several times as long again."""
 DEBT: Final = 0.001
 """Seconds that it may cost more before it waits."""
 
+READ: Final = 256 * 1024
+"""Bytes for which asyncio makes room at each read, unless it is told another number."""
+
+READ_HEAD: Final = 64 * 1024
+"""The same where what follows the head has a place of its own: most documents, whole. Room from 128 KiB on is
+asked of the kernel at each read and given back, page by page."""
+
 LONG: Final = 32 * 1024
 """Bytes that are missing of a body which is worth a place of its own."""
 
@@ -90,6 +97,7 @@ class CheckedProtocol(asyncio.Protocol):
         self._awaits_head = has_body
         self._copied = 0
         self._is_told = self._holds = self._is_held = False
+        self._make_room(READ)
 
     def rest(self) -> None:
         """Its request has its answer, or was given up."""
@@ -107,6 +115,7 @@ class CheckedProtocol(asyncio.Protocol):
         """Read no more than the beginning of a long body of a told length, until somebody says where the
         rest goes. Not over TLS: what follows a body may be here already, and nobody could tell."""
         self._holds = not self._is_encrypted
+        self._make_room(READ_HEAD)
 
     def missing(self) -> int:
         """Bytes of the body that is held back; 0: none is."""
@@ -153,6 +162,10 @@ class CheckedProtocol(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._protocol.resume_writing()
+
+    def _make_room(self, size: int) -> None:
+        if hasattr(self._transport, "max_size"):  # asyncio's, of a plain socket
+            self._transport.max_size = size
 
     @property
     def _is_whole(self) -> bool:

@@ -12,6 +12,7 @@ other's answers needs connectors of their own.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import select
 from typing import Any, Final
@@ -21,6 +22,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from specmux_cache.http.checked_protocol import CheckedProtocol
+from specmux_cache.http.timed_responses import TimedResponses
 
 logger: Final = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ class CheckedConnector(aiohttp.TCPConnector):
         """``keeps_after_no_body``: also after requests whose answer may have no body by rule (HEAD, 304),
         where servers most often send one nevertheless."""
         super().__init__(**options)
+        self._factory = functools.partial(TimedResponses, loop=self._loop)  # type: ignore[assignment]  # a kind of it
         self._keeps_after_no_body = keeps_after_no_body
         self._is_distrusted = False
 
