@@ -11,7 +11,8 @@ import contextlib
 import math
 import socket
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import aiohttp
@@ -125,27 +126,26 @@ class Transport:
                 shown = await self._identity.shown()
             yield response
 
-    @contextlib.asynccontextmanager
-    async def ask(
+    def ask(
         self, target: str, *, fields: Mapping[str, str], idle_timeout: float | None = None
-    ) -> AsyncIterator[UnreadAnswer]:
+    ) -> AbstractAsyncContextManager[UnreadAnswer]:
         """As ``request``, for a GET without a body of which nothing but the answer is wanted."""
         if self._prefix is None or not is_sendable(self._prefix + target):
-            async with self.request("GET", target, fields=fields, idle_timeout=idle_timeout) as response:
-                yield response
-            return
+            return self.request("GET", target, fields=fields, idle_timeout=idle_timeout)
+        return _Closing(self._answer(self._prefix + target, fields, idle_timeout))
+
+    async def _answer(
+        self, target: str, fields: Mapping[str, str], idle_timeout: float | None
+    ) -> DirectAnswer:
         if self.is_closed:
             raise Unusable(CLOSED)
         shown = await self._identity.shown()
-        answer = await self._asked(self._prefix + target, fields, shown, idle_timeout)
-        try:
-            if answer.status == 401 and self._identity.refused(shown):
-                answer.close()
-                shown = await self._identity.shown()
-                answer = await self._asked(self._prefix + target, fields, shown, idle_timeout)
-            yield answer
-        finally:
+        answer = await self._asked(target, fields, shown, idle_timeout)
+        if answer.status == 401 and self._identity.refused(shown):
             answer.close()
+            shown = await self._identity.shown()
+            answer = await self._asked(target, fields, shown, idle_timeout)
+        return answer
 
     async def _asked(
         self, target: str, fields: Mapping[str, str], shown: Shown, idle_timeout: float | None
@@ -219,6 +219,25 @@ class Transport:
                 read_bufsize=self._ahead,
             )
         return self._session
+
+
+class _Closing:
+    """An answer that is closed in the end, without the generator that every answer would pay for."""
+
+    __slots__ = ("_answer", "_coming")
+
+    _answer: DirectAnswer
+    """Once it is entered."""
+
+    def __init__(self, coming: Coroutine[None, None, DirectAnswer]) -> None:
+        self._coming = coming
+
+    async def __aenter__(self) -> DirectAnswer:
+        self._answer = await self._coming
+        return self._answer
+
+    async def __aexit__(self, *_: object) -> None:
+        self._answer.close()
 
 
 def _prefix(url: str) -> str | None:
