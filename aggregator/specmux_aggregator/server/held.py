@@ -80,9 +80,11 @@ class HeldBytes:
 
     def _take(self, data: bytes, messages: Sequence[tuple[RawRequestMessage, Any]]) -> None:
         if messages:
-            if self.head + len(data) > HEAD_MAX and head_size(messages[0][0]) > HEAD_MAX:
+            size = self.head + len(data)
+            if size > HEAD_MAX and head_size(messages[0][0]) > HEAD_MAX:
                 raise HeadTooLarge
-            self._costs.extend(cost_of(message) for message, _ in messages)
+            for message, _ in messages:
+                self._costs.append(MESSAGE_COST + 2 * size + FIELD_COST * len(message.raw_headers))
             self._payload = messages[-1][1]
             self.head = self._head_cost = 0
         elif self._is_in_body():
@@ -123,11 +125,6 @@ class HeldBytes:
         cost = self._head_cost + self._kept + sum(self._costs)
         self._all.cost += cost - self.cost
         self.cost = cost
-
-
-def cost_of(message: RawRequestMessage) -> int:
-    """Bytes of memory that a message takes, about."""
-    return MESSAGE_COST + 2 * head_size(message) + FIELD_COST * len(message.raw_headers)
 
 
 def head_size(message: RawRequestMessage) -> int:
