@@ -83,6 +83,8 @@ class CheckedProtocol(asyncio.Protocol):
         """Seconds that parsing took beyond what as many plain bytes take."""
         self.is_resting = False
         """It is between two requests: every byte is one too many."""
+        self._is_silent = True
+        """Nothing of an answer has come; aiohttp holds the one before."""
         self._awaits_head = False
         self._copied = 0
         """Bytes of the answer that are still to come and take no parsing."""
@@ -94,6 +96,7 @@ class CheckedProtocol(asyncio.Protocol):
     def begin(self, *, has_body: bool) -> None:
         """A request is about to be sent. ``has_body``: its answer has one by rule."""
         self.is_resting = False
+        self._is_silent = True
         self._awaits_head = has_body
         self._copied = 0
         self._is_told = self._holds = self._is_held = False
@@ -180,7 +183,7 @@ class CheckedProtocol(asyncio.Protocol):
 
     def _is_answered(self) -> bool:
         content = self._protocol._payload  # noqa: SLF001
-        return content is not None and content.is_eof()
+        return not self._is_silent and content is not None and content.is_eof()
 
     def _stray(self, data: bytes) -> None:
         if not data.startswith(_SAYS_GOODBYE):
@@ -203,6 +206,7 @@ class CheckedProtocol(asyncio.Protocol):
 
     def _parse(self, data: bytes) -> None:
         """Pass on what can be parsed in a turn, and leave the rest for the next."""
+        self._is_silent = False
         if self._awaits_head:
             self._awaits_head = False
             self._copied = told_length(data)

@@ -21,13 +21,16 @@ LIMIT = 10.0
 
 @dataclass
 class TLSServer:
-    """Answers with ``BODY``, or without an end."""
+    """Answers with ``BODY``, or without an end, or too late."""
 
     length: int = len(BODY)
+    late: float = 0.0
+    """Seconds that each answer but the first takes to begin."""
     record: int = 16_000
     """Bytes of what it writes at once."""
     url: str = ""
     connections: int = 0
+    requests: int = 0
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -35,6 +38,11 @@ class TLSServer:
         try:
             while True:
                 await reader.readuntil(b"\r\n\r\n")
+                self.requests += 1
+                if self.requests > 1 and self.late:
+                    writer.transport.pause_reading()  # type: ignore[attr-defined]
+                    await asyncio.sleep(self.late)
+                    self.length = FOR_EVER
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % self.length)
                 if self.length == FOR_EVER:
                     writer.transport.pause_reading()  # type: ignore[attr-defined]  it hears no close_notify
@@ -43,6 +51,7 @@ class TLSServer:
                     writer.write(BODY[sent % len(BODY) :][: self.record])
                     sent = min(sent + self.record, self.length)
                     await writer.drain()
+                    await asyncio.sleep(0)  # to be told of the end, which drain() does not wait for
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -87,5 +96,21 @@ def test_server_of_an_answer_that_is_given_up_can_send_no_more() -> None:
                 await response.content.read(1000)
             # Well before the half minute in which uvloop waits for the server's last word.
             await asyncio.wait_for(server.ended.wait(), LIMIT)
+
+    asyncio.run(scenario())
+
+
+def test_server_that_answers_when_nobody_waits_any_more_can_send_no_more() -> None:
+    async def scenario() -> None:
+        server = TLSServer(late=0.5)
+        async with serving(server) as session:
+            async with session.get(server.url) as response:
+                await response.read()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await session.get(server.url)
+            assert server.requests == 2
+            await asyncio.wait_for(server.ended.wait(), LIMIT)
+        assert server.connections == 1
 
     asyncio.run(scenario())
