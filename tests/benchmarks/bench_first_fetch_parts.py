@@ -1,16 +1,21 @@
-"""What the first fetch of a document is made of: the exchange with its backend, and the hash.
+"""What the first fetch of a document is made of: the exchange with its backend, the hash, and what any
+service pays that keeps a document and sends it on.
 
 Run with ``python tests/benchmarks/bench_first_fetch_parts.py``. One client in this process asks a backend in
 another for 50 KB and for 1.47 MB again and again: through asyncio's streams with nothing around them, through
 a session of aiohttp, and as the service does. Printed is this process's CPU for one document, on each event
-loop that is installed, and beside it the SHA-512 that nothing goes out unchecked without.
+loop that is installed, with a turn of that loop and the way to a thread and back; and beside it, without a
+loop, the SHA-512 that nothing goes out unchecked without, memory for a body that nothing used before, and the
+body's way into a socket that somebody else reads.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -97,6 +102,49 @@ def hash_cost(body: bytes, count: int) -> float:
     return statistics.median(took)
 
 
+def memory_cost(size: int, count: int) -> float:
+    """Of pages that are written to for the first time, with what writing to them takes."""
+    kept, took = [], []
+    for _ in range(count):
+        before = time.thread_time()
+        kept.append(b"x" * size)
+        took.append((time.thread_time() - before) * 1e6)
+    return statistics.median(took)
+
+
+def sending_cost(body: bytes, count: int) -> float:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        drops = f"import socket\ns = socket.create_connection({address!r})\nwhile s.recv(1 << 18): pass"
+        with subprocess.Popen([sys.executable, "-c", drops]) as reader:
+            wire, _ = listener.accept()
+            with wire:
+                took = []
+                for _ in range(count):
+                    before = time.thread_time()
+                    wire.sendall(body)
+                    took.append((time.thread_time() - before) * 1e6)
+                    time.sleep(0.002)
+            reader.wait(10)
+    return statistics.median(took)
+
+
+async def loop_costs() -> dict[str, float]:
+    loop = asyncio.get_running_loop()
+    await loop.run_in_executor(None, int)
+
+    async def cost_of(step: Callable[[], Awaitable[object]], count: int) -> float:
+        before = time.process_time()
+        for _ in range(count):
+            await step()
+        return (time.process_time() - before) / count * 1e6
+
+    return {
+        "a turn of the loop": await cost_of(lambda: asyncio.sleep(0), 5_000),
+        "to a thread and back": await cost_of(lambda: loop.run_in_executor(None, int), 1_000),
+    }
+
+
 def main() -> None:
     for label, (count, kinds) in SIZES.items():
         body = made_document(1, kinds)
@@ -105,14 +153,20 @@ def main() -> None:
             with specmux("serve", "--directory", str(folder), "--listen-port", "0") as backend:
                 backend.until_ready()
                 url, target = f"http://127.0.0.1:{backend.port}", backend.paths()[NAME]
-                print(f"{label}: SHA-512 {hash_cost(body, count):.0f} µs")
+                print(
+                    f"{label}: SHA-512 {hash_cost(body, count):.0f} µs,",
+                    f"fresh memory {memory_cost(len(body), count):.0f} µs,",
+                    f"sending {sending_cost(body, count):.0f} µs",
+                )
                 for loop in ("asyncio", "uvloop"):
                     try:
                         make = loop_factory(loop)
                     except InvalidConfig:
                         continue
                     with asyncio.Runner(loop_factory=make) as runner:
-                        costs = runner.run(exchanges(url, target, len(body), count))
+                        costs = runner.run(exchanges(url, target, len(body), count)) | runner.run(
+                            loop_costs()
+                        )
                     print(f"  {loop:<8}", *(f"{way} {took:.0f} µs" for way, took in costs.items()), sep="   ")
 
 
