@@ -119,6 +119,19 @@ def specmux(
             process.wait(30)
 
 
+@contextlib.contextmanager
+def bare_tls(certificate: Path, size: int) -> Iterator[Server]:
+    """The least that a TLS server in Python does, with an answer of ``size`` bytes."""
+    program = Path(__file__).with_name("bare_tls_server.py")
+    command = ["taskset", "-c", SERVER_CORE, sys.executable, str(program), str(certificate), str(size)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Server("bare", int(process.stdout.readline()), process.pid, is_encrypted=True)
+        finally:
+            process.terminate()
+
+
 def listening_port(process: subprocess.Popen[bytes], log: Path) -> int:
     deadline = time.monotonic() + LIMIT
     while process.poll() is None and time.monotonic() < deadline:
