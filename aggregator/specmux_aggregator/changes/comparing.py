@@ -27,6 +27,7 @@ def compared(
 
     ``others``: documents of the group's other versions, which may serve what went.
     """
+    by_name = old is None and not others
     sides = Served(), Served()
     try:
         for body, each in ((old, sides[:1]), (new, sides[1:]), *((other, sides) for other in others)):
@@ -34,7 +35,7 @@ def compared(
                 continue
             document = parse(decoded(body, Coding.ZSTD, max_bytes=limits.max_bytes), limits=limits)
             for served in each:
-                add_document(served, document)
+                add_document(served, document, by_name=by_name)
         found = compare(*sides)
     except (ConverterError, BadCoding, TooLarge) as error:
         return str(error)

@@ -35,8 +35,11 @@ _GROUP_VERSION: Final = re.compile(r"/(api/[^/{}]+|apis/[^/{}]+/[^/{}]+)(?:/|\Z)
 _PARAMETER: Final = re.compile(r"\{[^{}/]*\}")
 
 
-def add_document(served: Served, document: Document) -> None:
-    """Adds what the document serves; what is there already under the same name stays."""
+def add_document(served: Served, document: Document, *, by_name: bool = False) -> None:
+    """Adds what the document serves; what is there already under the same name stays.
+
+    ``by_name``: of a group-version its name alone, which is all that counts where the other side has none.
+    """
     basis = Basis.ENFORCED if _title(document) == ENFORCED_TITLE else Basis.DESCRIBED
     schemas = Schemas(document)
     paths = document.get("paths")
@@ -45,6 +48,8 @@ def add_document(served: Served, document: Document) -> None:
             continue
         match = _GROUP_VERSION.match(path)
         group_version = served.group_version(GroupVersion(match[1]) if match else OUTSIDE, basis)
+        if by_name and match:
+            continue
         place = place_of(path, f"/{group_version.name}/") if match else None
         for operation in _operations(path, item, document, schemas):
             _add(group_version, place, operation)
