@@ -115,7 +115,7 @@ class Outgoing:
         unsent, self.unsent = self.unsent, None
         if unsent is None:
             return None
-        file = self._file_of(unsent.slot.prepared.body)
+        file = None if self._file is None else self._shared.files.held(unsent.slot.prepared.body)
         is_done = self._push(unsent.slot, unsent.sent, unsent.started, file, is_last=unsent.is_last)
         return unsent if is_done else None
 

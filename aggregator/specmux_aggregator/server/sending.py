@@ -67,6 +67,11 @@ class BodyFiles:
             return None
         return self._keep(key, body)
 
+    def held(self, body: bytes) -> int | None:
+        """The file that holds ``body``, if there is one: whoever asks has the body on its way already."""
+        known = self._files.get(id(body))
+        return None if known is None else known[1]
+
     def clear(self) -> None:
         """Close every file; one that is asked for after that is made anew."""
         for _, file in self._files.values():

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from running.serving import read_all
+from running.serving import FakeService, read_all, request, running
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.server import sending
 from specmux_aggregator.server.sending import (
     FILED_MIN,
@@ -85,6 +89,26 @@ def test_body_is_copied_when_descriptors_ran_out(files: BodyFiles, monkeypatch: 
     monkeypatch.setattr(os, "memfd_create", refuse)
     body = os.urandom(40_000)
     assert [files.file_of(body) for _ in range(3)] == [None] * 3
+
+
+HUGE = bytes(range(256)) * 48 * 1024
+"""12 MiB: more than the kernel takes before anybody reads."""
+
+
+class Huge(FakeService):
+    def answer(self, asked: Request) -> Prepared:
+        return prepare(200, [("ETag", '"huge"')], HUGE)
+
+
+def test_answer_that_is_read_slowly_has_no_file_before_it_is_asked_for_again() -> None:
+    with running(service=Huge()) as started:
+        shared: Any = started.server._connections
+        for kept in (0, 1):
+            with started.connect(receive_buffer=4096) as client:
+                client.sendall(request("/huge", close=True))
+                time.sleep(0.05)  # the kernel is full, and says so before it has the rest
+                assert read_all(client).endswith(HUGE)
+            assert len(shared.files._files) == kept
 
 
 def test_clear_closes_the_files(files: BodyFiles) -> None:
