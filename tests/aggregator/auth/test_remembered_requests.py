@@ -109,7 +109,7 @@ def test_memory_holds_no_token(tmp_path: Path) -> None:
         memos = server.server._dispatch.answers
         kept = (memos._exact, memos._deciding, memos._similar)
         assert [len(memo) for memo in kept] == [1, 1, 1]
-        assert "alice-token" not in repr([(memo._young, memo._old) for memo in kept])
+        assert "alice-token" not in repr([(memo.young, memo._old) for memo in kept])
 
 
 def test_changed_document_ends_what_is_remembered(tmp_path: Path) -> None:
