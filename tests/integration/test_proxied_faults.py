@@ -242,7 +242,7 @@ def test_resources_of_a_cluster_go_to_their_extension_or_to_the_apiserver_as_the
                 for target, body in made.items():
                     answer = await client.get(target, Authorization="Bearer theirs")
                     assert (answer[0], answer[2]) == (200, body)
-                    sent = cluster.requests[-1].headers
+                    sent = cluster.seen(target)[-1].headers
                     assert sent["Authorization"] == "Bearer theirs"
                     assert "Impersonate-User" not in sent
                 assert (await client.get(f"/{WIDGETS}/things"))[0] == 401  # nobody lends a name
