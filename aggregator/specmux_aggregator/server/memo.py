@@ -88,6 +88,7 @@ class RequestMemo(Generic[Key]):
         self._size = size
         self._bytes = 0
         self.young: dict[Key, Slot] = {}
+        """The newer generation, for whoever saves the call of ``get`` where most keys are in it."""
         self._old: dict[Key, Slot] = {}
         self._seen = [0] * size
 
