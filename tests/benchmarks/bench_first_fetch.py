@@ -3,7 +3,8 @@
 Run with ``python tests/benchmarks/bench_first_fetch.py``. A backend (a specmux that serves files, for its
 speed) offers 400 documents of 50 KB, all different, then 40 of 1.47 MB. Each is asked for once through a
 specmux in front of it, and as often through a Go program that is nothing but the standard library's reverse
-proxy. Printed is the CPU of the process in front, all its threads, per document. Then the same again from the
+proxy, and once through the least that does this in Python (``bare_document_proxy.py``). Printed is the CPU of
+the process in front, all its threads, per document. Then the same again from the
 service, where every answer is stored by now. "Later" is what the service does of itself after the first.
 """
 
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import orjson
 from figures import keep
 
+from running.event_loop import EVENT_LOOP
 from running.process import Process, specmux, write_documents
 
 ROUNDS = 3
@@ -105,15 +107,20 @@ def go_proxy(backend: Process) -> Iterator[tuple[int, int] | None]:
     with tempfile.TemporaryDirectory() as folder:
         binary = Path(folder) / "proxy"
         subprocess.run(["go", "build", "-o", str(binary), "./proxy"], cwd=HERE / "go", check=True)
-        process = subprocess.Popen(
-            [str(binary), f"http://127.0.0.1:{backend.port}"], stdout=subprocess.PIPE, text=True
-        )
-        try:
-            assert process.stdout is not None
-            yield process.pid, int(process.stdout.readline())
-        finally:
-            process.kill()
-            process.wait()
+        with program(str(binary), f"http://127.0.0.1:{backend.port}") as started:
+            yield started
+
+
+@contextmanager
+def program(*arguments: str) -> Iterator[tuple[int, int]]:
+    """(pid, port) of a program that prints its port."""
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.pid, int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
 
 
 def main() -> None:
@@ -141,7 +148,8 @@ def main() -> None:
 def rounds(documents: dict[str, bytes]) -> dict[str, list[float]]:
     """CPU microseconds per document, by who is in front."""
     rows: dict[str, list[float]] = {
-        name: [] for name in ("Go reverse proxy", "specmux, first", "specmux, later", "specmux, stored")
+        name: []
+        for name in ("Go reverse proxy", "bare, first", "specmux, first", "specmux, later", "specmux, stored")
     }
     with tempfile.TemporaryDirectory() as name:
         folder = write_documents(Path(name), documents)
@@ -153,6 +161,9 @@ def rounds(documents: dict[str, bytes]) -> dict[str, list[float]]:
                 for _ in range(ROUNDS):
                     if go is not None:
                         rows["Go reverse proxy"].append(measured(*go, targets))
+                    bare = str(HERE / "bare_document_proxy.py")
+                    with program(sys.executable, bare, str(backend.port), EVENT_LOOP) as started:
+                        rows["bare, first"].append(measured(*started, targets))
                     with specmux(
                         "serve", "--backend", f"native=http://127.0.0.1:{backend.port}", "--listen-port", "0"
                     ) as front:
