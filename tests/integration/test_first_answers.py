@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
+import aiohttp
 import orjson
+import pytest
 
 from fakes.apiserver import FakeAPIServer, document
 from running.service import backend, service
+from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.server.listener import HTTPServer
+
+EXPLAINED = "/openapi/explain/apis/apps/v1/Deployment"
 
 WITH_ARGUMENTS = {"/openapi/explain", "/openapi/search", "/openapi/ui"}
 """They are asked with what to explain or to search; the page leads on to its folder."""
@@ -26,6 +34,56 @@ def test_an_empty_list_is_not_told_before_a_backend_has_answered() -> None:
                 await client.ready()
                 status, _, body = await client.get("/openapi/v3")
                 assert (status, list(orjson.loads(body)["paths"])) == (200, ["apis/apps/v1"])
+        finally:
+            await server.stop()
+
+    asyncio.run(main())
+
+
+def test_nothing_is_denied_before_it_is_known_which_backends_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The service listens first: a balancer may ask a replica that starts."""
+    is_known, listening = asyncio.Event(), asyncio.Event()
+    configure, start = BackendSets.configure, HTTPServer.start
+    bound: list[tuple[str, int]] = []
+
+    async def late(self: BackendSets, backends: Iterable[Backend]) -> None:
+        await is_known.wait()
+        await configure(self, backends)
+
+    async def told(self: HTTPServer) -> tuple[str, int]:
+        bound.append(await start(self))
+        listening.set()
+        return bound[0]
+
+    monkeypatch.setattr(BackendSets, "configure", late)
+    monkeypatch.setattr(HTTPServer, "start", told)
+
+    async def asked() -> None:
+        await asyncio.wait_for(listening.wait(), 10)
+        base = "http://{}:{}".format(*bound[0])
+        try:
+            await nothing_is_denied(base)
+        finally:
+            is_known.set()
+
+    async def nothing_is_denied(base: str) -> None:
+        async with aiohttp.ClientSession(base) as session:
+            for path in ("/readyz", "/openapi/v3", "/openapi/v3/apis/apps/v1", EXPLAINED, "/apis"):
+                async with session.get(path) as answer:
+                    assert answer.status == 503, path
+
+    async def main() -> None:
+        server = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
+        await server.start()
+        try:
+            asking = asyncio.create_task(asked())
+            async with service(backend("one", server.url)) as client:
+                await asking
+                await client.says_ready()
+                assert (await client.get("/openapi/v3/apis/apps/v1"))[0] == 200
+                assert (await client.get("/openapi/v3/apis/none/v1"))[0] == 404
         finally:
             await server.stop()
 

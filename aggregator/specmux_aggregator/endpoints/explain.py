@@ -110,7 +110,7 @@ class Explain:
 
     def _unknown(self, request: Request) -> Prepared:
         """404, but 503 while a backend has not been heard."""
-        if all(each.attempted for each in self._reading.snapshot.observations.values()):
+        if not self._reading.snapshot.is_partial:
             message = "the path is /openapi/explain/GROUP-VERSION/KIND, of a group-version that is published"
             return status_reply(404, message, route="explain", request=request)
         waiting = Unready(503, "a backend that may have the document has not answered yet")

@@ -117,12 +117,14 @@ def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Pr
 
 
 def looking(request: Request, *, now: float) -> Prepared:
-    """503 for a root without documents while the first look at the backends is under way.
+    """503 for a root without documents, or a document that is not there, while the first look at the backends
+    is under way.
 
     ``now``: monotonic seconds.
     """
     answer = _unready("the backends are being asked for the first time", request, retry_after=1)
-    return replace(answer, route=ROUTE_ROOT, good_until=now + FIRST_LOOK_STEP)
+    route = ROUTE_ROOT if request.path == ROOT_PATH else ROUTE_DOCUMENT
+    return replace(answer, route=route, good_until=now + FIRST_LOOK_STEP)
 
 
 def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
@@ -203,13 +205,12 @@ def _redirect(
 def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> Prepared:
     """404, but 503 while it may still turn out to exist: a backend was not heard yet, or its owner is
     failing."""
-    observations = snapshot.observations.values()
-    for observation in observations:
+    for observation in snapshot.observations.values():
         owned = observation.backend.group_versions
         if observation.failure is not None and owned is not None and group_version in owned:
             retry_after = observation.failure.retry_after or 1
             return unavailable(observation.failure, request, retry_after=retry_after)
-    if all(observation.attempted for observation in observations):
+    if not snapshot.is_partial:
         return status_reply(
             404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
         )

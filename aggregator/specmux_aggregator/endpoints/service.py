@@ -214,6 +214,8 @@ class Service:
             vouched_until=self._vouched_after_check if is_revalidated else self._vouched_until,
             is_private=self._is_private,
         )
+        if isinstance(decision, Prepared) and decision.status == 404 and self._is_looking():
+            return looking(request, now=time.monotonic())  # not every backend is known yet
         if decision is None and self._discovery is not None:
             decision = discover(self._discovery.index, request, is_private=self._is_private)
         if decision is None:

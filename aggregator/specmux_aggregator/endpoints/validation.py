@@ -120,8 +120,7 @@ class ValidationEndpoint:
             fields = [("Content-Type", "application/json"), NO_STORE, *warnings]
             prepared = prepare(found.code, fields, found.body, route=ROUTE, format="json")
             return prepared, "valid" if found.is_valid else "invalid"
-        observations = self._reading.snapshot.observations.values()
-        if found.code == 404 and not all(each.attempted for each in observations):
+        if found.code == 404 and self._reading.snapshot.is_partial:
             waiting = "a backend that may have the kind has not answered yet"
             return _refused(503, waiting), "failed"
         return _refused(found.code, found.message), "failed" if found.code == 504 else "refused"

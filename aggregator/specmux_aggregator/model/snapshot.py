@@ -52,3 +52,9 @@ class Snapshot:
     root_json: bytes
     observations: Mapping[BackendName, Observation]
     conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def is_partial(self) -> bool:
+        """A backend has not been looked at yet, and may have what is not here; before there are backends, any
+        that will come."""
+        return not self.observations or not all(each.attempted for each in self.observations.values())

@@ -197,8 +197,6 @@ class Connection(asyncio.Protocol):
             self._finish(is_last=done.is_last)
         self._advance()
 
-    # From messages to answers.
-
     def _advance(self) -> None:
         """Take up messages as far as they can be answered without waiting, and the first that cannot."""
         while self.incoming.messages and self._is_free and not self._is_closing:
@@ -340,8 +338,6 @@ class Connection(asyncio.Protocol):
             transport.write_eof()
         asyncio.get_running_loop().call_later(LINGER, self.close)
 
-    # Reading, as far as there is room for it.
-
     def pause_reading(self) -> None:
         """aiohttp's reader: the body that comes is not read as fast."""
         self._is_body_full = True
@@ -363,8 +359,6 @@ class Connection(asyncio.Protocol):
         if is_too_much is not self.is_reading_paused:
             self.is_reading_paused = is_too_much
             (transport.pause_reading if is_too_much else transport.resume_reading)()
-
-    # What others do with it.
 
     def send(self, data: bytes) -> None:
         """Write a part of an answer that streams in. Raises ConnectionResetError without a client."""

@@ -101,7 +101,8 @@ def test_what_was_published_since_decides(scene: Scene) -> None:
 def test_a_document_that_is_gone_since_is_404(scene: Scene) -> None:
     pending = scene.service.immediate(ASKED)
     assert isinstance(pending, Undelivered)
-    scene.publisher.current = merge({}, generation=2)
+    without = Observation(backend=BACKEND, attempted=True)
+    scene.publisher.current = merge({BACKEND.name: without}, generation=2)
     assert asyncio.run(scene.service.respond(pending)).status == 404
     assert not scene.documents.asked
 
