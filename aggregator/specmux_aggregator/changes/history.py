@@ -207,12 +207,7 @@ class History:
 
     def _is_complete(self) -> bool:
         """Whether every backend was asked at least once."""
-        snapshot = self._snapshot
-        return (
-            snapshot is not None
-            and bool(snapshot.observations)
-            and all(observation.attempted for observation in snapshot.observations.values())
-        )
+        return self._snapshot is not None and not self._snapshot.is_partial
 
     async def _settle(self, name: GroupVersion) -> None:
         entry = None if self._snapshot is None else self._snapshot.entries.get(name)
