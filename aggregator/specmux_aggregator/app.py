@@ -210,9 +210,7 @@ class App:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await _close(self.backend_sets, self.backends, self.discovery, self.schemas, self.history)
-        await _close(self._reading, self._validation, self._documents)
-        self._workers.close()
-        await _close(self._state)
+        await _close(self._reading, self._validation, self._documents, self._workers, self._state)
 
     def _run(self, work: Coroutine[Any, Any, None], failure: str) -> None:
         """In the background until ``stop``; ``failure`` is logged when it ends with a bug."""

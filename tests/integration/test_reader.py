@@ -213,8 +213,8 @@ def test_hanging_and_greedy_jobs_end_the_process_and_nothing_else(tmp_path: Path
             assert (await client.get("/livez"))[0] == 200
             assert sorted(lags)[int(len(lags) * 0.5)] < 0.01
         finally:
-            hasty.close()
-            patient.close()
+            await hasty.close()
+            await patient.close()
 
     run(tmp_path, scenario)
 
@@ -243,7 +243,7 @@ def test_too_many_at_once_are_refused() -> None:
             assert sum(isinstance(each, ReaderBusy) for each in ended) == 24
             assert sum(isinstance(each, int) for each in ended) == 16
         finally:
-            reader.close()
+            await reader.close()
 
     asyncio.run(scenario())
 
@@ -256,6 +256,6 @@ def test_reader_that_nobody_asks_ends() -> None:
             await asyncio.sleep(0.4)
             assert await reader.ask(pid) != first
         finally:
-            reader.close()
+            await reader.close()
 
     asyncio.run(scenario())

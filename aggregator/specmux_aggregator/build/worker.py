@@ -48,6 +48,7 @@ class Worker:
     def __init__(self, *, timeout: float) -> None:
         self._timeout = timeout
         self._pool: asyncio.Task[ProcessPoolExecutor] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._starts = True
         """Told in the log when it changes to False."""
@@ -104,21 +105,33 @@ class Worker:
             async with asyncio.timeout(self._timeout):
                 return await future
         except TimeoutError:
-            self._kill()
+            self.end()
             raise TookTooLong(self._timeout) from None
         except BrokenProcessPool as error:
-            self._kill()
+            self.end()
             raise WorkerFailed("the worker process died") from error
         except asyncio.CancelledError:
-            self._kill()
+            self.end()
             raise
         except ParcelLost:
             raise
         except Exception as error:
             raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
 
-    def close(self) -> None:
-        self._kill()
+    def end(self) -> None:
+        """Kill the process, and with it what it remembers; what comes next starts another. One that is still
+        starting ends as soon as it has started."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            ending = asyncio.create_task(_end(pool), name="end of a worker")
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """``end``, and wait until nothing of it is left: the interpreter's own end would write to a pool's
+        pipe while the pool's thread closes it (_python_exit of concurrent.futures.process)."""
+        self.end()
+        await asyncio.gather(*self._ending)
 
     @contextlib.asynccontextmanager
     async def _packed(self, args: tuple[Any, ...]) -> AsyncIterator[tuple[Any, ...]]:
@@ -144,10 +157,10 @@ class Worker:
                 return asyncio.wrap_future((await self._started()).submit(*work))
             except BrokenProcessPool:
                 # It died while it had nothing to do: what comes next is not to blame.
-                self._kill()
+                self.end()
                 return asyncio.wrap_future((await self._started()).submit(*work))
         except (OSError, BrokenProcessPool) as error:
-            self._kill()
+            self.end()
             reason = getattr(error, "strerror", None) or "it died at once"
             if self._starts:
                 self._starts = False
@@ -163,12 +176,6 @@ class Worker:
         self._starts = True
         return pool
 
-    def _kill(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            # One that is still starting ends as soon as it has started.
-            _end(pool) if pool.done() else pool.add_done_callback(_end)
-
 
 def _new_pool() -> ProcessPoolExecutor:
     """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
@@ -176,18 +183,22 @@ def _new_pool() -> ProcessPoolExecutor:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
-    pool.submit(os.getpid).result()
+    try:
+        pool.submit(os.getpid).result()
+    except BaseException:
+        pool.shutdown()
+        raise
     return pool
 
 
-def _end(started: asyncio.Task[ProcessPoolExecutor]) -> None:
+async def _end(started: asyncio.Task[ProcessPoolExecutor]) -> None:
+    await asyncio.wait([started])
     if started.cancelled() or started.exception() is not None:
         return
     pool = started.result()
-    processes = list((pool._processes or {}).values())  # noqa: SLF001  # there is no public way to kill one
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
+    for process in list((pool._processes or {}).values()):  # noqa: SLF001  # there is no public way to kill one
         process.kill()
+    await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
 
 def _begin() -> None:

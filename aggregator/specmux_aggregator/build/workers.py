@@ -26,6 +26,6 @@ class Workers:
         """Have those up that a first client would wait for: that takes about a second."""
         await asyncio.gather(self.encoder.start(), self.builder.start())
 
-    def close(self) -> None:
-        for worker in (self.builder, self.encoder, self.catalogue, self.checker):
-            worker.close()
+    async def close(self) -> None:
+        every = (self.builder, self.encoder, self.catalogue, self.checker)
+        await asyncio.gather(*(worker.close() for worker in every))

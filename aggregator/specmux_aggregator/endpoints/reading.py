@@ -159,7 +159,7 @@ class Reading:
         if self._aligning is not None:
             self._aligning[1].cancel()
             await asyncio.gather(self._aligning[1], return_exceptions=True)
-        self._reader.close()
+        await self._reader.close()
 
     async def _hand(self, entry: Entry) -> None:
         """Give the reader one document. Raises Unready."""

@@ -86,10 +86,11 @@ class Reader:
         self._counted("ok")
         return found
 
-    def close(self) -> None:
+    async def close(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
-        self._end()
+        self._starting = None
+        await self._worker.close()
 
     async def _started(self) -> None:
         """The process is up, or its start has failed. Who waits no longer does not end it."""
@@ -99,7 +100,7 @@ class Reader:
 
     def _end(self) -> None:
         self._starting = None
-        self._worker.close()
+        self._worker.end()
 
     def _end_later(self) -> None:
         if self._idle is not None:

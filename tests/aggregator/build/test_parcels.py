@@ -65,7 +65,7 @@ def test_a_worker_gets_what_was_sent(monkeypatch: pytest.MonkeyPatch, how: str, 
                 assert await worker.run(echoed, BODY) == BODY
             assert open_files() <= before
         finally:
-            worker.close()
+            await worker.close()
 
     asyncio.run(scenario())
 
@@ -77,6 +77,6 @@ def test_a_function_that_fails_is_told_as_ever() -> None:
             with pytest.raises(WorkerFailed, match="OSError"):
                 await worker.run(failing, BODY)
         finally:
-            worker.close()
+            await worker.close()
 
     asyncio.run(scenario())

@@ -10,7 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures.process import _ExecutorManagerThread
 
 import pytest
 
@@ -42,7 +44,7 @@ def test_build_that_crashes_is_worker_failed_and_costs_no_process() -> None:
         with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
             await worker.run(operator.truediv, 1, 0)
         assert await worker.run(os.getpid) == pid
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -55,7 +57,7 @@ def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
         with pytest.raises(WorkerFailed, match="died"):
             await first
         assert len(set(await asyncio.gather(*waiting))) == 1
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -68,7 +70,7 @@ def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> None:
         await until_gone(pid)
         await asyncio.sleep(0.2)  # the executor notices in a thread of its own
         assert await worker.run(os.getpid) != pid
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -83,7 +85,7 @@ def test_build_that_takes_too_long_is_killed() -> None:
         await until_gone(pid)
         worker._timeout = PATIENT
         assert await worker.run(os.getpid) != pid
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -99,7 +101,7 @@ def test_caller_that_leaves_while_it_waits_kills_nobody_else_s_build() -> None:
         waiting.cancel()
         await running
         assert await worker.run(os.getpid) == pid
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -115,7 +117,7 @@ def test_caller_that_leaves_during_its_build_ends_it() -> None:
             await running
         await until_gone(pid)
         assert await worker.run(os.getpid) != pid
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -131,7 +133,7 @@ def test_starting_does_not_hold_up_the_loop_nor_end_with_its_first_caller() -> N
         assert turns == 5  # the loop came round while the process was being started
         first.cancel()
         assert await worker.run(os.getpid) != os.getpid()
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -140,7 +142,7 @@ def test_memo_is_kept_between_builds() -> None:
     async def scenario() -> None:
         worker = Worker(timeout=PATIENT)
         assert await worker.build(id) == await worker.build(id)
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -153,10 +155,24 @@ def test_worker_closed_while_it_starts_leaves_no_process() -> None:
         starting = worker._pool
         assert starting is not None
         first.cancel()
-        worker.close()
+        await worker.close()
         pool = await starting
         with pytest.raises(RuntimeError, match="shutdown"):
             pool.submit(os.getpid)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("is_killed_before", [False, True])
+def test_nothing_of_a_closed_worker_is_left_for_the_interpreter_to_end(is_killed_before: bool) -> None:
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        pid = await worker.run(os.getpid)
+        if is_killed_before:
+            worker.end()
+        await worker.close()
+        assert not is_alive(pid)
+        assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
 
     asyncio.run(scenario())
 
@@ -168,7 +184,7 @@ def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
         assert worker._pool is not None
         (pid,) = worker._pool.result()._processes
         assert await worker.run(os.getpid) == pid
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -188,7 +204,7 @@ def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
                 await worker.run(os.getpid)
         assert caplog.text.count("does not start") == 1
         assert await worker.run(os.getpid) != os.getpid()
-        worker.close()
+        await worker.close()
 
     asyncio.run(scenario())
 
@@ -199,7 +215,7 @@ def test_cycles_are_looked_for_rarely_and_among_what_is_new() -> None:
         try:
             return (await worker.run(gc.get_threshold))[0], await worker.run(gc.get_freeze_count)
         finally:
-            worker.close()
+            await worker.close()
 
     threshold, frozen = asyncio.run(main())
     assert 10_000 <= threshold <= 100_000

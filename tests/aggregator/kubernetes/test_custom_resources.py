@@ -80,7 +80,7 @@ def run(scenario: Callable[[Cluster], Awaitable[None]]) -> None:
         try:
             await scenario(Cluster(worker))
         finally:
-            worker.close()
+            await worker.close()
 
     asyncio.run(main())
 

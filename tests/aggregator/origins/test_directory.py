@@ -63,7 +63,7 @@ def run(folder: Path, scenario: Callable[[Watch], Awaitable[None]], *, max_files
             await scenario(Watch(origin, worker, Observation(backend=configured)))
         finally:
             await origin.close()
-            worker.close()
+            await worker.close()
 
     asyncio.run(main())
 

@@ -73,7 +73,7 @@ def on_a_loop(test: Callable[[Path, Worker], Awaitable[None]]) -> Callable[[Path
             try:
                 await test(tmp_path, worker)
             finally:
-                worker.close()
+                await worker.close()
 
         asyncio.run(main())
 

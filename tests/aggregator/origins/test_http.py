@@ -66,7 +66,7 @@ async def watch(server: FakeAPIServer, *, kind: Kind = Kind.AUTO) -> AsyncIterat
             yield Watch(origin, server, Observation(backend=configured))
         finally:
             await origin.close()
-            worker.close()
+            await worker.close()
 
 
 def run(server: FakeAPIServer, scenario: Callable[[Watch], Awaitable[None]], kind: Kind = Kind.AUTO) -> None:
