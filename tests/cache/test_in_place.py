@@ -139,10 +139,11 @@ def beside(reference: Reference, fault: Any, *, spared: str) -> Any:
 def test_answers_are_those_of_the_client(name: str, is_filled: bool, spared: str, tmp_path: Path) -> None:
     seen: list[Any] = []
     reference = Reference({"api/v1": CORE})
+    timeout = 0.5 if name == "slow" else 10.0
     with serving_in_thread(reference) as server:
         for kind in (SchemaCache, InPlaceCache):
             server.server.answer = reference
-            options = CacheOptions(directory=tmp_path / kind.__name__, limits=LIMITS, timeout=0.3)
+            options = CacheOptions(directory=tmp_path / kind.__name__, limits=LIMITS, timeout=timeout)
             reference.documents["api/v1"] = CORE
             if is_filled:
                 with SchemaCache(server.url, options) as cache:

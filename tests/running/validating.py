@@ -20,6 +20,8 @@ from specmux_aggregator.model.backend import Backend
 from specmux_converters.crd import build
 
 PATH = "/openapi/validate"
+PATIENCE = 30.0
+"""Seconds that a check may take, unless a test says otherwise."""
 KIND = {"apiVersion": "shop.example.org/v1", "kind": "Order"}
 
 ENDLESS = "!has(self.lines) || self.lines.all(a, self.lines.all(b, self.lines.all(c, a + b + c != 'x')))"
@@ -103,7 +105,7 @@ class Shop:
 async def shop(
     folder: Path,
     *,
-    timeout: float = 30.0,
+    timeout: float = PATIENCE,
     most: int = 16,
     cluster: Backend | None = None,
     **settings: Any,
