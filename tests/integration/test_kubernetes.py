@@ -338,7 +338,7 @@ def test_burst_of_events_costs_few_builds() -> None:
                 cluster.put(CRDS, definition(f"Kind{number}", group=f"g{number}.example.com"))
                 cluster.put(API_SERVICES, api_service(f"g{number}.example.com", "v1"))
             last = "apis/g99.example.com/v1"
-            await within(client, lambda: owner(client, last) is not None, "burst", 3.0)
+            await within(client, lambda: owner(client, last) is not None, "burst", 10.0)
             assert len(await client.paths()) == 102
             assert client.app.publisher.current.generation - generation < 20
 

@@ -23,7 +23,7 @@ from specmux_aggregator.model.backend import Backend, BackendName, Kind
 QUICK = Polling(
     interval=0.1,
     jitter=0.0,
-    connect_timeout=0.5,
+    connect_timeout=5.0,
     idle_timeout=0.5,
     total_timeout=2.0,
     backoff_min=0.05,
@@ -41,7 +41,7 @@ QUICK_WATCH = Timing(
     settled=0.1,
     refused_for=0.3,
 )
-DEADLINE = 20.0
+DEADLINE = 60.0
 """Seconds after which a test gives up waiting for what should take milliseconds."""
 
 
