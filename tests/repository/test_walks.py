@@ -82,6 +82,7 @@ def test_get_that_is_answered_from_memory() -> None:
             url = (await client.paths())[APPS]
             assert (await client.get(url))[0] == 200
             etag = (await client.get("/openapi/v3"))[1]["ETag"]
+            await asyncio.sleep(SETTLED)
             unlike = [f'"{number}"' for number in range(5)]
             decided = [await entered_by(client, url, **{"If-None-Match": tag}) for tag in unlike]
             polled = [
