@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from data.explained_documents import bed
-from running.service import Client, directory, service
+from running.service import DEADLINE, Client, directory, service
 from specmux_aggregator.endpoints.page import POLICY
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed
 from specmux_aggregator.reader.state import ReaderState
@@ -215,6 +215,35 @@ def test_hanging_and_greedy_jobs_end_the_process_and_nothing_else(tmp_path: Path
         finally:
             await hasty.close()
             await patient.close()
+
+    run(tmp_path, scenario)
+
+
+def test_page_that_was_rendered_is_not_asked_of_the_reader_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(client: Client) -> None:
+        async def is_kept() -> bool:
+            return (await client.get(KIND_PAGE))[1].get("Cache-Control") == "no-cache"
+
+        while not await is_kept():
+            await asyncio.sleep(0.01)
+        first = await client.get(KIND_PAGE)
+
+        async def gone(*_: Any) -> None:
+            raise ReaderFailed("nobody is there")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Reader, "ask", gone)
+            again = await client.get(KIND_PAGE)
+            assert (again[0], again[1]["ETag"], again[2]) == (200, first[1]["ETag"], first[2])
+            before = (await client.get("/openapi/v3"))[2]
+            write(tmp_path, colour={"type": "string"})
+            async with asyncio.timeout(DEADLINE):
+                while (await client.get("/openapi/v3"))[2] == before:
+                    await asyncio.sleep(0.01)
+            assert (await client.get(KIND_PAGE))[0] == 503
+        assert b"colour" in (await client.get(KIND_PAGE))[2]
 
     run(tmp_path, scenario)
 

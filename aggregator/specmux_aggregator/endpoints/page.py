@@ -16,6 +16,7 @@ from specmux_aggregator.endpoints.reading import (
     parameters,
     represented,
 )
+from specmux_aggregator.endpoints.rendered_pages import RenderedPages
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.http.representations import (
@@ -94,6 +95,7 @@ class Ui:
         self._status = status
         self._is_private = is_private
         self._has_swagger = has_swagger
+        self._rendered = RenderedPages()
         self._assets = {asset.name: asset for asset in assets().values()}
 
     def immediate(self, request: Request) -> Prepared | None:
@@ -166,8 +168,15 @@ class Ui:
         ready = settled(representation, request)
         if ready is not None:
             return ready
+        body = self._rendered.get(representation.etag)
+        if body is not None:
+            return delivered(representation, body)
+        version = self._reading.version
         found = await self._reading.of_both(entry, partial(_kind_page, question, representation.coding))
-        return _answered(request, representation, found, is_complete=self._reading.is_complete)
+        is_complete = self._reading.is_complete and self._reading.version == version
+        if is_complete and isinstance(found, Answer):
+            self._rendered.keep(representation.etag, found.body)
+        return _answered(request, representation, found, is_complete=is_complete)
 
     async def _status_page(self, request: Request) -> Prepared:
         """Raises Unready."""
