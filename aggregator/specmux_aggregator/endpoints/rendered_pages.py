@@ -1,4 +1,4 @@
-"""Pages as they were sent, by their ETag: what makes one anew is a job of the reader, of some 30 ms."""
+"""Pages as they were sent, by their ETag: to make one anew is a job of the reader."""
 
 from __future__ import annotations
 
