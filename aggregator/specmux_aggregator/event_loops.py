@@ -14,11 +14,12 @@ Factory = Callable[[], asyncio.AbstractEventLoop]
 
 
 def loop_factory(name: str) -> Factory:
-    """What makes the event loop of that name; ``auto`` is uvloop where it is installed, else asyncio.
+    """Factory of the event loop of that name; ``auto`` is asyncio: uvloop closes the sockets of failed TLS
+    handshakes twice, and the second close can meet another file.
 
     Raises InvalidConfig where uvloop is asked for and not installed.
     """
-    factory = None if name == "asyncio" else _uvloop()
+    factory = _uvloop() if name == "uvloop" else None
     if factory is None and name == "uvloop":
         raise InvalidConfig("is not installed: pip install 'specmux[uvloop]'", where=SETTING)
     return asyncio.new_event_loop if factory is None else factory

@@ -18,7 +18,7 @@ def run_on(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("asyncio", "asyncio"), ("uvloop", "uvloop"), ("auto", "uvloop")]
+    ("name", "found"), [("asyncio", "asyncio"), ("uvloop", "uvloop"), ("auto", "asyncio")]
 )
 def test_loop_where_uvloop_is_installed(name: str, found: str) -> None:
     if found == "uvloop":

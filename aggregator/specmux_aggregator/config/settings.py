@@ -65,7 +65,8 @@ class Listen:
     )
     event_loop: str = _setting(
         "auto",
-        "asyncio, uvloop (an extra), or auto: uvloop where it is installed",
+        "asyncio, which auto means too, or uvloop (an extra; not for production: it closes some "
+        "descriptors twice)",
         choices=("auto", "asyncio", "uvloop"),
     )
 
