@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.crd.bundled import CONVENTIONS, reference
 from specmux_converters.crd.manifest import CRD, Version
-from specmux_converters.crd.meta_schemas import reference
-from specmux_converters.crd.object_fields import CONVENTIONS
 from specmux_converters.crd.paths import component_name, paths_of
 from specmux_converters.crd.problems import Problem
 from specmux_converters.crd.structural import publish_schema

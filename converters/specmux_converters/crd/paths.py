@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.crd.bundled import PREFIX, SCALE, reference
 from specmux_converters.crd.manifest import CRD, Version
-from specmux_converters.crd.meta_schemas import PREFIX, reference
-from specmux_converters.crd.scale_schemas import SCALE
 from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
+from specmux_converters.crd.bundled import EMBEDDED_FIELDS
 from specmux_converters.crd.keywords import (
     DESCRIBING,
     EMBEDDED_RESOURCE,
@@ -27,7 +28,6 @@ from specmux_converters.crd.nested import (
     forbid_structure,
     says_either,
 )
-from specmux_converters.crd.object_fields import EMBEDDED_FIELDS
 from specmux_converters.crd.patterns import pattern_fault
 from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document

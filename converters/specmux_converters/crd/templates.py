@@ -15,11 +15,17 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.crd.meta_schemas import META_SCHEMAS, PREFIX
-from specmux_converters.crd.object_fields import list_fields, object_fields
-from specmux_converters.crd.parameters import DELETE, GET, LIST, PATCH, WRITE, query_parameters
-from specmux_converters.crd.request_schemas import OPTIONS_KINDS_1_36, REQUEST_SCHEMAS
-from specmux_converters.crd.scale_schemas import SCALE, SCALE_SCHEMAS
+from specmux_converters.crd.bundled import (
+    META_SCHEMAS,
+    OPTIONS_KINDS_1_36,
+    PARAMETERS,
+    PREFIX,
+    REQUEST_SCHEMAS,
+    SCALE,
+    SCALE_SCHEMAS,
+    list_fields,
+    object_fields,
+)
 from specmux_converters.document import Document
 from specmux_converters.references import name_in, references
 
@@ -43,6 +49,7 @@ _NOT_OF_CLIENTS: Final = frozenset(
 """Groups that register DeleteOptions in an apiserver and not in client-go's scheme, from which the documents
 of CRDs are made."""
 
+_READ: Final = frozenset(parameter["name"] for parameter in PARAMETERS["get"])
 _SHARED: Final = tuple(
     PREFIX + name for name in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")
 )
@@ -160,7 +167,7 @@ def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | N
         listed, created = _query(collection, "get", "list"), _query(collection, "post", "post")
         patched, deleted = _query(one, "patch", "patch"), _query(one, "delete", "delete")
         # A single object is read at a version, which for built-in kinds is no longer said.
-        read = tuple(item for item in listed or () if item["name"] in GET)
+        read = tuple(item for item in listed or () if item["name"] in _READ)
         pretty = tuple(item for item in _query_of(_objects(collection)) if item["name"] == "pretty")
         if listed and created and patched and deleted and read and pretty:
             return {
@@ -192,14 +199,10 @@ def _objects(value: Any) -> Mapping[str, Any]:
 
 
 def _bundled() -> Templates:
-    parameters = {"list": LIST, "get": GET, "write": WRITE, "patch": PATCH, "delete": DELETE}
     made = _made(
         {**META_SCHEMAS, **REQUEST_SCHEMAS},
         SCALE_SCHEMAS,
-        {
-            **{name: tuple(query_parameters(keys)) for name, keys in parameters.items()},
-            "pretty": tuple(query_parameters(("pretty",))),
-        },
+        {name: tuple(parameters) for name, parameters in PARAMETERS.items()},
         (1, 34),
     )
     assert made is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from specmux_converters.crd.meta_schemas import META_SCHEMAS, PREFIX
+from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX
 from specmux_schemas.validation.decoding_state import Decoding, Mismatch, Stopped
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.field_errors import invalid
