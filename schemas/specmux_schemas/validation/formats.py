@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_schemas.validation.go_text import size_of
+from specmux_schemas.validation.mail_addresses import is_mail_address
 from specmux_schemas.validation.scalars import date_is_real
 
 
@@ -19,6 +22,11 @@ class Format:
     name: str
     """As the schema writes it."""
     accepts: Callable[[str], bool]
+
+
+def registered_formats() -> tuple[Format, ...]:
+    """All that are checked."""
+    return tuple(Format(name, accepts) for name, accepts in _FORMATS.items())
 
 
 def find_format(name: Any) -> Format | None:
@@ -37,11 +45,14 @@ def _matching(pattern: str, flags: int = re.ASCII) -> Callable[[str], bool]:
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
 _GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
-_DURATION_PART: Final = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)")
+# Digits are read from their first on: what does not match there does not match within them.
+_DURATION_PART: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
 _UNITS: Final = frozenset(["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"])
+_INT64_DIGITS: Final = 18
 _LONG_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _URI: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 _MAC: Final = re.compile(
     r"(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}"
@@ -49,12 +60,6 @@ _MAC: Final = re.compile(
     r"|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\3){18}[0-9a-fA-F]{2}"
     r"|(?:[0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}|(?:[0-9a-fA-F]{4}\.){3}[0-9a-fA-F]{4}"
     r"|(?:[0-9a-fA-F]{4}\.){9}[0-9a-fA-F]{4})"
-)
-_EMAIL_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\U0010ffff-]+"
-_EMAIL: Final = (
-    rf'(?:(?:{_EMAIL_ATOM}|"[^"]*"|[ \t.])*<)?'
-    rf'(?:{_EMAIL_ATOM}(?:\.{_EMAIL_ATOM})*|"(?:[^"\\\r\n]|\\.)*")@'
-    rf"(?:{_EMAIL_ATOM}(?:\.{_EMAIL_ATOM})*|\[[0-9A-Fa-f.:]+\])>?"
 )
 
 
@@ -64,18 +69,22 @@ def _is_date(text: str) -> bool:
 
 
 def _is_date_time(text: str) -> bool:
-    parts = text.lower().split("t")
-    if len(text) < 4 or len(parts) < 2 or not _is_date(parts[0]):
+    if text[10:11] not in ("t", "T") or not _is_date(text[:10]):
         return False
-    match = _TIME.fullmatch(parts[1])
+    match = _TIME.fullmatch(text[11:].lower().partition("t")[0])
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def _is_duration(text: str) -> bool:
     if _GO_DURATION.fullmatch(text):
         return True
-    units = [unit.lower() for _, unit in _DURATION_PART.findall(text)]
-    return any(unit in _UNITS or unit.startswith(_LONG_UNITS) for unit in units)
+    is_known = False
+    for part in _DURATION_PART.finditer(text):
+        if len(part[1].lstrip("0")) > _INT64_DIGITS:
+            return False
+        unit = part[2].lower()
+        is_known = is_known or unit in _UNITS or unit.startswith(_LONG_UNITS)
+    return is_known
 
 
 def _is_ip(text: str, mark: str, others: str = "") -> bool:
@@ -111,7 +120,7 @@ def _is_cidr(text: str) -> bool:
 
 def _is_uri(text: str) -> bool:
     """url.ParseRequestURI: an absolute path, or an absolute URI."""
-    if not text or any(character < " " or character == "\x7f" for character in text):
+    if not text or _CONTROL.search(text):
         return False
     if _BAD_ESCAPE.search(text.partition("?")[0]):
         return False
@@ -135,36 +144,51 @@ def _authority_is_sound(rest: str) -> bool:
     return not colon or (":" not in name and re.fullmatch("[0-9]*", port) is not None)
 
 
-_LETTER: Final = r"[^\W\d_]"
-_SYMBOL: Final = (
-    "$+<=>^`|~\u00a2-\u00a9\u00ac\u00ae-\u00b1\u00b4\u2000-\u2bff\u3000-\u303f\U0001f000-\U0001faff"
-)
-_HOST_CHARACTER: Final = rf"(?:[a-zA-Z0-9{_SYMBOL}]|{_LETTER})"
-_HOST_OR_DASH: Final = rf"(?:[-a-zA-Z0-9{_SYMBOL}]|{_LETTER})"
-_HOSTNAME: Final = (
-    rf"{_HOST_CHARACTER}(?:-?{_HOST_CHARACTER}{{0,62}})?"
-    rf"|(?:{_HOST_CHARACTER}(?:{_HOST_OR_DASH}{{0,61}}{_HOST_CHARACTER})?\.)+{_LETTER}{{2,63}}"
-)
+def _is_host_character(character: str) -> bool:
+    """``[a-zA-Z0-9\\p{S}\\p{L}]`` of strfmt's HostnamePattern."""
+    return (character.isascii() and character.isalnum()) or unicodedata.category(character)[0] in "LS"
+
+
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] == "L"
 
 
 def _is_hostname(text: str) -> bool:
-    if not re.fullmatch(_HOSTNAME, text):
+    parts = text.split(".")
+    if len(text) > 255 or size_of(text) > 255 or any(size_of(part) > 63 for part in parts):
         return False
-    return len(text.encode()) <= 255 and all(len(part.encode()) <= 63 for part in text.split("."))
+    if len(parts) == 1:
+        rest = text[1:].removeprefix("-")
+        return text != "" and len(rest) <= 62 and all(map(_is_host_character, text[0] + rest))
+    *labels, last = parts
+    return len(last) >= 2 and all(map(_is_letter, last)) and all(map(_is_host_label, labels))
+
+
+def _is_host_label(label: str) -> bool:
+    return (
+        label != ""
+        and _is_host_character(label[0])
+        and _is_host_character(label[-1])
+        and all(character == "-" or _is_host_character(character) for character in label[1:-1])
+    )
+
+
+_ISBN10: Final = re.compile(r"(?:[\s-]*+[0-9]){9}[\s-]*+[0-9X][\s-]*+")
+_ISBN13: Final = re.compile(r"(?:[\s-]*+[0-9]){13}[\s-]*+")
 
 
 def _is_isbn10(text: str) -> bool:
-    digits = re.sub(r"[\s-]", "", text)
-    if not re.fullmatch("[0-9]{9}[0-9X]", digits):
+    if not _ISBN10.fullmatch(text):
         return False
+    digits = re.sub(r"[\s-]", "", text)
     total = sum((index + 1) * int(digit) for index, digit in enumerate(digits[:9]))
     return (total + 10 * (10 if digits[9] == "X" else int(digits[9]))) % 11 == 0
 
 
 def _is_isbn13(text: str) -> bool:
-    digits = re.sub(r"[\s-]", "", text)
-    if not re.fullmatch("[0-9]{13}", digits):
+    if not _ISBN13.fullmatch(text):
         return False
+    digits = re.sub(r"[\s-]", "", text)
     total = sum((1, 3)[index % 2] * int(digit) for index, digit in enumerate(digits[:12]))
     return (10 - total % 10) % 10 == int(digits[12])
 
@@ -176,7 +200,12 @@ _CARD: Final = re.compile(
 )
 
 
+_CARD_DIGITS: Final = re.compile("(?:[^0-9]*+[0-9]){13,16}[^0-9]*+")
+
+
 def _is_credit_card(text: str) -> bool:
+    if not _CARD_DIGITS.fullmatch(text):
+        return False
     digits = re.sub("[^0-9]+", "", text)
     if not _CARD.fullmatch(digits):
         return False
@@ -200,7 +229,7 @@ _VARIANT: Final = f"[89abAB]{_HEX}{{3}}"
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "bsonobjectid": _matching(f"{_HEX}{{24}}"),
     "uri": _is_uri,
-    "email": lambda text: re.fullmatch(_EMAIL, text.strip(" \t")) is not None,
+    "email": is_mail_address,
     "hostname": _is_hostname,
     "ipv4": lambda text: _is_ip(text, "."),
     "ipv6": lambda text: _is_ip(text, ":"),

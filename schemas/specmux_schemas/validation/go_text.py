@@ -40,6 +40,11 @@ class Number(float):
         return number
 
 
+def size_of(text: str) -> int:
+    """len of Go's string, in bytes; a lone surrogate counts as U+FFFD, which Go reads in its place."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def quoted(text: str) -> str:
     """strconv.Quote; what Go's ``%q`` prints."""
     if _PLAIN.fullmatch(text):

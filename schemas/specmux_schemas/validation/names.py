@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from specmux_schemas.validation.go_text import size_of
+
 _QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _QUALIFIED_TEXT: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', "
@@ -59,7 +61,7 @@ def qualified_name_faults(value: str) -> list[str]:
         name = value
     if not name:
         faults.append("name part must be non-empty")
-    elif len(name.encode()) > _MOST_LABEL:
+    elif size_of(name) > _MOST_LABEL:
         faults.append(f"name part {_too_long(_MOST_LABEL)}")
     if not _QUALIFIED_PATTERN.fullmatch(name):
         shape = _shape_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
@@ -68,7 +70,7 @@ def qualified_name_faults(value: str) -> list[str]:
 
 
 def label_value_faults(value: str) -> list[str]:
-    faults = [_too_long(_MOST_LABEL)] if len(value.encode()) > _MOST_LABEL else []
+    faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
     if value and not _QUALIFIED_PATTERN.fullmatch(value):
         faults.append(_shape_text(_LABEL_VALUE_TEXT, f"({_QUALIFIED})?", "MyValue", "my_value", "12345"))
     return faults
@@ -76,7 +78,7 @@ def label_value_faults(value: str) -> list[str]:
 
 def label_faults(value: str) -> list[str]:
     """RFC 1123: of namespaces."""
-    faults = [_too_long(_MOST_LABEL)] if len(value.encode()) > _MOST_LABEL else []
+    faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
     if not _LABEL_PATTERN.fullmatch(value):
         is_subdomain = _is_subdomain(value)
         shape = _shape_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
@@ -86,7 +88,7 @@ def label_faults(value: str) -> list[str]:
 
 def subdomain_faults(value: str) -> list[str]:
     """RFC 1123: of most objects."""
-    faults = [_too_long(_MOST_SUBDOMAIN)] if len(value.encode()) > _MOST_SUBDOMAIN else []
+    faults = [_too_long(_MOST_SUBDOMAIN)] if size_of(value) > _MOST_SUBDOMAIN else []
     if not _is_subdomain(value):
         faults.append(_shape_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
     return faults
@@ -94,7 +96,7 @@ def subdomain_faults(value: str) -> list[str]:
 
 def label_1035_faults(value: str) -> list[str]:
     """RFC 1035: of kinds, in lower case."""
-    faults = [_too_long(_MOST_LABEL)] if len(value.encode()) > _MOST_LABEL else []
+    faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
     if not _LABEL_1035_PATTERN.fullmatch(value):
         faults.append(_shape_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
     return faults

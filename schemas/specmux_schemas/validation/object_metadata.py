@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.field_errors import field_path, shown
-from specmux_schemas.validation.go_text import json_text
+from specmux_schemas.validation.go_text import json_text, size_of
 from specmux_schemas.validation.names import (
     label_faults,
     label_value_faults,
@@ -110,7 +110,7 @@ class _Checks:
         annotations = self._texts("annotations")
         for key in annotations:
             yield from self._invalid(("annotations",), key, qualified_name_faults(key.lower()), at=key)
-        size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+        size = sum(size_of(key) + size_of(value) for key, value in annotations.items())
         if size > MOST_ANNOTATIONS:
             yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
 
@@ -169,7 +169,7 @@ class _Checks:
             yield from self._invalid((*place, "fieldsType"), kind, ["must be `FieldsV1`"])
         for name, most in (("manager", _MOST_MANAGER), ("subresource", _MOST_SUBRESOURCE)):
             value = entry.get(name) or ""
-            if len(value.encode()) > most:
+            if size_of(value) > most:
                 yield self._error((*place, name), f"Too long: may not be more than {most} bytes")
 
     def _invalid(

@@ -13,7 +13,7 @@ from typing import Final
 QUANTITY_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-_QUANTITY: Final = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_QUANTITY: Final = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
 _CONTROL: Final = re.compile("[\x00-\x1f]")
 _DIGIT: Final = re.compile("[0-9]")
 _LEAST_EXPONENT: Final = -9
@@ -45,7 +45,7 @@ def quantity_fault(text: str) -> str | None:
     if match is None:
         return QUANTITY_FORMAT
     suffix = match[1]
-    exponent = int(suffix[1:]) if _EXPONENT.fullmatch(suffix) else 0
+    exponent = _exponent(suffix)
     if suffix not in _SUFFIXES and not (_EXPONENT.fullmatch(suffix) and -(2**63) <= exponent < 2**63):
         return "unable to parse quantity's suffix"
     # Without a digit it is zero, but for suffixes for which Go's quick way is not taken.
@@ -53,6 +53,15 @@ def quantity_fault(text: str) -> str | None:
     if not has_digits and (suffix in ("Pi", "Ei") or exponent < _LEAST_EXPONENT):
         return "unable to parse numeric part of quantity"
     return None
+
+
+def _exponent(suffix: str) -> int:
+    if not _EXPONENT.fullmatch(suffix):
+        return 0
+    digits = suffix.lstrip("eE+-").lstrip("0")
+    # int() refuses thousands of digits; beyond 64 bits the value does not matter.
+    exponent = int(digits[:20] or 0)
+    return -exponent if suffix[1] == "-" else exponent
 
 
 def time_fault(text: str, layout: str = RFC3339) -> str | None:

@@ -13,7 +13,7 @@ from specmux_schemas.validation.media_types import BodyFormat
 _SEPARATOR: Final = re.compile(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
 """A line that begins so ends a document, whatever follows on it (apimachinery, pkg/util/yaml)."""
 _CONTENT: Final = re.compile(rb"^[ \t]*[^ \t\r\n#]", re.MULTILINE)
-_SOURCE: Final = re.compile(rb"^# Source: (\S.*?)\s*$", re.MULTILINE)
+_SOURCE: Final = re.compile(rb"^# Source: (\S[^\n]*)", re.MULTILINE)
 """What Helm writes above each object."""
 _BOM: Final = b"\xef\xbb\xbf"
 _SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"

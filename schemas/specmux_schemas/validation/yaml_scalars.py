@@ -121,12 +121,12 @@ def _is_time(text: str) -> bool:
     )
 
 
-_GO_FLOAT: Final = re.compile(r"\.[0-9]+(?:_?[0-9]+)*(?:[eE][-+]?[0-9]+)?")
+_GO_FLOAT: Final = re.compile(r"\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 
 
 def _go_float(text: str) -> float | None:
     """strconv.ParseFloat for what begins with a point; underscores are for prefixed numbers only there."""
-    if not _GO_FLOAT.fullmatch(text) or "_" in text:
+    if not _GO_FLOAT.fullmatch(text):
         return None
     value = float(text)
     return None if abs(value) == _INF else value
