@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import click
 
+from specmux_aggregator.build.file_names import is_document_name
 from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.config.setting_fields import setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
+from specmux_aggregator.folders import walked
 from specmux_aggregator.kubernetes.access import Access
 from specmux_aggregator.kubernetes.cluster_access import chosen
 from specmux_aggregator.model.backend import Backend, Kind
@@ -142,11 +145,9 @@ async def _asked(client: BackendClient, kind: Kind) -> tuple[bool, str]:
 
 
 def _counted(directory: Path) -> tuple[bool, str]:
-    count = 0
-    for path in directory.rglob("*"):
-        count += path.name.endswith((".json", ".json.gz", ".yaml", ".yml"))
-        if count == DIRECTORY_FILES_MAX:
-            break
+    # A folder that cannot be read is named in the list of unreadable paths.
+    files = walked(directory, is_document_name, refuse=lambda error: None)
+    count = sum(1 for _ in islice(files, DIRECTORY_FILES_MAX))
     more = " or more" if count == DIRECTORY_FILES_MAX else ""
     return count > 0, f"directory, {count} files{more}"
 

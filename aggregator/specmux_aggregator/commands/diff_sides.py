@@ -80,7 +80,7 @@ def _of_path(word: str) -> Served:
 
 def _of_server(word: str, source: SourceOptions) -> Served:
     if word.lower().startswith(_HTTP) and _is_document(word):
-        from specmux_aggregator.commands.downloads import download
+        from specmux_aggregator.sources.answers import download
 
         return _of_files({word: download(source.at(word))}, where=word)
     from specmux_aggregator.sources import opened

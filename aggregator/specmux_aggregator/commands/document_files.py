@@ -16,6 +16,7 @@ import click
 from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.commands.exits import RUNTIME
 from specmux_aggregator.errors import SpecmuxError
+from specmux_aggregator.folders import walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.sources.files import read_bytes
 from specmux_aggregator.sources.options import STDIN
@@ -90,12 +91,7 @@ def document_files(folder: Path) -> tuple[Path, ...]:
 
     Raises FileRefused when there is none, and for a folder that may not be read: it could hold some.
     """
-    found = [
-        Path(parent, name)
-        for parent, _, names in os.walk(folder, onerror=_refuse)
-        for name in names
-        if is_document_name(name) and Path(parent, name).is_file()
-    ]
+    found = tuple(walked(folder, is_document_name, refuse=_refuse))
     if not found:
         raise FileRefused(folder, "no documents in it")
     return tuple(sorted(found))

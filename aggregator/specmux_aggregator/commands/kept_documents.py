@@ -10,12 +10,12 @@ import orjson
 
 from specmux_aggregator.changes.endpoint import PATH
 from specmux_aggregator.commands.document_files import FileRefused, refusals
-from specmux_aggregator.commands.downloads import download
 from specmux_aggregator.console import warn
 from specmux_aggregator.documents.archive import document_key
 from specmux_aggregator.http.content_codings import decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.sources import SourceOptions
+from specmux_aggregator.sources.answers import download
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
 from specmux_converters.document import DEFAULT_LIMITS, parse

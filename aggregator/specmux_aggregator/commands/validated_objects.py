@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from specmux_aggregator.errors import SourceError
+from specmux_aggregator.folders import walked
 from specmux_schemas.resources import GroupVersionKind, api_version
 from specmux_schemas.validation import Directive, UnionAlgorithm, ValidationReport, Validator
 from specmux_schemas.validation.media_types import BodyFormat
@@ -95,7 +95,7 @@ def files_below(paths: Iterable[str]) -> list[str]:
         if path == STDIN or Path(path).is_file():
             found.append(path)
         elif Path(path).is_dir():
-            below = list(_below(path))
+            below = [str(each) for each in walked(Path(path), _is_manifest, refuse=_refuse)]
             if not below:
                 raise SourceError(f"{path}: no manifest in it: no file ends in {', '.join(SUFFIXES)}")
             found += below
@@ -104,10 +104,13 @@ def files_below(paths: Iterable[str]) -> list[str]:
     return found
 
 
-def _below(folder: str) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (str(Path(parent, name)) for name in sorted(names) if name.endswith(SUFFIXES))
+def _is_manifest(name: str) -> bool:
+    return name.endswith(SUFFIXES)
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be read may hold manifests: nothing is valid that was not looked at."""
+    raise SourceError(f"{error.filename}: {error.strerror or 'cannot be read'}") from error
 
 
 def read_inputs(paths: Iterable[str]) -> list[Input]:

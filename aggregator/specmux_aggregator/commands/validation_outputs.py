@@ -12,6 +12,7 @@ import orjson
 from specmux_aggregator.commands.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_aggregator.console import Colour, coloured
 from specmux_aggregator.version import VERSION
+from specmux_schemas.differences.reports.text_report import printable
 from specmux_schemas.validation import Severity, Violation
 
 _COLOURS: Final[Mapping[Severity, Colour]] = {
@@ -48,7 +49,8 @@ def _lines(each: ValidatedObject) -> Iterator[str]:
         severity = coloured(violation.severity.value, _COLOURS[violation.severity])
         place = ":".join(map(str, (each.file, violation.line or each.line, violation.column or 1)))
         source = f" ({each.source})" if each.source else ""
-        yield f"{place}: {severity}: {each.label}: {_message(violation)}{source}"
+        said = printable(f"{each.label}: {_message(violation)}{source}")
+        yield f"{printable(place)}: {severity}: {said}"
 
 
 def told(each: ValidatedObject) -> tuple[Violation, ...]:
@@ -81,13 +83,13 @@ def _suite(file: str, group: list[ValidatedObject]) -> str:
     passed_over = found[ObjectVerdict.SKIPPED] + found[ObjectVerdict.NO_SCHEMA]
     head = f'tests="{len(group)}" failures="{found[ObjectVerdict.INVALID]}" skipped="{passed_over}"'
     cases = "".join(map(_case, group))
-    return f"  <testsuite name={_attribute(_printable(file))} {head}>\n{cases}  </testsuite>\n"
+    return f"  <testsuite name={_attribute(printable(file))} {head}>\n{cases}  </testsuite>\n"
 
 
 def _case(each: ValidatedObject) -> str:
     kind = each.report.kind
     class_name = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
-    names = f"name={_attribute(_printable(each.label))} classname={_attribute(_printable(class_name))}"
+    names = f"name={_attribute(printable(each.label))} classname={_attribute(printable(class_name))}"
     head = f"    <testcase {names}"
     match each.outcome:
         case ObjectVerdict.VALID:
@@ -100,17 +102,12 @@ def _case(each: ValidatedObject) -> str:
 
 
 def _failure(each: ValidatedObject, violation: Violation) -> str:
-    message = _printable(_message(violation))
+    message = printable(_message(violation))
     if violation.severity is not Severity.ERROR:
         return ""
     place = f"{each.file}:{violation.line or each.line}"
     attributes = f"message={_attribute(message)} type={_attribute(violation.check.value)}"
-    return f"      <failure {attributes}>{_escaped(_printable(place))}: {_escaped(message)}</failure>\n"
-
-
-def _printable(value: str) -> str:
-    """What XML may hold."""
-    return "".join(character if character >= " " or character in "\t\n" else "\ufffd" for character in value)
+    return f"      <failure {attributes}>{_escaped(printable(place))}: {_escaped(message)}</failure>\n"
 
 
 def tap(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
@@ -123,7 +120,7 @@ def tap(checked: Sequence[ValidatedObject], *, has_summary: bool) -> str:
             if each.outcome in (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA)
             else ""
         )
-        label = f"{each.file}: {each.label}".replace("#", "\\#").replace("\n", " ")
+        label = printable(f"{each.file}: {each.label}").replace("#", "\\#")
         lines.append(f"{'ok' if is_ok else 'not ok'} {number} - {label}{reason}")
         if not is_ok:
             messages = [f"line {each_.line or each.line}: {_message(each_)}" for each_ in told(each)]
@@ -153,7 +150,8 @@ def _annotation(each: ValidatedObject, violation: Violation) -> str:
 
 
 def _github_text(value: str, others: str = "") -> str:
-    for character in ("%", "\r", "\n", *others):
+    value = printable(value)
+    for character in ("%", *others):
         value = value.replace(character, f"%{ord(character):02X}")
     return value
 

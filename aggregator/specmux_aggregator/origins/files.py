@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from specmux_aggregator.build.crds import ManifestFile
 from specmux_aggregator.build.file_names import is_document_name
+from specmux_aggregator.folders import walked
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.origins.crds import Unreadable
 from specmux_converters.crd import BUNDLED, Templates
@@ -53,9 +52,7 @@ class Folder:
 def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:
     found: dict[str, Fingerprint] = {}
     try:
-        for path in _walk(directory):
-            if not is_document_name(path.name):
-                continue
+        for path in walked(directory, is_document_name):
             if len(found) >= max_files:
                 return Failure(Cause.TOO_LARGE, f"more than {max_files} files")
             try:
@@ -67,16 +64,3 @@ def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:
     except OSError as error:
         return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
     return dict(sorted(found.items()))
-
-
-def _walk(directory: Path) -> Iterator[Path]:
-    """Every file below the directory. A missing directory is an error; links out of it are not followed
-    further than to files, and what is hidden (a ConfigMap's ``..data``) is seen through its visible links
-    only."""
-    with os.scandir(directory) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(".") or entry.name == ".well-known":
-                    yield from _walk(Path(entry.path))
-            elif entry.is_file():
-                yield Path(entry.path)

@@ -1,19 +1,24 @@
-"""One GET of a page that is no OpenAPI document, such as ``/status``; nothing of it is stored."""
+"""Pages and documents that no cache stores: ``/status`` of a service, one document by its URL."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Final
 
-import aiohttp
 import orjson
 
-from specmux_aggregator.errors import SourceUnreachable
-from specmux_aggregator.sources.access import ServerAccess, access_of
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.sources.access import access_of
+from specmux_aggregator.sources.fetching import fetched
 from specmux_aggregator.sources.options import SourceOptions
+from specmux_converters.document import DEFAULT_LIMITS
 
 TIMEOUT: Final = 10.0
+"""Seconds for a page."""
+DOCUMENT_TIMEOUT: Final = 60.0
 ANSWER_MAX: Final = 64 * 1024 * 1024
+_ACCEPT: Final = "application/json, application/yaml;q=0.5, */*;q=0.1"
 
 
 def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]:
@@ -22,51 +27,35 @@ def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]
     Raises SourceError, SourceUnreachable.
     """
     access = access_of(options)
-    status, body = asyncio.run(_asked(access, path))
-    if status == 404:
+    answer = asyncio.run(fetched(access, path, most=ANSWER_MAX, timeout=TIMEOUT))
+    if answer.status == 404:
         raise SourceUnreachable(f"{access.url}: no {path} there; check the URL: it has to be that of {what}")
-    if status in (401, 403):
-        raise SourceUnreachable(f"{access.url}: the server answered {status}; give a token with --token-file")
+    if answer.status in (401, 403):
+        raise SourceUnreachable(
+            f"{access.url}: the server answered {answer.status}; give a token with --token-file"
+        )
     try:
-        value = orjson.loads(body)
+        value = orjson.loads(answer.body)
     except orjson.JSONDecodeError:
         value = None
-    if status != 200 or not isinstance(value, dict):
-        raise SourceUnreachable(f"{access.url}{path}: {status}, and no JSON object: it is not {what}")
+    if answer.status != 200 or not isinstance(value, dict):
+        raise SourceUnreachable(f"{access.url}{path}: {answer.status}, and no JSON object: it is not {what}")
     return value
 
 
-async def _asked(access: ServerAccess, path: str) -> tuple[int, bytes]:
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session,
-            session.get(
-                access.url + path,
-                headers={**access.headers, "User-Agent": "specmux"},
-                ssl=access.tls or True,
-                proxy=access.proxy,
-                server_hostname=access.server_name,
-                allow_redirects=False,
-            ) as response,
-        ):
-            return response.status, await response.content.read(ANSWER_MAX)
-    except aiohttp.ClientConnectorCertificateError as error:
-        reason = getattr(error.certificate_error, "verify_message", "")
-        raise SourceUnreachable(
-            f"{access.url}: its certificate was refused: {reason}; give the server's CA with --ca-file"
-        ) from error
-    except TimeoutError as error:
-        raise SourceUnreachable(f"{access.url}: no answer within {TIMEOUT:g} s") from error
-    except (aiohttp.ClientError, OSError) as error:
-        raise SourceUnreachable(
-            f"{access.url}: {_reason(error)}; is it running, and is this its port?"
-        ) from error
-
-
-def _reason(error: Exception) -> str:
-    # Our own words and the system's: an exception's text can repeat what the server sent.
-    if isinstance(error, OSError) and error.errno:
-        import os
-
-        return os.strerror(error.errno).lower()
-    return "no HTTP answer"
+def download(source: SourceOptions) -> bytes:
+    """The document at the URL of ``--server``, its query included. Raises SourceError, SourceUnreachable."""
+    base, question, query = (source.server or "").partition("?")
+    access = access_of(replace(source, server=base))
+    answer = asyncio.run(
+        fetched(
+            access,
+            f"{question}{query}",
+            most=DEFAULT_LIMITS.max_bytes,
+            timeout=DOCUMENT_TIMEOUT,
+            accept=_ACCEPT,
+        )
+    )
+    if answer.status != 200:
+        raise SourceError(f"{access.url}{question}{query}: answered {answer.status}")
+    return answer.body

@@ -7,7 +7,6 @@ manifests; manifests are built all together, since a group's may lie in several 
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ import orjson
 
 from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.errors import SourceError
+from specmux_aggregator.folders import walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.sources.options import STDIN
@@ -202,14 +202,8 @@ def _below(folder: Path, unread: list[Unread]) -> Iterator[File]:
     def refuse(error: OSError) -> None:
         unread.append(Unread(str(error.filename), error.strerror or "cannot be read"))
 
-    for parent, folders, names in os.walk(folder, onerror=refuse):
-        # What is hidden is a ConfigMap's "..data" or a repository; ".well-known" is a key of Kubernetes.
-        folders[:] = sorted(name for name in folders if not name.startswith(".") or name == ".well-known")
-        for name in sorted(names):
-            path = Path(parent, name)
-            if is_document_name(name) and path.is_file():
-                relative = path.relative_to(folder).as_posix()
-                yield File(path, str(path), group_version_of_file(relative))
+    for path in walked(folder, is_document_name, refuse=refuse):
+        yield File(path, str(path), group_version_of_file(path.relative_to(folder).as_posix()))
 
 
 def _read(file: File) -> _Contents:

@@ -1,0 +1,91 @@
+"""One GET with a command's credentials, for answers that no cache stores: a status page, a document's URL.
+
+The body is read to its end, within a bound. A redirect is followed within the server alone: credentials are
+shown to nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+
+from specmux_aggregator.errors import SourceUnreachable
+from specmux_aggregator.sources.access import ServerAccess
+from specmux_converters.errors import cut
+
+CHUNK: Final = 64 * 1024
+REDIRECTED: Final = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """The status and the whole body."""
+
+    status: int
+    body: bytes
+
+
+async def fetched(
+    access: ServerAccess, path: str, *, most: int, timeout: float, redirects: int = 5, accept: str = "*/*"
+) -> FetchedPage:
+    """The answer at ``path``, which may begin with "?" where the URL is the document's own.
+
+    ``redirects``: how many are followed. Raises SourceUnreachable, for more than ``most`` bytes too.
+    """
+    url = access.url + path
+    headers = {"Accept": accept, "User-Agent": "specmux", **access.headers}
+    try:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session:
+            for _ in range(redirects + 1):
+                async with session.get(
+                    url,
+                    headers=headers,
+                    ssl=access.tls or True,
+                    proxy=access.proxy,
+                    server_hostname=access.server_name,
+                    allow_redirects=False,
+                ) as response:
+                    if response.status not in REDIRECTED:
+                        return FetchedPage(response.status, await _body(response, url, most))
+                    url = _target(url, response.headers.get("Location", ""))
+    except aiohttp.ClientConnectorCertificateError as error:
+        reason = getattr(error.certificate_error, "verify_message", "")
+        raise SourceUnreachable(
+            f"{url}: its certificate was refused: {reason}; give the server's CA with --ca-file"
+        ) from error
+    except TimeoutError as error:
+        raise SourceUnreachable(f"{url}: no answer within {timeout:g} s") from error
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise SourceUnreachable(f"{url}: {_reason(error)}; is it running, and is this its port?") from error
+    raise SourceUnreachable(f"{url}: more than {redirects} redirects")
+
+
+async def _body(response: aiohttp.ClientResponse, url: str, most: int) -> bytes:
+    # StreamReader.read(n) gives what has arrived, n bytes at most: not the body.
+    body = bytearray()
+    async for piece in response.content.iter_chunked(CHUNK):
+        body += piece
+        if len(body) > most:
+            raise SourceUnreachable(f"{url}: more than {most} bytes")
+    return bytes(body)
+
+
+def _target(url: str, location: str) -> str:
+    """Where a redirect leads. Raises SourceUnreachable where that is another server."""
+    target = urljoin(url, location)
+    if not location or urlsplit(target)[:2] != urlsplit(url)[:2]:
+        # Without its query: a login page's holds what nobody should paste.
+        shown = cut(urlsplit(target)._replace(query="", fragment="").geturl())
+        raise SourceUnreachable(f"{url}: redirects to {shown}; name that URL, or log in there")
+    return target
+
+
+def _reason(error: Exception) -> str:
+    # Our own words and the system's: an exception's text can repeat what the server sent.
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    return "no HTTP answer"
