@@ -20,29 +20,29 @@ from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.auth.hosts import LoopbackHosts
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
-from specmux_aggregator.build.workers import Workers
 from specmux_aggregator.changes.opening import change_endpoints, change_history, with_change_streams
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.discovery.watch import discovery_of
 from specmux_aggregator.documents.archive import StateDirectory
+from specmux_aggregator.documents.memory import MemoryWatch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.opening import schema_files_of, service_of
-from specmux_aggregator.endpoints.reading import Reading
 from specmux_aggregator.endpoints.service import Service
-from specmux_aggregator.endpoints.validation import ValidationStreams, validation_of
+from specmux_aggregator.jobs.workers import Workers
 from specmux_aggregator.kubernetes.opening import cluster_of
 from specmux_aggregator.kubernetes.watch import Timing
-from specmux_aggregator.memory import MemoryWatch
 from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.metrics.registration import register_collectors
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.parts import schema_files_of, service_of
 from specmux_aggregator.proxy.handler import proxy_of
-from specmux_aggregator.reader.process import Reader
+from specmux_aggregator.questions.process import Reader
+from specmux_aggregator.questions.reading import Reading
+from specmux_aggregator.questions.validation_endpoint import ValidationStreams, validation_of
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import StreamingHandler
 from specmux_aggregator.tasks import log_failure

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_cache.client import AsyncSchemaCache
     from specmux_cache.errors import CacheError, GroupVersionNotFound, KindNotFound, KubeconfigError
-    from specmux_cache.events import Event
-    from specmux_cache.options import CacheOptions
-    from specmux_cache.results import Schema
+    from specmux_cache.reading.events import Event
+    from specmux_cache.reading.options import CacheOptions
+    from specmux_cache.reading.results import Schema
     from specmux_cache.store.disk_store import DiskStore, StoreLimits
     from specmux_cache.sync import SchemaCache
 
@@ -39,13 +39,13 @@ __all__ = [
 _MODULES = {
     "AsyncSchemaCache": "client",
     "CacheError": "errors",
-    "CacheOptions": "options",
+    "CacheOptions": "reading.options",
     "DiskStore": "store.disk_store",
-    "Event": "events",
+    "Event": "reading.events",
     "GroupVersionNotFound": "errors",
     "KindNotFound": "errors",
     "KubeconfigError": "errors",
-    "Schema": "results",
+    "Schema": "reading.results",
     "SchemaCache": "sync",
     "StoreLimits": "store.disk_store",
 }

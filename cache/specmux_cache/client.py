@@ -14,26 +14,26 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
-from specmux_cache.calls import IN_THREADS
-from specmux_cache.decoding import DecodedDocuments, read_document
 from specmux_cache.errors import (
     GroupVersionNotFound,
     KindNotFound,
     RequestError,
     StoreError,
 )
-from specmux_cache.events import CacheStats, Event, EventLog
-from specmux_cache.flight import SingleFlight
-from specmux_cache.following import PATH as FOLLOWED
-from specmux_cache.following import Follower, Publication
 from specmux_cache.http.server import Server
 from specmux_cache.http.transport import Transport
-from specmux_cache.opening import Opened, opened
-from specmux_cache.options import CacheOptions
-from specmux_cache.prefetching import prefetched
-from specmux_cache.query_parameters import group_and_version, has_kind, takes_parameter
-from specmux_cache.reading import Reading
-from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
+from specmux_cache.reading.calls import IN_THREADS
+from specmux_cache.reading.decoding import DecodedDocuments, read_document
+from specmux_cache.reading.documents import Reading
+from specmux_cache.reading.events import CacheStats, Event, EventLog
+from specmux_cache.reading.flight import SingleFlight
+from specmux_cache.reading.following import PATH as FOLLOWED
+from specmux_cache.reading.following import Follower, Publication
+from specmux_cache.reading.opening import Opened, opened
+from specmux_cache.reading.options import CacheOptions
+from specmux_cache.reading.prefetching import prefetched
+from specmux_cache.reading.query_parameters import group_and_version, has_kind, takes_parameter
+from specmux_cache.reading.results import Merged, Paths, Prefetched, Resource, Schema
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
 
@@ -245,7 +245,7 @@ class AsyncSchemaCache:
 
     async def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
         """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""
-        from specmux_cache.merging import merge_documents
+        from specmux_cache.reading.merging import merge_documents
 
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
@@ -296,13 +296,13 @@ class AsyncSchemaCache:
 
     async def export(self, path: Path) -> int:
         """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
-        from specmux_cache.bundle import export_bundle
+        from specmux_cache.reading.bundle import export_bundle
 
         return await export_bundle(path, str(self.server), self._open.entry_store)
 
     async def import_(self, path: Path) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
-        from specmux_cache.bundle import import_bundle
+        from specmux_cache.reading.bundle import import_bundle
 
         stored = await import_bundle(path, self._open.entry_store, limits=self.options.limits)
         self._open.catalog.forget()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from specmux_cache.errors import CacheError, StoreError
-from specmux_cache.options import CacheOptions
+from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.locks import locked
 from specmux_cache.sync import SchemaCache

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from specmux_cache.calls import IN_PLACE, OwnFlights, finished
 from specmux_cache.errors import CacheError
-from specmux_cache.events import EventLog
 from specmux_cache.http.header_fields import Fields
 from specmux_cache.http.responses import Answer
 from specmux_cache.http.server import Server
-from specmux_cache.opening import Opened, opened
-from specmux_cache.options import CacheOptions
-from specmux_cache.reading import Reading
-from specmux_cache.results import Paths, Prefetched, Resource, Schema
-from specmux_cache.root import Root
+from specmux_cache.reading.calls import IN_PLACE, OwnFlights, finished
+from specmux_cache.reading.documents import Reading
+from specmux_cache.reading.events import EventLog
+from specmux_cache.reading.opening import Opened, opened
+from specmux_cache.reading.options import CacheOptions
+from specmux_cache.reading.results import Paths, Prefetched, Resource, Schema
+from specmux_cache.reading.root import Root
 from specmux_cache.store.keys import partition_of
 
 if TYPE_CHECKING:  # offline nothing of it is needed

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from specmux_cache.errors import KubeconfigError
-from specmux_cache.options import CacheOptions
+from specmux_cache.reading.options import CacheOptions
 
 EXEC_TIMEOUT: Final = 60.0
 """Seconds for a program that prints credentials."""

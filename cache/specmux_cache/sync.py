@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from specmux_cache.client import NOT_OPEN, AsyncSchemaCache
-from specmux_cache.events import CacheStats, Event
-from specmux_cache.following import Publication
 from specmux_cache.http.server import Server
-from specmux_cache.options import CacheOptions
-from specmux_cache.results import Merged, Paths, Prefetched, Resource, Schema
+from specmux_cache.reading.events import CacheStats, Event
+from specmux_cache.reading.following import Publication
+from specmux_cache.reading.options import CacheOptions
+from specmux_cache.reading.results import Merged, Paths, Prefetched, Resource, Schema
 from specmux_cache.store.compaction import CompactionReport
 
 T = TypeVar("T")

@@ -32,10 +32,10 @@ from data.explained_documents import release  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
-from specmux_aggregator.page.tree import tree_html  # noqa: E402
-from specmux_aggregator.reader.answers import Answer  # noqa: E402
-from specmux_aggregator.reader.pages import KindRequest, kind_page  # noqa: E402
-from specmux_aggregator.reader.state import ReaderState  # noqa: E402
+from specmux_aggregator.questions.answers import Answer  # noqa: E402
+from specmux_aggregator.questions.pages import KindRequest, kind_page  # noqa: E402
+from specmux_aggregator.questions.state import ReaderState  # noqa: E402
+from specmux_aggregator.questions.tree import tree_html  # noqa: E402
 from specmux_schemas.explain.plaintext import of_kind  # noqa: E402
 from specmux_schemas.explain.tree import FieldPlace, tree_of  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402

@@ -46,7 +46,7 @@ from specmux_aggregator.model.backend import Backend, BackendName, Kind  # noqa:
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402
 from specmux_schemas.validation import Directive, ValidationReport, Validator  # noqa: E402
-from specmux_schemas.validation.decoding import Body  # noqa: E402
+from specmux_schemas.validation.decoding.objects import Body  # noqa: E402
 from specmux_schemas.validation.media_types import BodyFormat  # noqa: E402
 from specmux_schemas.validation.validator import opened  # noqa: E402
 

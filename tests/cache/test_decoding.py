@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_cache.decoding import DecodedDocuments, check_document, decode, read_document
 from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF
+from specmux_cache.reading.decoding import DecodedDocuments, check_document, decode, read_document
 
 TREES = st.dictionaries(
     st.text(max_size=8),

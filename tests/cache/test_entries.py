@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from specmux_cache.entries import EntryStore
 from specmux_cache.http.responses import Held
+from specmux_cache.reading.entries import EntryStore
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.memory_store import MemoryStore

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from specmux_cache.calls import IN_THREADS
-from specmux_cache.flight import SingleFlight
-from specmux_cache.flight_locks import FlightLocks
+from specmux_cache.reading.calls import IN_THREADS
+from specmux_cache.reading.flight import SingleFlight
+from specmux_cache.reading.flight_locks import FlightLocks
 
 
 def test_flight_when_the_work_fails_every_caller_gets_the_error_and_the_next_tries_again():

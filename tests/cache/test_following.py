@@ -14,7 +14,7 @@ from aiohttp import web
 
 from running.event_loop import on_a_loop
 from specmux_cache import AsyncSchemaCache, CacheOptions, SchemaCache
-from specmux_cache.following import Publication
+from specmux_cache.reading.following import Publication
 
 KEY, OTHER = "apis/apps/v1", "apis/batch/v1"
 

@@ -6,7 +6,7 @@ import pytest
 
 from shared_data import documents, load, shared
 from specmux_cache.errors import MergeRefused
-from specmux_cache.merging import merge_documents
+from specmux_cache.reading.merging import merge_documents
 
 
 def spec(paths=(), **schemas):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from shared_data import documents, load, shared
-from specmux_cache.query_parameters import group_and_version, takes_parameter
+from specmux_cache.reading.query_parameters import group_and_version, takes_parameter
 
 GVK = {"group": "apps", "version": "v1", "kind": "Deployment"}
 

@@ -10,8 +10,8 @@ from data.compared import definition
 from running.event_loop import on_a_loop
 from running.service import Client, service
 from specmux_aggregator.config.settings import Changes
-from specmux_aggregator.endpoints.page import POLICY
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.questions.page_endpoint import POLICY
 
 KEY = "apis/example.com/v1"
 PAGES = (f"/openapi/ui/kind/{KEY}/Widget", f"/openapi/ui/changes/{KEY}", "/openapi/ui/changes")

@@ -17,9 +17,9 @@ import pytest
 
 from data.explained_documents import bed
 from running.service import DEADLINE, Client, directory, service
-from specmux_aggregator.endpoints.page import POLICY
-from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed
-from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.questions.page_endpoint import POLICY
+from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed
+from specmux_aggregator.questions.state import ReaderState
 
 KIND_PAGE = "/openapi/ui/kind/apis/garden.example.org/v1/Bed"
 KEY = "apis/garden.example.org/v1"

@@ -16,8 +16,8 @@ import pytest
 import zstandard
 
 from running.service import Client, backend, directory, service
+from specmux_aggregator.catalogue.tokens import PathTokens
 from specmux_aggregator.config.settings import Auth, Log, Schemas
-from specmux_aggregator.endpoints.schema_tokens import PathTokens
 from specmux_aggregator.errors import InvalidConfig
 
 PATH = "/schemas/apps/thing_v1.json"

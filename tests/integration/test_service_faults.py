@@ -18,11 +18,11 @@ from blockbuster import blockbuster_ctx
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running.process import specmux, write_documents
 from running.service import Client, backend, directory, service
-from specmux_aggregator.build.jobs import BuildMemo
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Memory, Settings
 from specmux_aggregator.documents import repository as documents
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.documents import BuildMemo
+from specmux_aggregator.jobs.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from running.validating import KIND, PATIENCE, Shop, head_of, order, request_head, run
-from specmux_aggregator.endpoints.validation import BODY_MAX
+from specmux_aggregator.questions.validation_endpoint import BODY_MAX
 from specmux_aggregator.server.bodies import BODIES_MAX
 
 ONE = orjson.dumps(order(count=1))

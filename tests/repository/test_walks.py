@@ -28,7 +28,7 @@ MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 24, 30
 that answer clients and follow discovery meanwhile."""
 SETTLED = 0.3
 """Seconds for what a start leaves to be done beside it, which is on nobody's way."""
-BESIDE = {"server", "endpoints", "discovery", "changes", "memory"}
+BESIDE = {"server", "endpoints", "discovery", "changes", "documents"}
 
 
 def walk(title: str) -> set[str]:

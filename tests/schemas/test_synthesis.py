@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from shared_data import GOLDEN, documents, files, load, shared
-from specmux_aggregator.build.resources import resources_in
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.resources import resources_in
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion

@@ -19,8 +19,8 @@ from data.compared import document
 from data.explained_documents import bed, release
 from running.browser import PREFIX, Browsed, browsed, chromium
 from shared_data import shared
-from specmux_aggregator.page.frames import assets
-from specmux_aggregator.page.prose import prose
+from specmux_aggregator.questions.frames import assets
+from specmux_aggregator.questions.prose import prose
 
 POD = "kind/api/v1/Pod"
 PAGES = (

@@ -8,8 +8,8 @@ from typing import Final
 
 from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.refresher import DocumentsFollower, Publish, Refresher
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.origins.crds import Manifests

@@ -15,7 +15,6 @@ from typing import Final, Protocol
 
 import orjson
 
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.changes.comparing import compared
 from specmux_aggregator.changes.entries import (
     NOTHING,
@@ -34,6 +33,7 @@ from specmux_aggregator.documents.repository import Coded, recoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.observation import Hash, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.tasks import log_failure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from specmux_aggregator.aggregation.publisher import Publisher
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.changes.endpoint import PATH, ChangesEndpoint
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.metrics import ChangeMetrics
@@ -14,6 +13,7 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.endpoints.service import Endpoint
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.server.protocols import StreamingHandler
 
 

@@ -91,7 +91,7 @@ def cache(context: click.Context, directory: Path | None) -> None:
 
     Exit codes: 0 ok, 1 not found, 2 usage, 3 the cache or a bundle is damaged, 4 no answer.
     """
-    from specmux_cache.options import default_directory
+    from specmux_cache.reading.options import default_directory
 
     context.obj = directory or default_directory(os.environ)
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specmux_aggregator.commands.document_files import given_files, reported_refusals, write_out
-from specmux_aggregator.commands.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.sources import (
     SourceOptions,
     group_versions_option,
@@ -21,6 +20,7 @@ from specmux_aggregator.sources import (
     report_unread,
     source_options,
 )
+from specmux_aggregator.sources.document_files import given_files, reported_refusals, write_out
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
     from specmux_aggregator.checking.findings import Checked, Subject

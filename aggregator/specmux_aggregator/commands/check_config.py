@@ -10,14 +10,14 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.build.file_names import is_document_name
-from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.config.setting_fields import setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
+from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.folders import walked
+from specmux_aggregator.jobs.file_names import is_document_name
 from specmux_aggregator.kubernetes.access import Access
 from specmux_aggregator.kubernetes.cluster_access import chosen
 from specmux_aggregator.model.backend import Backend, Kind

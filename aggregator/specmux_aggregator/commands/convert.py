@@ -10,8 +10,11 @@ from typing import Final, TypeAlias
 import click
 import orjson
 
-from specmux_aggregator.build.file_names import group_version_of_file
-from specmux_aggregator.commands.document_files import (
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.loss_counts import counted, listed
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.jobs.file_names import group_version_of_file
+from specmux_aggregator.sources.document_files import (
     FileRefused,
     document_files,
     file_of,
@@ -21,9 +24,6 @@ from specmux_aggregator.commands.document_files import (
     write_file,
     write_out,
 )
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.loss_counts import counted, listed
-from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.sources.options import STDIN
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages

@@ -11,7 +11,6 @@ import click
 import orjson
 
 from specmux_aggregator.app import App
-from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.config.settings import Listen, Log, Polling, Settings
 from specmux_aggregator.demo.backends import serving, v2_application, v3_application
@@ -29,6 +28,7 @@ from specmux_aggregator.demo.tour import tour
 from specmux_aggregator.endpoints.status import is_ready
 from specmux_aggregator.errors import NoBackendReachable
 from specmux_aggregator.event_loops import loop_factory
+from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_aggregator.process import configure_logging, handled_signals
 from specmux_converters.group_versions import GroupVersion

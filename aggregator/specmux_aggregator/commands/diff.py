@@ -8,20 +8,20 @@ from typing import Final
 
 import click
 
-from specmux_aggregator.commands.document_files import (
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import format_option
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.console import is_coloured
+from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
+from specmux_aggregator.sources import SourceOptions, group_versions_option, server_options
+from specmux_aggregator.sources.document_files import (
     FileRefused,
     read_file,
     refusals,
     reported_refusals,
     write_out,
 )
-from specmux_aggregator.commands.exits import FOUND, fail_on_option, reported_errors
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import format_option
-from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.console import is_coloured
-from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.sources import SourceOptions, group_versions_option, server_options
 from specmux_aggregator.sources.options import CONTEXT, is_given
 from specmux_converters.errors import ConverterError
 from specmux_schemas.differences import Served
@@ -81,7 +81,7 @@ def diff(
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
     """
-    from specmux_aggregator.commands.diff_sides import is_hash, served_by
+    from specmux_aggregator.sources.diff_sides import is_hash, served_by
     from specmux_schemas.differences import Basis, ChangeSeverity, compare
     from specmux_schemas.differences.reports import render, report_of
 
@@ -91,7 +91,7 @@ def diff(
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(policy)
         if source.server and state is None and len(group_versions) == 1 and is_hash(old) and is_hash(new):
-            from specmux_aggregator.commands.kept_documents import kept_comparison
+            from specmux_aggregator.sources.kept_documents import kept_comparison
 
             found = kept_comparison(old, new, group_versions[0], source)
         else:

@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 import click
 
-from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import document_format
+from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, source_options
 from specmux_converters.group_versions import GroupVersion
@@ -53,9 +53,9 @@ def get(
 
 
 def _print(group_version: str, output: str, source: SourceOptions) -> None:
-    from specmux_aggregator.commands.document_files import write_out
     from specmux_aggregator.errors import SourceError
     from specmux_aggregator.sources import opened, report_unread
+    from specmux_aggregator.sources.document_files import write_out
     from specmux_converters.document import canonical
     from specmux_converters.yaml.writer import to_yaml
 

@@ -8,8 +8,14 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.build.file_names import group_version_of_file
-from specmux_aggregator.commands.document_files import (
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.loss_counts import counted
+from specmux_aggregator.commands.output import document_format
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.jobs.file_names import group_version_of_file
+from specmux_aggregator.sources import SourceOptions, opened, server_options
+from specmux_aggregator.sources.document_files import (
     FileRefused,
     document_files,
     read_file,
@@ -18,12 +24,6 @@ from specmux_aggregator.commands.document_files import (
     write_file,
     write_out,
 )
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.loss_counts import counted
-from specmux_aggregator.commands.output import document_format
-from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.errors import SourceError, SourceUnreachable
-from specmux_aggregator.sources import SourceOptions, opened, server_options
 from specmux_aggregator.sources.options import is_given
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import cut

@@ -11,14 +11,14 @@ from typing import Final
 import click
 import orjson
 
-from specmux_aggregator.build.schema_examples import example_of
-from specmux_aggregator.commands.document_files import FileRefused, refusals, reported_refusals
 from specmux_aggregator.commands.editor_config import EDITORS
-from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.console import size, warn, write_line
+from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.jobs.schema_examples import example_of
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+from specmux_aggregator.sources.document_files import FileRefused, refusals, reported_refusals
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER

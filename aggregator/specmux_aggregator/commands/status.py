@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import click
 
-from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import Output, output_option, show
 from specmux_aggregator.config.bad_value import BadValue
 from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.console import age, coloured, size, table
+from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.options import SourceOptions, is_given, server_options
 
 HASH_SHOWN: Final = 12

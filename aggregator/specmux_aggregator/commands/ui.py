@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.console import write_line
+from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, page_options
 
 if TYPE_CHECKING:  # the types bring the service with them, which --help does not need

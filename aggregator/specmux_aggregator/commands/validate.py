@@ -10,11 +10,15 @@ from typing import Any, Final
 
 import click
 
-from specmux_aggregator.commands.exits import NO_BACKEND_REACHABLE
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.commands.validated_objects import (
+from specmux_aggregator.commands.validation_outputs import WRITERS, written
+from specmux_aggregator.console import warn
+from specmux_aggregator.errors import NoBackendReachable, SourceError
+from specmux_aggregator.exits import NO_BACKEND_REACHABLE
+from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+from specmux_aggregator.sources.validated_objects import (
     Input,
     ObjectVerdict,
     Rules,
@@ -23,16 +27,16 @@ from specmux_aggregator.commands.validated_objects import (
     files_below,
     read_inputs,
 )
-from specmux_aggregator.commands.validation_outputs import WRITERS, written
-from specmux_aggregator.console import warn
-from specmux_aggregator.errors import NoBackendReachable, SourceError
-from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, UnionAlgorithm, Validator
-from specmux_schemas.validation.manifests import definition_in, group_versions_in, preserving_kinds
+from specmux_schemas.validation.decoding.manifests import (
+    definition_in,
+    group_versions_in,
+    preserving_kinds,
+)
 
 INVALID: Final = 1
 KINDS_SHOWN: Final = 3

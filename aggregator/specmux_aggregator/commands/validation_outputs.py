@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.commands.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_aggregator.console import Colour, coloured
+from specmux_aggregator.sources.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_aggregator.version import VERSION
 from specmux_schemas.differences.reports.text_report import printable
 from specmux_schemas.validation import Severity, Violation

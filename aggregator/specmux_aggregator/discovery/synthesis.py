@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from specmux_aggregator.build.jobs import Unencodable
-from specmux_aggregator.build.resources import resources_in
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.discovery.state import DiscoverySource, Outcome, Told, Unconfirmed
 from specmux_aggregator.documents.repository import Obtained
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.documents import Unencodable
+from specmux_aggregator.jobs.resources import resources_in
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.model.snapshot import DocumentKey

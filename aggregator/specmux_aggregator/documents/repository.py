@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, ParamSpec, Protocol, TypeVar
 
-from specmux_aggregator.build.integrity import contradicts, fault_of, is_proven
-from specmux_aggregator.build.jobs import Encoded, Unencodable, encode
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.http.content_codings import decoded, encoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.documents import Encoded, Unencodable, encode
+from specmux_aggregator.jobs.integrity import contradicts, fault_of, is_proven
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey

@@ -14,7 +14,6 @@ from typing import Final, Protocol
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
-from specmux_aggregator.build.jobs import Unencodable
 from specmux_aggregator.discovery.index import Unmade
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.repository import DocumentRepository
@@ -34,6 +33,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
 from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.http.representations import delivered, status_reply
+from specmux_aggregator.jobs.documents import Unencodable
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot

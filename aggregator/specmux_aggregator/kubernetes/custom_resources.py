@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.build.crds import ManifestObject
+from specmux_aggregator.jobs.crds import ManifestObject
 from specmux_aggregator.kubernetes.watch import WatchState
 from specmux_aggregator.kubernetes.watch_events import Object, identity_of
 from specmux_aggregator.model.failure import Cause, Failure

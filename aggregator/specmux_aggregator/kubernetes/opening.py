@@ -7,9 +7,9 @@ from functools import partial
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
 from specmux_aggregator.kubernetes.source import ClusterSource, ServiceNotes
 from specmux_aggregator.kubernetes.templates import ClusterTemplates

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from specmux_aggregator.build.templates import read_templates
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.documents.repository import Obtained
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.templates import read_templates
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER
 from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot

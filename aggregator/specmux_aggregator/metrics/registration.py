@@ -7,22 +7,22 @@ from collections.abc import Callable
 
 from prometheus_client import ProcessCollector
 
+from specmux_aggregator.aggregation.check_metrics import DocumentCheckCollector
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.discovery.metrics import DiscoveryCollector
 from specmux_aggregator.discovery.watch import DiscoveryWatch
+from specmux_aggregator.documents.memory import MemoryWatch
+from specmux_aggregator.documents.metrics import LimitCollector
 from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.kubernetes.metrics import SourceCollector
 from specmux_aggregator.kubernetes.source import ClusterSource
-from specmux_aggregator.memory import MemoryWatch
-from specmux_aggregator.metrics.discovery import DiscoveryCollector
-from specmux_aggregator.metrics.document_checks import DocumentCheckCollector
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
-from specmux_aggregator.metrics.kubernetes import SourceCollector
-from specmux_aggregator.metrics.limits import LimitCollector
-from specmux_aggregator.metrics.requests import RequestCollector
 from specmux_aggregator.metrics.schemas import Files, SchemaCollector
 from specmux_aggregator.server.listener import HTTPServer
+from specmux_aggregator.server.metrics import RequestCollector
 
 
 def register_collectors(

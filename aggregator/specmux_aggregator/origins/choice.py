@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
 from specmux_aggregator.origins.files import Folder

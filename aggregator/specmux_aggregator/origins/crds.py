@@ -12,10 +12,10 @@ from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from specmux_aggregator.build.crds import CRDsBuilt, Manifest
-from specmux_aggregator.build.jobs import build_manifests
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.jobs.crds import CRDsBuilt, Manifest
+from specmux_aggregator.jobs.documents import build_manifests
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation

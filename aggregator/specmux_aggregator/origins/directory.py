@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specmux_aggregator.build.built import Built, FileBuilt
-from specmux_aggregator.build.jobs import build_file
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.jobs.built import Built, FileBuilt
+from specmux_aggregator.jobs.documents import build_file
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Provenance

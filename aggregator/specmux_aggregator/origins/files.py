@@ -7,9 +7,9 @@ import asyncio
 import hashlib
 from pathlib import Path
 
-from specmux_aggregator.build.crds import ManifestFile
-from specmux_aggregator.build.file_names import is_document_name
 from specmux_aggregator.folders import walked
+from specmux_aggregator.jobs.crds import ManifestFile
+from specmux_aggregator.jobs.file_names import is_document_name
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.origins.crds import Unreadable
 from specmux_converters.crd import BUNDLED, Templates

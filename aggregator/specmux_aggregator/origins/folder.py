@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from specmux_aggregator.build.crds import ManifestFile
-from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.jobs.crds import ManifestFile
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation

@@ -12,12 +12,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specmux_aggregator.build.integrity import fault_of
-from specmux_aggregator.build.jobs import build_swagger
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.documents import build_swagger
+from specmux_aggregator.jobs.integrity import fault_of
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance

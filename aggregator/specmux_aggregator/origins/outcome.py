@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from specmux_aggregator.build.built import Built
+from specmux_aggregator.jobs.built import Built
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Offer
 from specmux_converters.group_versions import GroupVersion

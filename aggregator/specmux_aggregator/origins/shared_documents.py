@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from specmux_aggregator.build.shared_documents import SharedDocument, shared_document
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.shared_documents import SharedDocument, shared_document
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.observation import Hash, Offer
 from specmux_aggregator.upstream.client import BackendClient, Payload, Root
 from specmux_aggregator.upstream.responses import INLINE_MAX

@@ -65,7 +65,7 @@ def _directory(context: click.Context) -> Path:
         named = values.get("cache_directory") or values.get("directory")
         if isinstance(named, Path):
             return named
-    from specmux_cache.options import default_directory
+    from specmux_cache.reading.options import default_directory
 
     named = os.environ.get("SPECMUX_CACHE_DIRECTORY")
     return Path(named) if named else default_directory(os.environ)

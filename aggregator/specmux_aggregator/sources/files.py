@@ -16,11 +16,11 @@ from typing import Final, Self
 
 import orjson
 
-from specmux_aggregator.build.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.folders import walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.sources.options import STDIN
 from specmux_aggregator.sources.source import Loaded, Unread
 from specmux_converters.document import DEFAULT_LIMITS, Document

@@ -43,7 +43,7 @@ class SourceOptions:
 
     @property
     def directory_of_cache(self) -> Path:
-        from specmux_cache.options import default_directory
+        from specmux_cache.reading.options import default_directory
 
         return self.cache_directory or default_directory(os.environ)
 

@@ -28,8 +28,8 @@ from specmux_cache.errors import (
     UnexpectedStatus,
 )
 from specmux_cache.in_place import InPlaceCache
-from specmux_cache.options import CacheOptions
-from specmux_cache.results import Paths, Prefetched, Resource, Schema
+from specmux_cache.reading.options import CacheOptions
+from specmux_cache.reading.results import Paths, Prefetched, Resource, Schema
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument

@@ -1,6 +1,6 @@
 """The text of gnostic's ``Any{yaml}`` as a JSON value.
 
-libyaml takes the text apart; what a plain scalar means is go-yaml's rule (``go_scalars``), not PyYAML's.
+libyaml takes the text apart; what a plain scalar means is go-yaml's rule (``go.scalars``), not PyYAML's.
 Aliases, tags and directives are refused: Go writes none, aliases make small texts expand without bound, and
 libyaml compares each %TAG with all before it.
 """
@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import yaml
 
-from specmux_converters.codecs.go_scalars import read_plain
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
+from specmux_converters.go.scalars import read_plain
 
 _FRAME: Final = (
     yaml.StreamStartEvent,

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from specmux_converters.codecs.gnostic import Field, Messages
 from specmux_converters.codecs.gnostic_any_reader import read_yaml
-from specmux_converters.codecs.go_scalars import INT64_MAX
 from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, read_string
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.go.scalars import INT64_MAX
 
 ABSENT: Final = object()
 """What a oneof without a member stands for: its key is left out."""

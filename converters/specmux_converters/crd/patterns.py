@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_converters.crd.unicode_names import is_unicode_class
+from specmux_converters.go.unicode_names import is_unicode_class
 
 REPEAT_MAX: Final = 1000
 """The most copies that counted repetitions may ask for, nested ones multiplied."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specmux_converters.go.regexp_portable import portable
 from specmux_converters.json_schema.forms import Mode, Schema
-from specmux_converters.json_schema.patterns import portable
 
 _PLAIN: Final = frozenset(
     (

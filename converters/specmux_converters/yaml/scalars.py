@@ -13,7 +13,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.codecs.go_scalars import read_plain
+from specmux_converters.go.scalars import read_plain
 
 Schema: TypeAlias = Callable[[str], Any]
 """A plain scalar's text to its value. Raises ValueError, with the reason, for one that JSON does not have."""

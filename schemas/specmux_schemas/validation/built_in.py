@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_schemas.validation.decoding.typed_nodes import Struct
 from specmux_schemas.validation.kinds import TypedKind
-from specmux_schemas.validation.object_metadata import metadata_errors
+from specmux_schemas.validation.metadata.object_metadata import metadata_errors
 from specmux_schemas.validation.report import Check, Severity, Violation
-from specmux_schemas.validation.typed_nodes import Struct
 
 _SUBDOMAIN_GROUPS: Final = frozenset(
     (

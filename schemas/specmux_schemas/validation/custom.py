@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from specmux_schemas.validation.defaulting import settled
-from specmux_schemas.validation.embedded import marshalled
-from specmux_schemas.validation.embedded_errors import embedded_errors
-from specmux_schemas.validation.go_text import quoted
+from specmux_converters.go.text import quoted
+from specmux_schemas.validation.decoding.defaulting import settled
+from specmux_schemas.validation.decoding.embedded import marshalled
+from specmux_schemas.validation.decoding.structural import Structural
 from specmux_schemas.validation.kinds import CustomKind
-from specmux_schemas.validation.list_types import list_errors
-from specmux_schemas.validation.names import qualified_name_faults
-from specmux_schemas.validation.object_metadata import MetadataError, metadata_errors
-from specmux_schemas.validation.ratcheting import Correlation, lies_in_unchanged
+from specmux_schemas.validation.metadata.embedded_errors import embedded_errors
+from specmux_schemas.validation.metadata.names import qualified_name_faults
+from specmux_schemas.validation.metadata.object_metadata import MetadataError, metadata_errors
 from specmux_schemas.validation.report import Check, Severity, Violation
-from specmux_schemas.validation.schema_errors import SchemaError
-from specmux_schemas.validation.schema_nodes import Walk
-from specmux_schemas.validation.structural import Structural
+from specmux_schemas.validation.schema.errors import SchemaError
+from specmux_schemas.validation.schema.list_types import list_errors
+from specmux_schemas.validation.schema.nodes import Walk
+from specmux_schemas.validation.schema.ratcheting import Correlation, lies_in_unchanged
 
 _Error = TypeVar("_Error")
 

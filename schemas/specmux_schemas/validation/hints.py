@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
+from specmux_schemas.validation.decoding.structural import Structural
+from specmux_schemas.validation.decoding.typed_nodes import List, Map, Node, Struct
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.report import Path
-from specmux_schemas.validation.structural import Structural
-from specmux_schemas.validation.typed_nodes import List, Map, Node, Struct
 
 _LIKENESS: Final = 0.7
 

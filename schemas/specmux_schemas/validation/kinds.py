@@ -12,14 +12,14 @@ from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind, Resource, Resources
 from specmux_schemas.synthesis import synthesise
-from specmux_schemas.validation.structural import Structural, structural
-from specmux_schemas.validation.typed import TypedSchemas
-from specmux_schemas.validation.typed_nodes import Node
+from specmux_schemas.validation.decoding.structural import Structural, structural
+from specmux_schemas.validation.decoding.typed import TypedSchemas
+from specmux_schemas.validation.decoding.typed_nodes import Node
 
 if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imported for the first of them
     from specmux_schemas.validation.rules.declared import RuleNode
-    from specmux_schemas.validation.schema_compiling import SchemaCompiler
-    from specmux_schemas.validation.schema_nodes import SchemaNode
+    from specmux_schemas.validation.schema.compiling import SchemaCompiler
+    from specmux_schemas.validation.schema.nodes import SchemaNode
 
 CUSTOM_TITLE: Final = "Kubernetes CRD Swagger"
 """Of documents whose kinds are custom resources."""
@@ -117,7 +117,7 @@ class Kinds:
     def _compiler(self, described: KindSchema) -> SchemaCompiler:
         found = self._compilers.get(described.group_version)
         if found is None:
-            from specmux_schemas.validation.schema_compiling import SchemaCompiler
+            from specmux_schemas.validation.schema.compiling import SchemaCompiler
 
             compiler = SchemaCompiler(schemas_of(described.document))
             found = self._compilers[described.group_version] = compiler

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from specmux_converters.go.text import quoted
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.errors import InvalidDirective
-from specmux_schemas.validation.go_text import quoted
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport
 
 MOST_RUNES: Final = 4096

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_schemas.validation.decoding_state import Decoding, Mismatch, Stopped
-from specmux_schemas.validation.embedded import marshalled
-from specmux_schemas.validation.errors import Undecodable
-from specmux_schemas.validation.json_reader import read_json
-from specmux_schemas.validation.report import Path, path_text
-from specmux_schemas.validation.type_meta import kind_of
-from specmux_schemas.validation.typed_nodes import (
+from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch, Stopped
+from specmux_schemas.validation.decoding.embedded import marshalled
+from specmux_schemas.validation.decoding.json_reader import read_json
+from specmux_schemas.validation.decoding.type_meta import kind_of
+from specmux_schemas.validation.decoding.typed_nodes import (
     Boolean,
     Bytes,
     Float,
@@ -29,6 +27,8 @@ from specmux_schemas.validation.typed_nodes import (
     Time,
     mismatch_text,
 )
+from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.report import Path, path_text
 
 _JSON_PATCH: Final = List(
     Struct(

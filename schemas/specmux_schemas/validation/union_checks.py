@@ -21,7 +21,13 @@ from specmux_schemas.unions import (
     validate,
 )
 from specmux_schemas.unions.seed import Reason
-from specmux_schemas.validation.field_errors import field_path, invalid, not_supported, required, shown
+from specmux_schemas.validation.metadata.field_errors import (
+    field_path,
+    invalid,
+    not_supported,
+    required,
+    shown,
+)
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
-from specmux_schemas.validation.decoding import (
+from specmux_schemas.validation.decoding.decoding_state import StrictError
+from specmux_schemas.validation.decoding.defaulting import settled
+from specmux_schemas.validation.decoding.located import located
+from specmux_schemas.validation.decoding.objects import (
     Body,
     Decoded,
     decode_custom,
@@ -18,17 +21,14 @@ from specmux_schemas.validation.decoding import (
     type_meta_of,
     unregistered,
 )
-from specmux_schemas.validation.decoding_state import StrictError
-from specmux_schemas.validation.defaulting import settled
+from specmux_schemas.validation.decoding.pruning import prune
+from specmux_schemas.validation.decoding.type_meta import TypeMeta, read_type_meta
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
-from specmux_schemas.validation.located import located
 from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.messages import BLOCKED
-from specmux_schemas.validation.pruning import prune
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation
-from specmux_schemas.validation.type_meta import TypeMeta, read_type_meta
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from running.cluster_service import definition
-from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
+from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, ManifestFile, build_crds
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion

@@ -16,7 +16,7 @@ HEAD = {"swagger": "2.0", "info": {"title": "t", "version": "1"}}
 
 PROGRAM = """
 import re, sys
-from specmux_aggregator.build.jobs import BuildMemo, build_swagger
+from specmux_aggregator.jobs.documents import BuildMemo, build_swagger
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits
 body = sys.stdin.buffer.read()

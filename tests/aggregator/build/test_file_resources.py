@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from shared_data import documents, load, shared
-from specmux_aggregator.build.built import FileBuilt
-from specmux_aggregator.build.jobs import BuildMemo, build_file
-from specmux_aggregator.build.resources import resources_in
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.built import FileBuilt
+from specmux_aggregator.jobs.documents import BuildMemo, build_file
+from specmux_aggregator.jobs.resources import resources_in
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 

@@ -4,9 +4,9 @@ import hashlib
 
 import pytest
 
-from specmux_aggregator.build.integrity import contradicts, fault_of, is_proven
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.integrity import contradicts, fault_of, is_proven
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import Limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmux_aggregator.build.losses import NAMED, losses_by_group_version
+from specmux_aggregator.jobs.losses import NAMED, losses_by_group_version
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.swagger2.conversion import Conversion, convert

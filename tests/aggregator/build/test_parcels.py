@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from specmux_aggregator.build import parcels as module
-from specmux_aggregator.build.parcels import LARGE, Parcel, ParcelLost, parcels, received
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.jobs import parcels as module
+from specmux_aggregator.jobs.parcels import LARGE, Parcel, ParcelLost, parcels, received
+from specmux_aggregator.jobs.worker import Worker
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memfd_create(2)")
 

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from specmux_aggregator.build.resources import resources_in
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.resources import resources_in
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 

@@ -11,7 +11,7 @@ import pytest
 
 from data import catalogue_documents as catalogue
 from shared_data import shared
-from specmux_aggregator.build.schema_examples import example_of
+from specmux_aggregator.jobs.schema_examples import example_of
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, Form
 from specmux_converters.json_schema.kinds import CRD_TITLE

@@ -16,9 +16,9 @@ from concurrent.futures.process import _ExecutorManagerThread
 
 import pytest
 
-from specmux_aggregator.build import worker as workers
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.jobs import worker as workers
+from specmux_aggregator.jobs.worker import Worker
 
 PATIENT = 30.0  # seconds: for builds that are meant to end by themselves
 

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 from fakes.faulty_backend import FaultyBackend, document, with_status
 from specmux_aggregator.commands.check_config import check_config
-from specmux_aggregator.commands.exits import reported_errors
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, SpecmuxError, WorkerFailed
+from specmux_aggregator.exits import reported_errors
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from specmux_aggregator.commands.document_files import FileRefused, GivenFile, given_files
+from specmux_aggregator.sources.document_files import FileRefused, GivenFile, given_files
 from specmux_converters.group_versions import GroupVersion
 
 

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from specmux_aggregator.commands.validate import validate
-from specmux_aggregator.commands.validated_objects import Input, Rules, check
+from specmux_aggregator.sources.validated_objects import Input, Rules, check
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.validation import Validator
-from specmux_schemas.validation.streams import parts_of
+from specmux_schemas.validation.decoding.streams import parts_of
 
 DEFINITION = """apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

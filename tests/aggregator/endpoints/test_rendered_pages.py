@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_aggregator.endpoints.rendered_pages import RenderedPages
 from specmux_aggregator.http.messages import ETag
+from specmux_aggregator.questions.rendered_pages import RenderedPages
 
 
 def test_page_that_was_asked_for_last_stays() -> None:

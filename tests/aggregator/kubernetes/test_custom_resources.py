@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from specmux_aggregator.aggregation.checks import after
-from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions, kept
 from specmux_aggregator.kubernetes.watch_events import Held, listed
 from specmux_aggregator.kubernetes.watch_events import after as after_events

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fakes.cluster import api_service
 from running.cluster_service import definition
-from specmux_aggregator.build.crds import CRDsBuilt, DirectoryMemo, ManifestObject, build_crds
+from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, ManifestObject, build_crds
 from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept

@@ -14,8 +14,8 @@ import pytest
 from fakes.apiserver import document
 from running.service import directory
 from specmux_aggregator.aggregation.checks import after
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.directory import READ_ATTEMPTS, DirectoryOrigin

@@ -11,7 +11,7 @@ import orjson
 
 from fakes.apiserver import document
 from specmux_aggregator.aggregation.checks import after
-from specmux_aggregator.build.worker import Worker
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_aggregator.model.observation import Observation, Provenance
 from specmux_aggregator.origins.files import Folder

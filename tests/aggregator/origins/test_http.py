@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running.service import QUICK, backend
 from specmux_aggregator.aggregation.checks import after
-from specmux_aggregator.build.worker import Worker
 from specmux_aggregator.config.settings import Limits
+from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation

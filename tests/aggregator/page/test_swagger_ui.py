@@ -22,11 +22,11 @@ import pytest
 from data.explained_documents import bed
 from running.service import Client, directory, service
 from specmux_aggregator.config.settings import Auth, PageSettings
-from specmux_aggregator.endpoints.page import POLICY
-from specmux_aggregator.endpoints.swagger_ui import SWAGGER_POLICY
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.page import swagger_ui
-from specmux_aggregator.page.swagger_ui import PINNED, RELEASE, SwaggerUiUnusable, swagger_assets
+from specmux_aggregator.questions import swagger_assets as swagger_ui
+from specmux_aggregator.questions.page_endpoint import POLICY
+from specmux_aggregator.questions.swagger_assets import PINNED, RELEASE, SwaggerUiUnusable, swagger_assets
+from specmux_aggregator.questions.swagger_ui import SWAGGER_POLICY
 
 EXTRA = Path(__file__).resolve().parents[3] / "aggregator" / "swagger-ui"
 PAGE = "/openapi/ui/swagger/"

@@ -16,15 +16,15 @@ from specmux_aggregator.changes.entries import Findings, LogEntry, Outcome, Publ
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.reader.answers import Answer
-from specmux_aggregator.reader.change_pages import (
+from specmux_aggregator.questions.answers import Answer
+from specmux_aggregator.questions.change_pages import (
     CHANGES_MAX,
     PLACES_MAX,
     ChangesRequest,
     changes_page,
     shown_entries,
 )
-from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.questions.state import ReaderState
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.changes import Change, Location
 from specmux_schemas.differences.impacts import SEVERITIES, Impacts

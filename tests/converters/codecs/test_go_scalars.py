@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_converters.codecs.go_scalars import is_plain_string, read_plain
+from specmux_converters.go.scalars import is_plain_string, read_plain
 
 NUMBERS: dict[str, int | float] = {
     "0": 0,

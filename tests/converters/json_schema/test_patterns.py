@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_converters.json_schema.patterns import portable
+from specmux_converters.go.regexp_portable import portable
 
 
 @pytest.mark.parametrize(

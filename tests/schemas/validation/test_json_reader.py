@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from specmux_converters.go.text import Number
+from specmux_schemas.validation.decoding.json_reader import Repeats, read_json, read_plain
 from specmux_schemas.validation.errors import Undecodable
-from specmux_schemas.validation.go_text import Number
-from specmux_schemas.validation.json_reader import Repeats, read_json, read_plain
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import specmux_schemas.validation
-from specmux_schemas.validation.formats import Format, registered_formats
-from specmux_schemas.validation.patterns import Pattern
-from specmux_schemas.validation.scalars import quantity_fault
+from specmux_converters.go.regexp_match import Pattern
+from specmux_schemas.validation.schema.formats import Format, registered_formats
+from specmux_schemas.validation.schema.scalars import quantity_fault
 
 SIZE = 100_000
 CPU_SECONDS = 5.0

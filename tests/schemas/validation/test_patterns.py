@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_schemas.validation.patterns import Pattern, Undecided
+from specmux_converters.go.regexp_match import Pattern, Undecided
 
 
 @pytest.mark.parametrize(

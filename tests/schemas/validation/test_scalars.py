@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from shared_data import GOLDEN, needs_shared, read
-from specmux_schemas.validation.scalars import RFC3339_MICRO, base64_fault, quantity_fault, time_fault
+from specmux_schemas.validation.schema.scalars import RFC3339_MICRO, base64_fault, quantity_fault, time_fault
 
 READERS: dict[str, Callable[[str], str | None]] = {
     "quantity": quantity_fault,

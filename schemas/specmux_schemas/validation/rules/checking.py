@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specmux_schemas.validation.field_errors import field_path
-from specmux_schemas.validation.ratcheting import Correlation, Standing
+from specmux_schemas.validation.metadata.field_errors import field_path
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule
 from specmux_schemas.validation.rules.evaluation import Evaluation, NotEvaluated, RuleError
+from specmux_schemas.validation.schema.ratcheting import Correlation, Standing
 
 MOST_STEPS: Final = 1_000_000
 """Of one rule: values in the object, to the power of its nested loops."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from specmux_schemas.references import resolved
-from specmux_schemas.validation.structural import MOST_DEPTH
+from specmux_schemas.validation.decoding.structural import MOST_DEPTH
 
 _RESERVED: Final = frozenset(
     (

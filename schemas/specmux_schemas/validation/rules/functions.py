@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from specmux_schemas.validation.formats import find_format
-from specmux_schemas.validation.scalars import quantity_fault
+from specmux_schemas.validation.schema.formats import find_format
+from specmux_schemas.validation.schema.scalars import quantity_fault
 
 _QUANTITY, _URL, _IP, _CIDR, _SEMVER = "quantity()", "url()", "ip()", "cidr()", "semver()"
 _SUFFIX: Final = re.compile(r"([+-]?[0-9.]*)(.*)")

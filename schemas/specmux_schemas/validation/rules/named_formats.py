@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from specmux_schemas.validation.formats import find_format
-from specmux_schemas.validation.go_text import quoted
-from specmux_schemas.validation.names import (
+from specmux_converters.go.text import quoted
+from specmux_schemas.validation.metadata.names import (
     label_1035_faults,
     label_faults,
     label_value_faults,
@@ -17,6 +16,7 @@ from specmux_schemas.validation.names import (
     subdomain_faults,
     without_trailing_dash,
 )
+from specmux_schemas.validation.schema.formats import find_format
 
 _FORMAT: Final = "format()"
 Faults = Callable[[str], list[str]]

@@ -1,0 +1,1 @@
+"""JSON Schemas of published kinds, served as files: ``/schemas`` and below."""

@@ -1,0 +1,239 @@
+"""``/schemas``: JSON Schemas of all kinds, made on first ask in a process of their own, and kept.
+
+A kind takes one document, what tells of all kinds takes all of them; one that cannot be had is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from specmux_aggregator.catalogue.answers import (
+    PREFIX,
+    TOKEN_PREFIX,
+    Make,
+    SchemaAccess,
+    Tree,
+    decide,
+    tag_of,
+    told,
+    tree_of,
+)
+from specmux_aggregator.catalogue.tokens import PathTokens
+from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.representations import delivered, settled
+from specmux_aggregator.jobs.documents import Unencodable
+from specmux_aggregator.jobs.json_schemas import FileContext, SchemaSource, json_schema
+from specmux_aggregator.jobs.worker import Worker
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.tasks import SingleFlight
+from specmux_converters.document import Limits
+from specmux_converters.json_schema.paths import WholeFile
+from specmux_converters.media_types import JSON
+
+MISSING_MAX: Final = 4096
+"""Files that are known not to be, kept."""
+
+DECISIONS_MAX: Final = 4096
+"""Requests whose answer is remembered, without its body."""
+
+DECISION_MAX: Final = 512
+"""Characters of a request that is remembered."""
+
+RETRY: Final = ("Retry-After", "1")
+
+_NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
+
+
+class _Asked(NamedTuple):
+    """What of a request the decision depends on."""
+
+    method: str
+    path: str
+    accept_encoding: str | None
+    release: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why there is no file now."""
+
+    text: str
+
+
+class Kept:
+    """Files by their tags, within a bound of bytes; the one used longest ago goes first."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._files: dict[ETag, bytes | None] = {}
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __contains__(self, tag: ETag) -> bool:
+        return tag in self._files
+
+    def get(self, tag: ETag) -> bytes | None:
+        """None, too, for one that is known not to be."""
+        if tag not in self._files:
+            return None
+        body = self._files[tag] = self._files.pop(tag)
+        return body
+
+    def put(self, tag: ETag, body: bytes | None) -> None:
+        size = len(body or b"")
+        if size > self._max_bytes or tag in self._files:
+            return
+        self._files[tag] = body
+        self.bytes += size
+        while self.bytes > self._max_bytes or len(self._files) > MISSING_MAX:
+            self.bytes -= len(self._files.pop(next(iter(self._files))) or b"")
+
+
+class SchemaFiles:
+    """The endpoint. ``release``: that of the cluster, as far as known."""
+
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        documents: DocumentRepository,
+        worker: Worker,
+        *,
+        limits: Limits,
+        access: SchemaAccess,
+        max_bytes: int,
+        release: Callable[[], str | None],
+        base: str | None = None,
+        tokens: PathTokens | None = None,
+    ) -> None:
+        self._snapshot = snapshot
+        self._documents = documents
+        self._worker = worker
+        self._limits = limits
+        self._access = access
+        self._release = release
+        self._base = base or ""
+        self._tokens = tokens
+        self.kept = Kept(max_bytes)
+        self.made = 0
+        """Files that were made."""
+        self._flights: SingleFlight[ETag, tuple[ETag, bytes | None] | Failed] = SingleFlight()
+        self._tree: tuple[int, Tree] | None = None
+        self._decisions: dict[_Asked, Prepared | Make] = {}
+        """Of the current tree, as programs ask the same again and again."""
+
+    def immediate(self, request: Request) -> Prepared | None:
+        decision = self._decide(request)
+        if isinstance(decision, Prepared):
+            return decision
+        ready = settled(decision.representation, request)
+        return ready or self._held(decision, request)
+
+    async def respond(self, request: Request) -> Prepared:
+        decision = self._decide(request)
+        if isinstance(decision, Prepared):
+            return decision
+        ready = settled(decision.representation, request) or self._held(decision, request)
+        if ready is not None:
+            return ready
+        etag = decision.representation.etag
+        tree = self._current()
+        made = await self._flights.run(etag, lambda: self._make(decision, tree))
+        if isinstance(made, Failed):
+            return told(request, 503, made.text, access=self._access, fields=[RETRY])
+        tag, body = made
+        if body is None:
+            return self._unknown(request)
+        # A file that lacks what could not be had is no file of the tree that was asked for.
+        is_whole = tag == etag
+        told_of = (
+            decision.representation
+            if is_whole
+            else replace(decision.representation, etag=tag, is_immutable=False)
+        )
+        return delivered(told_of, body)
+
+    async def close(self) -> None:
+        await self._flights.close()
+
+    def _decide(self, request: Request) -> Prepared | Make:
+        path = request.path
+        if path.startswith(TOKEN_PREFIX):
+            token, _, path = path.removeprefix(TOKEN_PREFIX).partition("/")
+            if self._tokens is None or not self._tokens.knows(token):
+                return told(request, 404, _NO_TOKEN, access=self._access)
+        else:
+            path = path.removeprefix(PREFIX)
+        tree = self._current()
+        asked = _Asked(request.method, path, request.accept_encoding, self._release())
+        decision = self._decisions.get(asked)
+        if decision is None:
+            decision = decide(tree, request, path, release=asked.release, access=self._access)
+            self._remember(asked, decision)
+        return decision
+
+    def _remember(self, asked: _Asked, decision: Prepared | Make) -> None:
+        if len(asked.path) + len(asked.accept_encoding or "") > DECISION_MAX:
+            return
+        if len(self._decisions) >= DECISIONS_MAX:
+            self._decisions.clear()
+        self._decisions[asked] = decision
+
+    def _current(self) -> Tree:
+        snapshot = self._snapshot()
+        if self._tree is None or self._tree[0] != snapshot.generation:
+            self._tree = snapshot.generation, tree_of(snapshot)
+            self._decisions.clear()
+        return self._tree[1]
+
+    def _held(self, decision: Make, request: Request) -> Prepared | None:
+        etag = decision.representation.etag
+        if etag not in self.kept:
+            return None
+        body = self.kept.get(etag)
+        return self._unknown(request) if body is None else delivered(decision.representation, body)
+
+    def _unknown(self, request: Request) -> Prepared:
+        return told(request, 404, "the documents have no kind of that name", access=self._access)
+
+    async def _make(self, decision: Make, tree: Tree) -> tuple[ETag, bytes | None] | Failed:
+        sources: list[SchemaSource] = []
+        without: set[BackendName] = set()
+        for key in decision.keys:
+            body = await self._documents.obtain(key, JSON, Coding.IDENTITY)
+            if isinstance(body, bytes):
+                sources.append(SchemaSource(key.group_version, key.hash, body))
+            elif isinstance(decision.file, WholeFile):
+                without.add(key.owner)
+            else:
+                return Failed(f"backend {key.owner} does not give its document now")
+        absent = tuple(sorted({*tree.absent, *without}))
+        made_of = replace(tree, absent=absent)
+        etag = decision.representation.etag
+        if without:
+            kept = [key for key in decision.keys if key.owner not in without]
+            etag = tag_of(decision.file, kept, made_of, decision.representation.coding)
+        about = FileContext(tree=tree.hash, absent=absent, base=self._base)
+        try:
+            made = await self._worker.run(
+                json_schema,
+                decision.file,
+                sources,
+                about,
+                coding=decision.representation.coding,
+                limits=self._limits,
+            )
+        except WorkerFailed as error:
+            return Failed(f"the schema could not be made: {error}")
+        if isinstance(made, Unencodable):
+            return Failed(f"the schema could not be made: {made.reason}")
+        self.made += 1
+        self.kept.put(etag, made)
+        return etag, made

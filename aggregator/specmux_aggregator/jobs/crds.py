@@ -1,0 +1,255 @@
+"""The documents of CustomResourceDefinition manifests; runs in a worker process, like documents.py.
+
+They are files, or definitions that a cluster has. Those that did not change are not sent again: they are
+named by their digest, and a worker that no longer knows one asks for it. Each group is built by itself, and
+only when its manifests changed: a change costs its group, however many others there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.built import Built, Owned
+from specmux_aggregator.jobs.file_names import COMPRESSED
+from specmux_aggregator.model.observation import Hash, Offer, Provenance
+from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
+from specmux_converters.document import Document, Limits, content_hash, parse
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.recognise import DocumentKind, recognise
+from specmux_schemas.resources import Resources
+from specmux_schemas.synthesis import named, names_of, synthesise
+
+PROBLEMS_NAMED = 50
+"""Problems of one directory that are named; more are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """One file, whatever it holds. ``data`` is None where the worker was given this digest before."""
+
+    name: str
+    digest: bytes
+    data: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestObject:
+    """One definition that a cluster has: ``data`` is its JSON, written here."""
+
+    name: str
+    digest: bytes
+    data: bytes | None
+
+
+Manifest: TypeAlias = ManifestFile | ManifestObject
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Names of the manifests that the worker does not know: send them whole."""
+
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CRDsBuilt:
+    """``seconds``: how long each group-version took whose document was not held, from manifests to bytes."""
+
+    documents: tuple[Built, ...]
+    notes: tuple[str, ...]
+    seconds: Mapping[GroupVersion, float]
+    resources: Mapping[GroupVersion, Resources]
+    """What discovery lists of each document; without those of groups in which nothing changed since the
+    documents were made that the caller holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One API group as it was last built."""
+
+    manifests: tuple[Document, ...]
+    owned: Owned
+    templates: Templates
+    problems: tuple[str, ...]
+    group_versions: tuple[GroupVersion, ...]
+
+    def is_of(self, manifests: list[Document], owned: Owned, templates: Templates) -> bool:
+        """Whether building it again would give the same. Files that did not change hold the same objects."""
+        return (
+            self.owned == owned
+            and self.templates == templates
+            and len(self.manifests) == len(manifests)
+            and all(one is other for one, other in zip(self.manifests, manifests, strict=True))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What one file holds. ``fault``: why it holds nothing though it seems to be of our kind."""
+
+    manifests: tuple[Document, ...]
+    fault: str | None = None
+
+
+@dataclass(slots=True)
+class DirectoryMemo:
+    """What a worker remembers of one directory."""
+
+    files: dict[bytes, _Read] = field(default_factory=dict)
+    good: dict[str, tuple[Document, ...]] = field(default_factory=dict)
+    """What each file held when it could last be read: an edit that goes wrong takes nothing away."""
+    groups: dict[str, CRDMemo] = field(default_factory=dict)
+    built: dict[str, _Group] = field(default_factory=dict)
+    offers: dict[GroupVersion, tuple[str, Offer]] = field(default_factory=dict)
+    """The offer that was made of a fingerprint."""
+    resources: dict[GroupVersion, tuple[str, Resources]] = field(default_factory=dict)
+    """What was read off the document of a fingerprint; without the names that only manifests have."""
+
+
+def build_crds(
+    memo: DirectoryMemo,
+    files: tuple[Manifest, ...],
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    templates: Templates = BUNDLED,
+) -> CRDsBuilt | Missing:
+    """The documents of all manifests in ``files``, which are in the order in which they count."""
+    missing = {file.name for file in files if file.data is None and file.digest not in memo.files}
+    if missing:
+        return Missing(frozenset(missing))
+    known = memo.files
+    memo.files = {file.digest: known.get(file.digest) or _read(file, limits) for file in files}
+    groups, notes = _grouped(memo, files)
+    memo.groups = {group: memo.groups.get(group) or CRDMemo() for group in groups}
+    documents: list[Built] = []
+    seconds: dict[GroupVersion, float] = {}
+    resources: dict[GroupVersion, Resources] = {}
+    built: dict[str, _Group] = {}
+    for group, manifests in sorted(groups.items()):
+        last = memo.built.get(group)
+        if last is not None and last.is_of(manifests, owned, templates) and _holds(held, memo, last):
+            documents += [Built(key, memo.offers[key][1], None) for key in last.group_versions]
+        else:
+            made, problems = _build_group(
+                memo, group, manifests, owned, held, limits, templates, documents, seconds
+            )
+            names = dict(filter(None, map(names_of, manifests)))
+            for group_version in made.fingerprints:
+                resources[group_version] = named(_resources(memo, made, group_version), names)
+            last = _Group(tuple(manifests), owned, templates, tuple(problems), tuple(made.fingerprints))
+        built[group] = last
+        notes += last.problems
+    memo.offers = {item.group_version: memo.offers[item.group_version] for item in documents}
+    memo.resources = {item.group_version: memo.resources[item.group_version] for item in documents}
+    # Last: what a build that failed has begun is done again by the next one.
+    memo.built = built
+    more = len(notes) - PROBLEMS_NAMED
+    shown = (*notes[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else tuple(notes)
+    return CRDsBuilt(tuple(documents), shown, seconds, resources)
+
+
+def _grouped(memo: DirectoryMemo, files: tuple[Manifest, ...]) -> tuple[dict[str, list[Document]], list[str]]:
+    """The manifests of each API group, and what is wrong with files, in words."""
+    notes: list[str] = []
+    good: dict[str, tuple[Document, ...]] = {}
+    groups: dict[str, list[Document]] = {}
+    for file in files:
+        read = memo.files[file.digest]
+        if read.fault is not None:
+            notes.append(f"{cut(file.name)}: {read.fault}")
+        good[file.name] = read.manifests if read.fault is None else memo.good.get(file.name, ())
+        for manifest in good[file.name]:
+            groups.setdefault(_group_of(manifest), []).append(manifest)
+    memo.good = good
+    return groups, notes
+
+
+def _holds(held: Mapping[GroupVersion, Hash], memo: DirectoryMemo, group: _Group) -> bool:
+    """Whether the caller has every document of the group."""
+    return all(held.get(key) == memo.offers[key][1].hash for key in group.group_versions)
+
+
+def _build_group(
+    memo: DirectoryMemo,
+    group: str,
+    manifests: list[Document],
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    templates: Templates,
+    documents: list[Built],
+    seconds: dict[GroupVersion, float],
+) -> tuple[CRDBuild, list[str]]:
+    """Adds what the manifests of one group publish; gives it, and what is wrong with them, in words."""
+    started = time.perf_counter()
+    owns = None if owned is None else owned.__contains__
+    made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits, templates=templates)
+    shared = (time.perf_counter() - started) / max(1, len(made.documents))
+    for group_version, fingerprint in made.fingerprints.items():
+        known = memo.offers.get(group_version)
+        if known is not None and known[0] == fingerprint and held.get(group_version) == known[1].hash:
+            documents.append(Built(group_version, known[1], None))
+            continue
+        began = time.perf_counter()
+        json = made.json(group_version)
+        offer = Offer(hash=Hash(content_hash(json)), provenance=Provenance.CRD, size=len(json))
+        memo.offers[group_version] = (fingerprint, offer)
+        is_held = held.get(group_version) == offer.hash
+        documents.append(Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP)))
+        seconds[group_version] = shared + time.perf_counter() - began
+    return made, [_told(problem) for problem in made.problems]
+
+
+def _told(problem: Problem) -> str:
+    place = f" at {cut(problem.pointer)}" if problem.pointer else ""
+    return f"{cut(problem.crd)}: {problem.construct}{place}: {problem.reason}"
+
+
+def _resources(memo: DirectoryMemo, made: CRDBuild, group_version: GroupVersion) -> Resources:
+    fingerprint = made.fingerprints[group_version]
+    known = memo.resources.get(group_version)
+    if known is None or known[0] != fingerprint:
+        known = (fingerprint, synthesise(made.documents[group_version], group_version))
+        memo.resources[group_version] = known
+    return known[1]
+
+
+def _read(manifest: Manifest, limits: Limits) -> _Read:
+    data = manifest.data or b""
+    match manifest:
+        case ManifestFile(name):
+            return _read_file(name, data, limits)
+        case ManifestObject():
+            try:
+                return _Read((parse(data, limits=limits),))
+            except ConverterError as error:
+                return _Read((), str(error))
+
+
+def _read_file(name: str, data: bytes, limits: Limits) -> _Read:
+    coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
+    try:
+        plain = decoded(data, coding, max_bytes=limits.max_bytes)
+    except (BadCoding, TooLarge) as error:
+        return _Read((), str(error))
+    try:
+        found = recognise(plain, limits=limits)
+    except ConverterError as error:
+        # A kustomization beside the manifests is no fault; a manifest that cannot be read is.
+        return _Read((), str(error) if b"CustomResourceDefinition" in plain else None)
+    return _Read(found.documents if found.kind is DocumentKind.CRDS else ())
+
+
+def _group_of(manifest: Document) -> str:
+    """The API group, on which all that manifests share depends; "" for a manifest that names none."""
+    spec = manifest.get("spec")
+    group = spec.get("group") if isinstance(spec, dict) else None
+    return group if isinstance(group, str) else ""

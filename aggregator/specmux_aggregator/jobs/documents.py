@@ -1,0 +1,234 @@
+"""What is computed from a backend's bytes: documents split and converted, forms encoded, foreign JSON
+checked. Pure.
+
+These functions run in a worker process (worker.py), so they take and return bytes and small values, and a
+bad input is a value too. What they remember between calls is in a ``BuildMemo``: a change of one definition
+costs that definition, not the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.built import Built, FileBuilt, Owned
+from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
+from specmux_aggregator.jobs.file_names import COMPRESSED, group_version_of_file
+from specmux_aggregator.jobs.losses import Losses, losses_by_group_version
+from specmux_aggregator.jobs.resources import resources_of
+from specmux_aggregator.model.discovery_keys import key_fault
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash, Offer, Provenance
+from specmux_converters import codecs
+from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.conversion_memo import ConversionMemo
+from specmux_converters.crd import Templates
+from specmux_converters.document import Document, Limits, canonical, content_hash, parse
+from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.media_types import MediaType
+from specmux_converters.recognise import DocumentKind, Recognised, recognise
+from specmux_converters.swagger2.conversion import convert
+from specmux_schemas.resources import Resources, split
+
+REFUSALS = (TooLarge, BadCoding, ConverterError)
+"""What a backend's bytes can be refused with."""
+
+
+@dataclass(slots=True)
+class BuildMemo:
+    """What one worker process remembers between builds."""
+
+    conversion: ConversionMemo = field(default_factory=ConversionMemo)
+    fragments: Fragments = field(default_factory=Fragments)
+    directories: dict[str, DirectoryMemo] = field(default_factory=dict)
+    """Of manifests, by the name of their backend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A document in one media type, without content coding."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unencodable:
+    """Why a document has no form in a media type."""
+
+    reason: str
+
+
+def build_swagger(
+    memo: BuildMemo,
+    body: bytes,
+    coding: Coding,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    max_group_versions: int,
+) -> tuple[Built, ...] | Failure:
+    """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
+    try:
+        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
+        if recognised.kind is not DocumentKind.SWAGGER_2:
+            return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
+        return convert_document(
+            memo,
+            recognised,
+            owned=owned,
+            held=held,
+            max_group_versions=max_group_versions,
+        )
+    except REFUSALS as error:
+        return _failure(error)
+
+
+def build_file(
+    memo: BuildMemo,
+    name: str,
+    data: bytes,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    max_group_versions: int,
+) -> FileBuilt | Failure:
+    """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0
+    one."""
+    coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
+    try:
+        plain = decoded(data, coding, max_bytes=limits.max_bytes)
+        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
+        if recognised.kind is DocumentKind.CRDS:
+            return FileBuilt((), holds_manifests=True)
+        (document,) = recognised.documents
+        if recognised.kind is DocumentKind.SWAGGER_2:
+            return FileBuilt(
+                convert_document(
+                    memo,
+                    recognised,
+                    owned=owned,
+                    held=held,
+                    max_group_versions=max_group_versions,
+                )
+            )
+        group_version = group_version_of_file(name) or _group_version_within(document)
+        if group_version is None:
+            return FileBuilt((), "neither its name nor its paths tell its group-version")
+        if (fault := key_fault(group_version)) is not None:
+            return FileBuilt((), f"{cut(group_version)} {fault}")
+        if owned is not None and group_version not in owned:
+            return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
+        built = _built(group_version, canonical(document), Provenance.FILE, Losses(), held)
+        return FileBuilt((replace(built, resources=_resources(document, group_version)),))
+    except REFUSALS as error:
+        return _failure(error)
+
+
+def build_manifests(
+    memo: BuildMemo,
+    backend: str,
+    files: tuple[Manifest, ...],
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    templates: Templates,
+) -> CRDsBuilt | Missing:
+    """What the CustomResourceDefinition manifests of one backend give."""
+    directory = memo.directories.setdefault(backend, DirectoryMemo())
+    return build_crds(directory, files, owned=owned, held=held, limits=limits, templates=templates)
+
+
+def convert_document(
+    memo: BuildMemo,
+    recognised: Recognised,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    max_group_versions: int,
+) -> tuple[Built, ...]:
+    """The group-version documents of a Swagger 2.0 document. Raises ConverterError.
+
+    A path whose group-version could not stand in a URL is in none of them."""
+    taken: set[GroupVersion] = set()
+
+    def owns(group_version: GroupVersion) -> bool:
+        if key_fault(group_version) is not None or (owned is not None and group_version not in owned):
+            return False
+        taken.add(group_version)
+        if len(taken) > max_group_versions:
+            raise LimitExceeded(f"paths of more than {max_group_versions} group-versions")
+        return True
+
+    conversion = convert(recognised.documents[0], owns=owns, memo=memo.conversion)
+    lost = losses_by_group_version(conversion.outlines, (*recognised.losses, *conversion.losses))
+    return tuple(
+        _built(
+            group_version,
+            conversion.json(group_version),
+            Provenance.CONVERTED,
+            lost[group_version],
+            held,
+        )
+        for group_version in conversion.documents
+    )
+
+
+def encode(
+    memo: BuildMemo, json: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
+) -> Encoded | Unencodable | Failure:
+    """A JSON document in another media type."""
+    try:
+        document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
+        return Encoded(codecs.encode(document, media_type, fragments=memo.fragments))
+    except Unrepresentable as error:
+        return Unencodable(str(error))
+    except (ConverterError, BadCoding, TooLarge) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+
+
+def _failure(refusal: TooLarge | BadCoding | ConverterError) -> Failure:
+    match refusal:
+        case TooLarge() | LimitExceeded():
+            return Failure(Cause.TOO_LARGE, str(refusal))
+        case BadCoding():
+            return Failure(Cause.TRUNCATED, str(refusal))
+        case _:
+            return Failure(Cause.BAD_BODY, str(refusal))
+
+
+def _resources(document: Document, group_version: GroupVersion) -> Resources | None:
+    """Read while the document is at hand: to parse it again would take as long as to build it."""
+    return None if split(group_version) is None else resources_of(document, group_version)
+
+
+def _group_version_within(document: Document) -> GroupVersion | None:
+    """The one group-version that all paths of the document belong to."""
+    paths = document.get("paths")
+    keys = {group_version_of(path) for path in paths} if isinstance(paths, dict) else set()
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _built(
+    group_version: GroupVersion,
+    json: bytes,
+    provenance: Provenance,
+    losses: Losses,
+    held: Mapping[GroupVersion, Hash],
+) -> Built:
+    digest = Hash(content_hash(json))
+    offer = Offer(
+        hash=digest,
+        provenance=provenance,
+        size=len(json),
+        losses=losses.count,
+        loss_examples=losses.named,
+    )
+    is_held = held.get(group_version) == digest
+    return Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP))

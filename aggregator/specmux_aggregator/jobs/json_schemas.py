@@ -1,0 +1,102 @@
+"""JSON Schemas made of published documents. Pure; run in the worker process of the catalogue.
+
+What a document's schemas have in common is kept between calls, within a bound, by the document's hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.documents import REFUSALS, Unencodable
+from specmux_aggregator.jobs.schema_examples import example_of
+from specmux_aggregator.model.observation import Hash
+from specmux_converters.document import Limits, parse
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema import DocumentSchemas
+from specmux_converters.json_schema.catalogue import index, schema_of, store_catalog, text_of
+from specmux_converters.json_schema.crds import crds_yaml
+from specmux_converters.json_schema.forms import DRAFT
+from specmux_converters.json_schema.paths import OneFile, Wanted
+
+KEPT_BYTES: Final = 8 * 1024 * 1024
+"""Of documents whose schemas are kept; in memory they are about ten times as much."""
+
+
+class SchemaSource(NamedTuple):
+    """A document, by what proves that it is the same."""
+
+    group_version: GroupVersion
+    hash: Hash
+    json: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContext:
+    """What a file tells beside the documents."""
+
+    tree: str
+    """The hash of the tree that it is in."""
+    absent: tuple[str, ...] = ()
+    """Backends whose kinds are missing."""
+    base: str = ""
+
+
+@dataclass(slots=True)
+class SchemaMemo:
+    """What the process remembers between files: the document used longest ago goes first."""
+
+    held: dict[tuple[GroupVersion, Hash], tuple[int, DocumentSchemas]] = field(default_factory=dict)
+
+    def schemas(self, source: SchemaSource, limits: Limits) -> DocumentSchemas:
+        """Raises ConverterError for what is no document."""
+        key = source.group_version, source.hash
+        found = self.held.pop(key, None)
+        if found is None:
+            document = parse(source.json, limits=limits)
+            found = len(source.json), DocumentSchemas(document, source.group_version, example_of)
+        self.held[key] = found
+        return found[1]
+
+    def trim(self) -> None:
+        while self.held and sum(size for size, _ in self.held.values()) > KEPT_BYTES:
+            del self.held[next(iter(self.held))]
+
+
+_MEMO: Final = SchemaMemo()
+
+
+def json_schema(
+    file: Wanted, sources: Sequence[SchemaSource], told: FileContext, *, coding: Coding, limits: Limits
+) -> bytes | Unencodable | None:
+    """The file in its coding; None where the documents have nothing of that name."""
+    try:
+        found = {source.group_version: _MEMO.schemas(source, limits) for source in sources}
+        text = next(_texts(file, found, told), None)
+        return None if text is None else encoded(text, coding)
+    except REFUSALS as error:
+        return Unencodable(str(error))
+    finally:
+        _MEMO.trim()
+
+
+def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: FileContext) -> Iterator[bytes]:
+    if isinstance(file, OneFile) or file.what not in ("index", "catalog", "crds"):
+        schema = schema_of(file, schemas)
+        if schema is not None:
+            yield text_of(_noted(schema, told) if not isinstance(file, OneFile) else schema)
+    elif file.what == "crds":
+        yield crds_yaml(schemas)
+    elif file.what == "catalog":
+        yield text_of(store_catalog(schemas, told.base))
+    else:
+        yield text_of({"hash": told.tree, **index(schemas, absent=told.absent)})
+
+
+def _noted(schema: dict[str, object], told: FileContext) -> dict[str, object]:
+    if not told.absent:
+        return schema
+    return {"$schema": DRAFT, "$comment": f"without the kinds of: {', '.join(told.absent)}", **schema}

@@ -1,0 +1,65 @@
+"""The example in a kind's JSON Schema: its skeleton, where the schema takes it as it is. Pure.
+
+Placeholders are no values that a pattern or a least length takes; such a kind has no example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.errors import ConverterError
+from specmux_converters.go.regexp_match import Pattern, Undecided
+from specmux_converters.json_schema import Kind, Schema
+from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_schemas.explain.skeleton import skeleton
+from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.validation.schema.formats import find_format
+
+MAX_BYTES: Final = 16 * 1024
+"""Of a skeleton: a longer one is no example, and schemas are sent often."""
+
+_FORMATS: Final = ("date-time", "hostname")
+"""Formats that jsonschema leaves unchecked unless more is installed; those we check ourselves."""
+
+
+def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any] | None:
+    """For ``DocumentSchemas``."""
+    subject = GroupVersionKind(kind.group, kind.version, kind.kind)
+    component = document["components"]["schemas"][kind.component]
+    try:
+        text = skeleton(document, subject, component).encode()
+        if len(text) > MAX_BYTES:
+            return None
+        (value,) = parse_yaml_stream(text)
+        return value if _takes(schema, value) else None
+    except (ConverterError, RecursionError, Undecided):
+        return None
+
+
+def _takes(schema: Schema, value: dict[str, Any]) -> bool:
+    """Raises Undecided for a pattern that is not understood."""
+    return bool(_validator()(schema).is_valid(value))
+
+
+@cache
+def _validator() -> Callable[[Schema], Any]:
+    import jsonschema  # only the process that makes schemas needs it
+
+    def pattern(_: Any, text: str, value: Any, __: Schema) -> Iterator[jsonschema.ValidationError]:
+        """In linear time: whoever wrote the document wrote the pattern and the default beside it."""
+        if isinstance(value, str) and not Pattern(text).matches(value):
+            yield jsonschema.ValidationError("does not match")
+
+    checker = jsonschema.FormatChecker()
+    for name in _FORMATS:
+        checker.checks(name)(partial(_has_format, name))
+    checking = jsonschema.validators.extend(jsonschema.Draft7Validator, {"pattern": pattern})
+    return partial(checking, format_checker=checker)
+
+
+def _has_format(name: str, value: object) -> bool:
+    found = find_format(name)
+    return found is None or not isinstance(value, str) or found.accepts(value)

@@ -1,0 +1,236 @@
+"""One worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread stalls the
+loop.
+
+The process is started on first use, or before by ``start``, and again after it died or was killed for taking
+too long; what it remembered is gone then, which costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from specmux_aggregator.errors import TookTooLong, WorkerFailed
+from specmux_aggregator.jobs.documents import BuildMemo
+from specmux_aggregator.jobs.parcels import ParcelLost, is_large, parcels, received
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+PRELOADED: Final = [
+    "specmux_aggregator.jobs.documents",
+    "specmux_aggregator.changes.comparing",
+    "specmux_aggregator.cli",
+]
+"""What the fork server imports once. A worker imports the program's main module, too, and with it the command
+line: from the fork server it has that at once, and shares its memory."""
+
+_OBJECTS_UNTIL_COLLECTED: Final = 50_000
+"""Containers made and not freed, after which the young ones are looked through for cycles."""
+
+
+class Worker:
+    """Runs functions of ``build`` one at a time in a process that keeps a ``BuildMemo``."""
+
+    def __init__(self, *, timeout: float) -> None:
+        self._timeout = timeout
+        self._pool: asyncio.Task[ProcessPoolExecutor] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
+        self._starts = True
+        """Told in the log when it changes to False."""
+        self._sends_parcels = True
+        """Until it turns out that files cannot be handed over here."""
+
+    @property
+    def is_up(self) -> bool:
+        """Started, or starting, and not ended since."""
+        return self._pool is not None
+
+    async def start(self) -> None:
+        """Have the process up before there is work for it. A failure is told in the log, and again to who
+        brings work."""
+        with contextlib.suppress(WorkerFailed):
+            await self.run(os.getpid)
+
+    async def build(
+        self, function: Callable[Concatenate[BuildMemo, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The result of ``function(memo, *args, **kwargs)``. Raises WorkerFailed."""
+        return await self._run(_with_memo, function, args, kwargs)
+
+    async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of ``function(*args, **kwargs)``. Raises WorkerFailed."""
+        return await self._run(_without_memo, function, args, kwargs)
+
+    async def _run(
+        self,
+        call: Callable[..., Any],
+        function: Callable[..., R],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> R:
+        # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit
+        # alone.
+        async with self._turn, self._packed(args) as packed:
+            try:
+                return await self._done(call, function, packed, kwargs)
+            except ParcelLost:
+                self._sends_parcels = False
+                return await self._done(call, function, args, kwargs)
+
+    async def _done(
+        self,
+        call: Callable[..., Any],
+        function: Callable[..., R],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> R:
+        future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
+        try:
+            # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the result.
+            async with asyncio.timeout(self._timeout):
+                return await future
+        except TimeoutError:
+            self.end()
+            raise TookTooLong(self._timeout) from None
+        except BrokenProcessPool as error:
+            self.end()
+            raise WorkerFailed("the worker process died") from error
+        except asyncio.CancelledError:
+            self.end()
+            raise
+        except ParcelLost:
+            raise
+        except Exception as error:
+            raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
+
+    def end(self) -> None:
+        """Kill the process, and with it what it remembers; what comes next starts another. One that is still
+        starting ends as soon as it has started."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            ending = asyncio.create_task(_end(pool), name="end of a worker")
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """``end``, and wait until nothing of it is left: the interpreter's own end would write to a pool's
+        pipe while the pool's thread closes it (_python_exit of concurrent.futures.process)."""
+        self.end()
+        await asyncio.gather(*self._ending)
+
+    @contextlib.asynccontextmanager
+    async def _packed(self, args: tuple[Any, ...]) -> AsyncIterator[tuple[Any, ...]]:
+        """The arguments as they are sent."""
+        if not self._sends_parcels or not any(map(is_large, args)):
+            yield args
+            return
+        sent = parcels(args)
+        try:
+            packed = await asyncio.to_thread(sent.__enter__)
+        except OSError:
+            self._sends_parcels = False
+            yield args
+            return
+        try:
+            yield packed
+        finally:
+            sent.__exit__(None, None, None)
+
+    async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
+        try:
+            try:
+                return asyncio.wrap_future((await self._started()).submit(*work))
+            except BrokenProcessPool:
+                # It died while it had nothing to do: what comes next is not to blame.
+                self.end()
+                return asyncio.wrap_future((await self._started()).submit(*work))
+        except (OSError, BrokenProcessPool) as error:
+            self.end()
+            reason = getattr(error, "strerror", None) or "it died at once"
+            if self._starts:
+                self._starts = False
+                logger.error(
+                    "the worker process does not start, so nothing is converted or encoded: %s", reason
+                )
+            raise WorkerFailed(f"the worker process does not start: {reason}") from error
+
+    async def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = asyncio.create_task(asyncio.to_thread(_new_pool))
+        pool = await asyncio.shield(self._pool)
+        self._starts = True
+        return pool
+
+
+def _new_pool() -> ProcessPoolExecutor:
+    """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
+    # A fork of this process would carry its sockets and threads along; the fork server has neither.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
+    try:
+        pool.submit(os.getpid).result()
+    except BaseException:
+        pool.shutdown()
+        raise
+    return pool
+
+
+async def _end(started: asyncio.Task[ProcessPoolExecutor]) -> None:
+    await asyncio.wait([started])
+    if started.cancelled() or started.exception() is not None:
+        return
+    pool = started.result()
+    for process in list((pool._processes or {}).values()):  # noqa: SLF001  # there is no public way to kill one
+        process.kill()
+    await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+
+
+def _begin() -> None:
+    """First thing in a worker: when it ends is for the service to say, or for the service's own end."""
+    # Where there are not cores enough for all, the process that answers clients goes first.
+    os.nice(10)
+    # Documents are trees of hundreds of thousands of objects, without cycles: to look for those every 700
+    # objects takes a tenth of a conversion. What was imported stays, and is not looked through at all.
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_UNTIL_COLLECTED)
+    # Ctrl-C in a terminal reaches every process of the group.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_service, daemon=True).start()
+
+
+def _end_with_service() -> None:
+    """A killed service closes nothing, and the executor's worker would wait for its next task for ever."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os._exit(1)
+
+
+@cache
+def _memo() -> BuildMemo:
+    """The one memo of this worker process; the service's own process never calls it."""
+    return BuildMemo()
+
+
+def _with_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(_memo(), *map(received, args), **kwargs)
+
+
+def _without_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*map(received, args), **kwargs)

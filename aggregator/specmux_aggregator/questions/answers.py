@@ -1,0 +1,141 @@
+"""Jobs of the process that end in an answer: explain and search, as bytes in a content coding.
+
+What is asked for that is not there, or is no question, is an answer too: with its code and the names that
+are like it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import orjson
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants, limited_time
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.errors import InvalidPath, SchemasError, UnknownField, UnknownKind
+from specmux_schemas.explain.as_json import as_json
+from specmux_schemas.explain.field_path import Step, parse
+from specmux_schemas.explain.kind_names import KindName, asked_for, names_in
+from specmux_schemas.explain.plaintext import of_kind
+from specmux_schemas.explain.skeleton import skeleton
+from specmux_schemas.explain.text import text
+from specmux_schemas.explain.tree import MOST_DEPTH, find, tree_of
+from specmux_schemas.kinds import KindSchema, kinds_of
+from specmux_schemas.search.as_json import found_json
+from specmux_schemas.search.query import search
+
+Output = Literal["json", "text", "plaintext", "skeleton"]
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    body: bytes
+    """In the coding that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRefusal:
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainRequest:
+    group_version: GroupVersion
+    hash: str
+    kind: str
+    """A kind, or any name of one."""
+    path: str = ""
+    is_recursive: bool = False
+    depth: int | None = None
+    output: Output = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    query: str
+    limit: int = 20
+    offset: int = 0
+    group: str | None = None
+
+
+def explain(state: ReaderState, request: ExplainRequest, coding: Coding) -> Answer | QuestionRefusal | Wants:
+    document = state.document(request.hash)
+    if document is None:
+        return Wants((request.group_version,))
+    try:
+        with limited_time():
+            return Answer(encoded(_explained(document, request), coding))
+    except SchemasError as error:
+        return refusal_of(error)
+    except (QueryTooLong, RecursionError):
+        return QuestionRefusal(503, "explaining this takes too long")
+
+
+def search_rows(
+    state: ReaderState, version: str, request: SearchRequest, incomplete: tuple[str, ...], coding: Coding
+) -> Answer | QuestionRefusal | Wants:
+    if state.version != version:
+        return Wants(None)
+    try:
+        with limited_time():
+            found = search(
+                state.index, request.query, limit=request.limit, offset=request.offset, group=request.group
+            )
+    except SchemasError as error:
+        return refusal_of(error)
+    except QueryTooLong:
+        return QuestionRefusal(503, "this search takes too long; more words, or longer ones, find less")
+    made = {**found_json(found), "incomplete": sorted((*incomplete, *state.refused))}
+    return Answer(encoded(orjson.dumps(made), coding))
+
+
+def refusal_of(error: SchemasError) -> QuestionRefusal:
+    match error:
+        case UnknownKind(similar=similar) | UnknownField(similar=similar):
+            return QuestionRefusal(
+                404, f"{error}; did you mean {' or '.join(similar)}?" if similar else str(error)
+            )
+        case InvalidPath():
+            return QuestionRefusal(400, str(error))
+    return QuestionRefusal(404, str(error))
+
+
+def kind_called(document: Document, group_version: GroupVersion, name: str) -> tuple[KindName, KindSchema]:
+    """Raises UnknownKind."""
+    schemas = {found.kind: found for found in kinds_of(document, group_version)}
+    names = list(names_in(document, group_version))
+    exact = [each for each in names if each.kind.kind == name]
+    chosen = exact[0] if exact else asked_for(names, (Step(name),)).chosen
+    return chosen, schemas[chosen.kind]
+
+
+def _explained(document: Document, request: ExplainRequest) -> bytes:
+    name, found = kind_called(document, request.group_version, request.kind)
+    place = find(document, found.schema, parse(request.path))
+    match request.output:
+        case "skeleton":
+            return skeleton(document, name.kind, found.schema).encode()
+        case "text":
+            return _cut(text(document, name.kind, place.names, recursive=request.is_recursive))
+        case "plaintext":
+            return _cut(of_kind(document, name.kind, place.names, recursive=request.is_recursive))
+    depth = request.depth or (MOST_DEPTH if request.is_recursive else 1)
+    while True:
+        made = orjson.dumps(as_json(name.kind, place.names, tree_of(document, place, depth=depth)))
+        if len(made) <= MOST_BYTES or depth == 1:
+            return made
+        depth = min(depth // 2, 8)
+
+
+def _cut(written_text: str) -> bytes:
+    data = written_text.encode()
+    if len(data) <= MOST_BYTES:
+        return data
+    return data[: data.rindex(b"\n", 0, MOST_BYTES) + 1] + b"(truncated)\n"

@@ -1,0 +1,302 @@
+"""What endpoints share that answer from documents: the reader's questions answered, its failures as answers.
+
+A job that wants a document is given it and asked again. Jobs about all documents follow the Snapshot: those
+that changed are handed over first, a few at a time, and what could not be had in time is named in the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+from urllib.parse import parse_qsl
+
+from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.negotiation import coding_for
+from specmux_aggregator.http.prepared import Prepared, prepare, refusal
+from specmux_aggregator.http.representations import NO_STORE, REASONS, Representation
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.snapshot import Entry, Snapshot
+from specmux_aggregator.questions.answers import Answer, QuestionRefusal
+from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed
+from specmux_aggregator.questions.state import ReaderState, Wants, add, align, follow, keep
+from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.version import VERSION
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON
+from specmux_schemas.resources import split
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], Answer | QuestionRefusal | Wants]
+
+RENDERER: Final = f"{VERSION}-3"
+"""Part of every ETag: what renders anew has another. The number rises with what is rendered."""
+
+ALIGN_SECONDS: Final = 3.0
+"""For which a request waits for documents that are not in the index yet."""
+PER_BACKEND: Final = 2
+HANDED_AT_ONCE: Final = 4
+"""Documents on their way to the process at one time, whoever owns them."""
+
+_ATTEMPTS: Final = 3
+_ATTEMPTS_TO_FIND: Final = 6
+"""The first two tell the reader what is published and hand it the document; while a service starts, what is
+published changes in between."""
+_PARAMETERS_MAX: Final = 20
+
+
+class BadParameters(ValueError):
+    """What is wrong with a query."""
+
+
+class Unready(Exception):
+    """The answer cannot be had now."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Reading:
+    """The reader with the documents at hand. One for all endpoints of an App."""
+
+    def __init__(
+        self, reader: Reader, documents: DocumentRepository, snapshot: Callable[[], Snapshot]
+    ) -> None:
+        self._reader = reader
+        self._documents = documents
+        self._snapshot = snapshot
+        self._aligning: tuple[str, asyncio.Task[Unready | None]] | None = None
+        self._aligned = ""
+        self._missing: dict[GroupVersion, str] = {}
+        """Documents of the followed Snapshot that are not in the index, and why."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot()
+
+    async def of_document(
+        self,
+        entry: Entry,
+        job: Callable[Concatenate[ReaderState, P], Answer | QuestionRefusal | Wants],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Answer | QuestionRefusal:
+        """The result of a job about one document. Raises Unready."""
+        for _ in range(_ATTEMPTS):
+            found = await self._ask(job, *args, **kwargs)
+            if not isinstance(found, Wants):
+                return found
+            await self._hand(entry)
+        raise Unready(503, "more documents are asked for than the reader can hold")
+
+    async def of_all(self, job: JobOfAll) -> Answer | QuestionRefusal:
+        """The result of a job about all documents: it is told the version it is for, and what is missing.
+        Raises Unready."""
+        return await self.of_both(None, job)
+
+    async def of_both(self, entry: Entry | None, job: JobOfAll) -> Answer | QuestionRefusal:
+        """The same for a job that wants one document as well. Raises Unready."""
+        for _ in range(_ATTEMPTS):
+            version = self.version
+            await self._align(version)
+            found = await self._ask(job, version, tuple(sorted(self._missing)))
+            match found:
+                case Wants(None):
+                    self._aligned = ""
+                case Wants() if entry is not None:
+                    await self._hand(entry)
+                case Wants():
+                    raise Unready(503, "the reader wants a document that nobody asked for")
+                case _:
+                    return found
+        raise Unready(503, "documents change faster than they are read")
+
+    async def of_found(
+        self, job: Callable[Concatenate[ReaderState, str, P], R | Wants], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The result of a job that finds out itself which document it is about, of those of the version that
+        it is told. Raises Unready."""
+        for _ in range(_ATTEMPTS_TO_FIND):
+            snapshot, version = self._snapshot(), self.version
+            found = await self._ask(job, version, *args, **kwargs)
+            match found:
+                case Wants(None):
+                    hashes = {key: str(entry.key.hash) for key, entry in snapshot.entries.items()}
+                    await self._ask(follow, version, hashes)
+                case Wants((group_version,)) if group_version in snapshot.entries:
+                    await self._hand(snapshot.entries[group_version])
+                case Wants():
+                    raise Unready(503, "the reader wants a document that is not published")
+                case _:
+                    return found
+        raise Unready(503, "documents change faster than they are read")
+
+    async def of_state(
+        self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """The result of a job that wants no document. Raises Unready."""
+        return await self._ask(job, *args, **kwargs)
+
+    @property
+    def version(self) -> str:
+        """Of the set of documents that is published."""
+        return str(self._snapshot().root.hash)
+
+    @property
+    def is_complete(self) -> bool:
+        """Every published document is in the index."""
+        return self._aligned == self.version and not self._missing
+
+    async def close(self) -> None:
+        if self._aligning is not None:
+            self._aligning[1].cancel()
+            await asyncio.gather(self._aligning[1], return_exceptions=True)
+        await self._reader.close()
+
+    async def _hand(self, entry: Entry) -> None:
+        """Give the reader one document. Raises Unready."""
+        body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
+        if not isinstance(body, bytes):
+            raise Unready(503, "the document is not available now: its backend failed or changed it")
+        if not await self._ask(keep, str(entry.key.hash), body):
+            raise Unready(503, "the document of the backend cannot be read")
+
+    async def _ask(
+        self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        try:
+            return await self._reader.ask(job, *args, **kwargs)
+        except ReaderBusy as error:
+            raise Unready(429, str(error)) from error
+        except ReaderFailed as error:
+            self._aligned = ""
+            raise Unready(503, str(error)) from error
+
+    async def _align(self, version: str) -> None:
+        if self._aligned == version:
+            return
+        if self._aligning is None or self._aligning[0] != version or self._aligning[1].done():
+            if self._aligning is not None:
+                self._aligning[1].cancel()
+            task = asyncio.create_task(self._follow(self._snapshot(), version), name="reader")
+            log_failure(task, logger, "the index could not follow")
+            self._aligning = version, task
+        _, task = self._aligning
+        await asyncio.wait((task,), timeout=ALIGN_SECONDS)
+        if task.done() and not task.cancelled() and task.exception() is None:
+            unready = task.result()
+            if unready is not None:
+                raise unready
+
+    async def _follow(self, snapshot: Snapshot, version: str) -> Unready | None:
+        """What kept the index from following, which is no bug and not logged as one: the reader says it."""
+        try:
+            await self._hand_over(snapshot, version)
+        except Unready as error:
+            return error
+        return None
+
+    async def _hand_over(self, snapshot: Snapshot, version: str) -> None:
+        """Raises Unready."""
+        wanted = {key: entry for key, entry in snapshot.entries.items() if split(key) is not None}
+        hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}
+        missing = await self._ask(align, version, hashes)
+        self._missing = dict.fromkeys(missing, "on its way")
+        at_once = asyncio.Semaphore(HANDED_AT_ONCE)
+        per_backend: dict[BackendName, asyncio.Semaphore] = {}
+
+        async def hand(entry: Entry) -> None:
+            of_owner = per_backend.setdefault(entry.owner, asyncio.Semaphore(PER_BACKEND))
+            async with of_owner, at_once:
+                body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
+                if isinstance(body, bytes):
+                    if await self._ask(add, entry.group_version, str(entry.key.hash), body):
+                        self._missing.pop(entry.group_version, None)
+                else:
+                    self._missing[entry.group_version] = "its backend failed"
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for key in missing:
+                    group.create_task(hand(wanted[key]))
+        except* Unready as errors:
+            raise errors.exceptions[0] from None
+        self._aligned = version
+
+
+def parameters(query: str) -> Mapping[str, str]:
+    """By name, the last of one name. Raises BadParameters."""
+    try:
+        found = parse_qsl(query, keep_blank_values=True, max_num_fields=_PARAMETERS_MAX, errors="strict")
+        return dict(found)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise BadParameters("the query cannot be read") from error
+
+
+def number(given: Mapping[str, str], name: str, default: int, *, least: int, most: int) -> int:
+    """Raises BadParameters."""
+    text = given.get(name, str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and least <= int(text) <= most):
+        raise BadParameters(f"{name} is a number from {least} to {most}")
+    return int(text)
+
+
+def flag(given: Mapping[str, str], name: str) -> bool:
+    """Raises BadParameters."""
+    text = given.get(name, "false").lower()
+    if text not in ("", "1", "true", "0", "false"):
+        raise BadParameters(f"{name} is true or false")
+    return text in ("", "1", "true")
+
+
+def represented(
+    request: Request, *what: str, content_type: str, route: str, format: str, is_private: bool,
+    fields: tuple[tuple[str, str], ...] = (),
+) -> Representation:  # fmt: skip
+    """The representation of what is asked for; its ETag follows from ``what`` it is made of."""
+    coding = coding_for(request.accept_encoding)
+    named = "\0".join((RENDERER, coding.value, request.query, *what))
+    return Representation(
+        content_type=content_type,
+        etag=ETag(f'"{hashlib.sha256(named.encode()).hexdigest()[:32]}"'),
+        route=route,
+        format=format,
+        coding=coding,
+        is_private=is_private,
+        is_head=request.method == "HEAD",
+        fields=fields,
+    )
+
+
+def passing(representation: Representation, body: bytes) -> Prepared:
+    """A 200 that nobody keeps: the same question has another answer soon."""
+    fields = [("Content-Type", representation.content_type), NO_STORE, *representation.fields]
+    if representation.coding is not Coding.IDENTITY:
+        fields.append(("Content-Encoding", representation.coding.value))
+    return prepare(
+        200,
+        fields,
+        body,
+        is_head=representation.is_head,
+        route=representation.route,
+        format=representation.format,
+    )
+
+
+def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> Prepared:
+    """An error as Kubernetes words it; those that pass have a ``Retry-After``."""
+    message = refused_as.message if isinstance(refused_as, QuestionRefusal) else str(refused_as)
+    reasons = {**REASONS, 429: "TooManyRequests"}
+    fields = [("Retry-After", "1")] if refused_as.code in (429, 503) else []
+    is_head = request.method == "HEAD"
+    return refusal(
+        refused_as.code, reasons[refused_as.code], message, fields=fields, is_head=is_head, route=route
+    )

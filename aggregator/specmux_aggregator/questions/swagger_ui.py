@@ -1,0 +1,75 @@
+"""``/openapi/ui/swagger/``: Swagger UI over what is published, where ``ui.swagger`` asks for it.
+
+All of it is made at the start, so every answer is at hand. Its policy differs from the page's in two things:
+its icons are ``data:`` images, and one style attribute of its own is named by its hash.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.negotiation import coding_for
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.representations import Representation, delivered, method_not_allowed, settled
+from specmux_aggregator.questions.frames import Asset, asset_of
+from specmux_aggregator.questions.page_endpoint import FIELDS, POLICY, PREFIX, page_error, redirect
+from specmux_aggregator.questions.swagger_assets import swagger_page
+
+SWAGGER: Final = f"{PREFIX}swagger/"
+_ASSETS: Final = f"{SWAGGER}assets/"
+_HIDDEN: Final = "sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w="
+"""Of the style attribute that keeps the drawings of its icons out of sight."""
+SWAGGER_POLICY: Final = POLICY.replace("img-src 'self'", "img-src 'self' data:").replace(
+    "style-src 'self'", f"style-src 'self' 'unsafe-hashes' '{_HIDDEN}'"
+)
+SWAGGER_FIELDS: Final = (("Content-Security-Policy", SWAGGER_POLICY), *FIELDS[1:])
+
+
+class SwaggerUi:
+    """An endpoint. ``named``: its assets by the name without the hash."""
+
+    def __init__(self, named: dict[str, Asset], *, is_private: bool) -> None:
+        self._is_private = is_private
+        page = asset_of("swagger.html", swagger_page(named, root="../../v3"))
+        self._files = {asset.name: asset for asset in named.values()}
+        self._page = page
+        self._bodies = {
+            (asset.name, coding): encoded(asset.body, coding)
+            for asset in (page, *named.values())
+            for coding in Coding
+        }
+
+    def immediate(self, request: Request) -> Prepared:
+        if request.method not in ("GET", "HEAD"):
+            return method_not_allowed(request, route="ui")
+        if request.path == SWAGGER.removesuffix("/"):
+            return redirect(request, "swagger/")
+        if request.path == SWAGGER:
+            return self._answer(request, self._page, is_immutable=False, fields=SWAGGER_FIELDS)
+        asset = self._files.get(request.path.removeprefix(_ASSETS))
+        if asset is None:
+            return page_error(request, 404, "There is no such page.")
+        return self._answer(request, asset, is_immutable=True, fields=FIELDS[1:2])
+
+    async def respond(self, request: Request) -> Prepared:
+        return self.immediate(request)
+
+    def _answer(
+        self, request: Request, asset: Asset, *, is_immutable: bool, fields: tuple[tuple[str, str], ...]
+    ) -> Prepared:
+        coding = coding_for(request.accept_encoding)
+        representation = Representation(
+            content_type=asset.content_type,
+            etag=ETag(f'"{asset.name}-{coding.value}"'),
+            route="ui",
+            format="html" if asset is self._page else "text",
+            coding=coding,
+            is_immutable=is_immutable,
+            is_private=self._is_private,
+            is_head=request.method == "HEAD",
+            fields=fields,
+        )
+        body = self._bodies[asset.name, coding]
+        return settled(representation, request) or delivered(representation, body)

@@ -1,0 +1,203 @@
+"""``POST /openapi/validate``: what an apiserver would say to an object, with no apiserver asked.
+
+The event loop collects the body, bounded, and passes on the answer; all that looks into the body is done in
+a reader process of its own, so that no body holds up explaining and searching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import orjson
+from aiohttp import hdrs
+from aiohttp.http import RawRequestMessage
+
+from specmux_aggregator.config.settings import Validation
+from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.http.prepared import Prepared, prepare, refusal
+from specmux_aggregator.http.representations import NO_STORE
+from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.questions.answers import QuestionRefusal
+from specmux_aggregator.questions.judging import Judgement, ValidationRequest, validate
+from specmux_aggregator.questions.process import Reader
+from specmux_aggregator.questions.reading import BadParameters, Reading, Unready, flag, parameters
+from specmux_aggregator.server.bodies import (
+    Bodies,
+    BodiesFull,
+    BodyBroken,
+    BodyRefused,
+    BodyStalled,
+    BodyTooLarge,
+)
+from specmux_aggregator.server.protocols import Reply, Response, StreamingHandler, WireRequest
+from specmux_aggregator.server.requests import target_of
+from specmux_schemas.validation import InvalidDirective, UnsupportedMediaType
+from specmux_schemas.validation.media_types import BodyFormat, body_format
+from specmux_schemas.validation.messages import parse_directive
+
+PATH: Final = "/openapi/validate"
+ROUTE: Final = "validate"
+
+BODY_MAX: Final = 3 * 1024 * 1024
+"""Bytes: an apiserver's own limit (apiserver, pkg/server/config.go, MaxRequestBodyBytes)."""
+
+_REASONS: Final = {
+    400: "BadRequest",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    408: "Timeout",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    429: "TooManyRequests",
+    501: "NotImplemented",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+_FORMS: Final = ", ".join(f"application/{form}" for form in BodyFormat)
+_UNKNOWN_FORM: Final = (
+    f"the body of the request was in an unknown format - accepted media types include: {_FORMS}"
+)
+
+
+class ValidationStreams:
+    """Implements the server's ``StreamingHandler`` for this one path, and passes all else on to another."""
+
+    def __init__(self, validation: ValidationEndpoint, inner: StreamingHandler) -> None:
+        self._validation = validation
+        self._inner = inner
+
+    def claims(self, message: RawRequestMessage) -> bool:
+        return _is_ours(message) or self._inner.claims(message)
+
+    async def stream(self, request: WireRequest) -> Response | Reply:
+        if not _is_ours(request.message):
+            return await self._inner.stream(request)
+        prepared = await self._validation.answer(request)
+        message = request.message
+        ends = message.should_close or message.upgrade or not request.payload.is_eof()
+        return Reply(prepared, is_last=ends)
+
+
+class ValidationEndpoint:
+    """Answers requests, each with its body."""
+
+    def __init__(self, reading: Reading, *, body_seconds: float, counted: Callable[[str], None]) -> None:
+        """``reading``: with a process of its own. ``body_seconds``: in which a body must have come.
+        ``counted`` is told the result of each, as ``VALIDATION_RESULTS`` of the metrics."""
+        self._reading = reading
+        self._bodies = Bodies(most_bytes=BODY_MAX, seconds=body_seconds)
+        self._counted = counted
+
+    async def answer(self, request: WireRequest) -> Prepared:
+        prepared, result = await self._answer(request)
+        self._counted(result)
+        return prepared
+
+    async def close(self) -> None:
+        await self._reading.close()
+
+    async def _answer(self, request: WireRequest) -> tuple[Prepared, str]:
+        """And how it is counted."""
+        asked = _asked(request.message)
+        if isinstance(asked, Prepared):
+            return asked, "refused"
+        try:
+            async with self._bodies.whole(request) as body:
+                found: Judgement | QuestionRefusal = await self._reading.of_found(validate, asked(body))
+        except BodiesFull:
+            return _refused(429, "too many bodies are being checked; try again"), "busy"
+        except BodyRefused as error:
+            return _body_refused(error), "refused"
+        except Unready as error:
+            return _refused(error.code, str(error)), "busy" if error.code == 429 else "failed"
+        return self._judged(found)
+
+    def _judged(self, found: Judgement | QuestionRefusal) -> tuple[Prepared, str]:
+        if isinstance(found, Judgement):
+            warnings = [("Warning", value) for value in found.warnings]
+            fields = [("Content-Type", "application/json"), NO_STORE, *warnings]
+            prepared = prepare(found.code, fields, found.body, route=ROUTE, format="json")
+            return prepared, "valid" if found.is_valid else "invalid"
+        if found.code == 404 and self._reading.snapshot.is_partial:
+            waiting = "a backend that may have the kind has not answered yet"
+            return _refused(503, waiting), "failed"
+        return _refused(found.code, found.message), "failed" if found.code == 504 else "refused"
+
+
+def validation_of(
+    settings: Validation, documents: DocumentRepository, snapshot: Callable[[], Snapshot], metrics: Metrics
+) -> ValidationEndpoint | None:
+    """With a process of its own: what a body costs there delays no question and empties no index. None where
+    it is not asked for."""
+    if not settings.enabled:
+        return None
+    reader = Reader(most_in_flight=settings.max_in_flight, request_seconds=settings.timeout)
+    reading = Reading(reader, documents, snapshot)
+    return ValidationEndpoint(reading, body_seconds=settings.timeout, counted=metrics.validation)
+
+
+def _is_ours(message: RawRequestMessage) -> bool:
+    return PATH in message.path and target_of(message).partition("?")[0] == PATH
+
+
+def _asked(message: RawRequestMessage) -> Prepared | Callable[[bytes], ValidationRequest]:
+    """What is asked of a body that is still to come, or the answer that no body changes."""
+    if message.method != "POST":
+        is_head = message.method == "HEAD"
+        return _refused(405, "only POST is allowed here", [("Allow", "POST")], is_head=is_head)
+    try:
+        given = parameters(target_of(message).partition("?")[2])
+        wants_report = "report" in given and flag(given, "report")
+        directive = parse_directive(given.get("fieldValidation", ""))
+    except BadParameters as error:
+        return _refused(400, str(error))
+    except InvalidDirective as error:
+        return _status(error.status)
+    fault = _form_fault(message)
+    if fault is not None:
+        return fault
+    form = body_format(message.headers.get(hdrs.CONTENT_TYPE) or "application/json")
+    return lambda body: ValidationRequest(
+        body=body, format=form, directive=directive, wants_report=wants_report
+    )
+
+
+def _form_fault(message: RawRequestMessage) -> Prepared | None:
+    """Why a body in this form is not read."""
+    headers = message.headers
+    transfer = headers.get(hdrs.TRANSFER_ENCODING, "chunked")
+    if transfer.strip().lower() != "chunked":
+        return _refused(501, "of transfer codings only chunked is read")
+    coding = headers.get(hdrs.CONTENT_ENCODING, "").strip().lower()
+    if coding not in ("", "identity"):
+        return _refused(415, "a body in a content coding is not read", [("Accept-Encoding", "identity")])
+    try:
+        body_format(headers.get(hdrs.CONTENT_TYPE) or "application/json")
+    except UnsupportedMediaType:
+        return _refused(415, _UNKNOWN_FORM)
+    return None
+
+
+def _body_refused(error: BodyRefused) -> Prepared:
+    match error:
+        case BodyTooLarge():
+            return _refused(413, f"Request entity too large: limit is {BODY_MAX}")
+        case BodyStalled():
+            return _refused(408, "the body of the request did not come")
+        case BodyBroken():
+            return _refused(400, "the body of the request is malformed")
+    return _refused(503, "the body of the request was not read")
+
+
+def _refused(
+    code: int, message: str, fields: Iterable[tuple[str, str]] = (), *, is_head: bool = False
+) -> Prepared:
+    again = [("Retry-After", "1")] if code in (429, 503) else []
+    return refusal(code, _REASONS[code], message, fields=[*fields, *again], is_head=is_head, route=ROUTE)
+
+
+def _status(status: dict[str, Any]) -> Prepared:
+    fields = [("Content-Type", "application/json"), NO_STORE]
+    return prepare(status["code"], fields, orjson.dumps(status), route=ROUTE, format="json")

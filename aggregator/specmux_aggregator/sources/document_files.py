@@ -1,0 +1,143 @@
+"""The files that commands read documents from and write them to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import click
+
+from specmux_aggregator.errors import SpecmuxError
+from specmux_aggregator.exits import RUNTIME
+from specmux_aggregator.folders import walked
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge
+from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
+from specmux_aggregator.sources.files import read_bytes
+from specmux_aggregator.sources.options import STDIN
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.group_versions import GroupVersion
+
+_IN_NAMES: Final = "!$&'()+,;=@{}"
+
+
+class FileRefused(SpecmuxError):
+    """A file or an answer that cannot be read, converted or written. ``where`` names it."""
+
+    def __init__(self, where: object, reason: object) -> None:
+        super().__init__(f"{cut(str(where))}: {reason}" if reason else str(where))
+
+
+@contextmanager
+def refusals(where: object) -> Iterator[None]:
+    """Turns what can go wrong with one file into FileRefused."""
+    try:
+        yield
+    except (ConverterError, BadCoding, TooLarge) as error:
+        raise FileRefused(where, error) from error
+    except OSError as error:
+        raise FileRefused(where, error.strerror or "cannot be used") from error
+
+
+@contextmanager
+def reported_refusals() -> Iterator[None]:
+    """Inside a click command: FileRefused ends the process with its message and code 1."""
+    try:
+        yield
+    except FileRefused as error:
+        click.echo(f"Error: {error}", err=True)
+        raise click.exceptions.Exit(RUNTIME) from error
+
+
+def read_file(path: Path) -> bytes:
+    """As ``sources.files.read_bytes``. Raises FileRefused."""
+    with refusals(path):
+        return read_bytes(path)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFile:
+    """A file that was named, or lies below a folder that was."""
+
+    name: str
+    """For messages."""
+    data: bytes
+    group_version: GroupVersion | None = None
+    """The one that its name below the folder spells."""
+
+
+def given_files(paths: Iterable[Path]) -> list[GivenFile]:
+    """Files as they were named, ``-`` for standard input, and the documents below folders. Raises
+    FileRefused."""
+    found = []
+    for path in paths:
+        if path != STDIN and path.is_dir():
+            for each in document_files(path):
+                group_version = group_version_of_file(each.relative_to(path).as_posix())
+                found.append(GivenFile(str(each), read_file(each), group_version))
+        else:
+            name = "standard input" if path == STDIN else str(path)
+            found.append(GivenFile(name, read_file(path)))
+    return found
+
+
+def document_files(folder: Path) -> tuple[Path, ...]:
+    """The documents below a folder, told by their names, sorted.
+
+    Raises FileRefused when there is none, and for a folder that may not be read: it could hold some.
+    """
+    found = tuple(walked(folder, is_document_name, refuse=_refuse))
+    if not found:
+        raise FileRefused(folder, "no documents in it")
+    return tuple(sorted(found))
+
+
+def _refuse(error: OSError) -> None:
+    raise FileRefused(error.filename, error.strerror or "cannot be read") from error
+
+
+def file_of(folder: Path, group_version: GroupVersion, suffix: str) -> Path:
+    """``folder/apis/apps/v1.json``. Keys come from foreign documents: none leads out of the folder."""
+    segments = [quote(segment, safe=_IN_NAMES) for segment in group_version.split("/")]
+    safe = [segment.replace(".", "%2E") if segment.strip(".") == "" else segment for segment in segments]
+    *parents, last = safe
+    return folder.joinpath(*parents, f"{last}{suffix}")
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Makes the folders above it too. Raises FileRefused."""
+    with refusals(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def write_out(data: bytes, *, is_text: bool) -> None:
+    """To standard output, exactly these bytes; on a terminal a text ends its line.
+
+    Raises FileRefused; a reader who has gone (``| head``) is left to click, which ends with 1 and says
+    nothing.
+    """
+    if sys.stdout is None:  # Python's own value where the descriptor is closed
+        raise FileRefused("standard output", "closed")
+    out = sys.stdout.buffer
+    try:
+        out.write(data)
+        if is_text and out.isatty() and not data.endswith(b"\n"):
+            out.write(b"\n")
+        out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _forget_standard_output()
+        raise FileRefused("standard output", error.strerror or "cannot be written") from error
+
+
+def _forget_standard_output() -> None:
+    """What its buffer still holds would fail again when the interpreter ends, with a message and code 120."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,163 @@
+"""What ``specmux validate`` checks: the files, the objects in them, and what came of each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from specmux_aggregator.errors import SourceError
+from specmux_aggregator.folders import walked
+from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_schemas.validation import Directive, UnionAlgorithm, ValidationReport, Validator
+from specmux_schemas.validation.decoding.streams import Part, parts_of
+from specmux_schemas.validation.media_types import BodyFormat
+
+STDIN: Final = "-"
+SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Of one file."""
+
+_MEDIA_TYPES: Final = {
+    BodyFormat.JSON: "application/json",
+    BodyFormat.YAML: "application/yaml",
+    BodyFormat.CBOR: "application/cbor",
+}
+
+
+class ObjectVerdict(StrEnum):
+    VALID = "valid"
+    INVALID = "invalid"
+    SKIPPED = "skipped"
+    NO_SCHEMA = "no-schema"
+    """Its kind is not known, and that was allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One document of one file."""
+
+    file: str
+    """As the user named it; "stdin" for standard input."""
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatedObject:
+    """One object and what came of it; lines are those of the file."""
+
+    file: str
+    line: int
+    source: str
+    """Of the template, by Helm's comment; "" without one."""
+    outcome: ObjectVerdict
+    report: ValidationReport
+
+    @property
+    def label(self) -> str:
+        """``Deployment shop/web``."""
+        report = self.report
+        name = f"{report.namespace}/{report.name}" if report.namespace else report.name
+        kind = report.kind.kind if report.kind else ""
+        return " ".join(part for part in (kind or "object", name) if part)
+
+    def as_document(self) -> dict[str, Any]:
+        document = {"file": self.file, "line": self.line, "source": self.source, "status": self.outcome.value}
+        return {name: value for name, value in document.items() if value != ""} | self.report.as_document()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How objects are judged."""
+
+    directive: Directive = Directive.STRICT
+    skipped: frozenset[str] = frozenset()
+    """``Secret``, ``v1/Secret``, ``apps/v1/Deployment``."""
+    allows_unknown_kinds: bool = False
+    unions: UnionAlgorithm = UnionAlgorithm.OFF
+
+    def skips(self, kind: GroupVersionKind | None) -> bool:
+        if kind is None:
+            return False
+        return (
+            kind.kind in self.skipped
+            or f"{api_version(kind.group, kind.version)}/{kind.kind}" in self.skipped
+        )
+
+
+def files_below(paths: Iterable[str]) -> list[str]:
+    """The files, and those below folders that may hold manifests. Raises SourceError."""
+    found: list[str] = []
+    for path in paths:
+        if path == STDIN or Path(path).is_file():
+            found.append(path)
+        elif Path(path).is_dir():
+            below = [str(each) for each in walked(Path(path), _is_manifest, refuse=_refuse)]
+            if not below:
+                raise SourceError(f"{path}: no manifest in it: no file ends in {', '.join(SUFFIXES)}")
+            found += below
+        else:
+            raise SourceError(f"{path}: no such file or folder")
+    return found
+
+
+def _is_manifest(name: str) -> bool:
+    return name.endswith(SUFFIXES)
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be read may hold manifests: nothing is valid that was not looked at."""
+    raise SourceError(f"{error.filename}: {error.strerror or 'cannot be read'}") from error
+
+
+def read_inputs(paths: Iterable[str]) -> list[Input]:
+    """Raises SourceError for what cannot be read."""
+    inputs = []
+    for path in paths:
+        name = "stdin" if path == STDIN else path
+        inputs += [Input(name, part) for part in parts_of(_bytes(path))]
+    return inputs
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        if path == STDIN:
+            data = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or 'cannot be read'}") from error
+    if len(data) > MOST_BYTES:
+        raise SourceError(f"{path}: more than {MOST_BYTES} bytes; give its objects in several files")
+    return data
+
+
+def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObject]:
+    """The objects of one document: several where it is a List."""
+    reports = validator.validate_all(item.part.data, _MEDIA_TYPES[item.part.format], rules.directive)
+    return [_checked(item, report, rules) for report in reports]
+
+
+def _checked(item: Input, report: ValidationReport, rules: Rules) -> ValidatedObject:
+    part = item.part
+    moved = report.moved(part.line)
+    return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
+
+
+def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
+    if rules.skips(report.kind):
+        return ObjectVerdict.SKIPPED
+    if not report.is_known and rules.allows_unknown_kinds:
+        return ObjectVerdict.NO_SCHEMA
+    return ObjectVerdict.VALID if report.is_valid else ObjectVerdict.INVALID
+
+
+def counts(checked: Iterable[ValidatedObject]) -> Mapping[ObjectVerdict, int]:
+    found = dict.fromkeys(ObjectVerdict, 0)
+    for each in checked:
+        found[each.outcome] += 1
+    return found

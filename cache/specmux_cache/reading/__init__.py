@@ -1,0 +1,1 @@
+"""Reads of documents: what to ask, what is kept, what is fresh; the rules once, with a loop and without."""

@@ -1,0 +1,179 @@
+"""A cache in one file, to be carried to where the server cannot be reached.
+
+A zip: ``bundle.json`` lists the entries, ``bodies/<sha256>`` holds each body once. Names in it are never used
+as paths, every body is read once and up to the size that is listed for it, and is taken only when its digest
+is the listed one; all of them together have a bound, for a zip of kilobytes can hold gigabytes. The same
+entries give the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from specmux_cache.errors import BundleError
+from specmux_cache.http.responses import Entry, held_from, metadata_of
+from specmux_cache.reading.entries import EntryStore
+from specmux_cache.store.bodies import digest_of, is_digest
+from specmux_cache.store.keys import Key
+from specmux_cache.store.limits import StoreLimits
+from specmux_cache.store.rows import Digest
+from specmux_converters.errors import cut
+from specmux_converters.json_text import may_have_more_values
+
+VERSION: Final = 1
+MANIFEST: Final = "bundle.json"
+MANIFEST_MAX: Final = 64 * 1024 * 1024
+"""Bytes of a manifest; a longer one is refused."""
+VALUES_MAX: Final = 1_000_000
+"""JSON values of a manifest: twenty thousand entries and more."""
+BUNDLE_TIMES: Final = 4
+"""How much larger a bundle's bodies may be, unpacked, than the store that keeps them packed."""
+EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip can say, for all members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What a bundle holds: entries of one server. Their keys name no partition: that stays at home."""
+
+    server: str
+    entries: tuple[Entry, ...]
+
+
+def write_bundle(path: Path, server: str, entries: Iterable[Entry]) -> int:
+    """Write and rename into place, for its owner alone; how many entries. Raises BundleError."""
+    listed, bodies = [], {}
+    for entry in sorted(
+        entries, key=lambda entry: (entry.key.group_version, entry.key.media_type, entry.key.hash)
+    ):
+        bodies[entry.digest] = entry.body
+        listed.append(
+            {
+                "group_version": entry.key.group_version,
+                "hash": entry.key.hash,
+                "media_type": entry.key.media_type,
+                "digest": entry.digest,
+                "size": len(entry.body),
+                "metadata": metadata_of(entry.held),
+            }
+        )
+    manifest = {"bundle": "specmux", "version": VERSION, "server": server, "entries": listed}
+    members = [(MANIFEST, json.dumps(manifest, indent=1).encode())]
+    members += [(f"bodies/{digest}", body) for digest, body in sorted(bodies.items())]
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        try:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with (
+                os.fdopen(descriptor, "wb") as file,
+                zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+            ):
+                for name, data in members:
+                    archive.writestr(zipfile.ZipInfo(name, EPOCH), data, zipfile.ZIP_DEFLATED)
+            beside.replace(path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                beside.unlink()
+    except OSError as error:
+        raise BundleError(cut(error.strerror or str(error)), path=str(path)) from error
+    return len(listed)
+
+
+def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> Packed:
+    """All of it, verified. ``max_bytes``: of all bodies, unpacked. Raises BundleError, and then nothing of it
+    should be used."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            text = _read(archive, MANIFEST, MANIFEST_MAX)
+            if may_have_more_values(text, VALUES_MAX):
+                raise ValueError(f"{MANIFEST} has more than {VALUES_MAX} values")
+            manifest = json.loads(text)
+            if not isinstance(manifest, dict) or manifest.get("bundle") != "specmux":
+                raise ValueError("not a bundle of specmux")
+            if manifest.get("version") != VERSION:
+                raise ValueError("written by another version")
+            bodies = _Bodies(archive, max_body_bytes=max_body_bytes, max_bytes=max_bytes)
+            return Packed(str(manifest["server"]), tuple(_entries(manifest["entries"], bodies)))
+    except OSError as error:
+        raise BundleError(cut(error.strerror or str(error)), path=str(path)) from error
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+        raise BundleError("not a zip, or a damaged one", path=str(path)) from error
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise BundleError(cut(str(error)), path=str(path)) from error
+
+
+class _Bodies:
+    """Of one bundle, each read once."""
+
+    def __init__(self, archive: zipfile.ZipFile, *, max_body_bytes: int, max_bytes: int) -> None:
+        self._archive = archive
+        self._max_body_bytes = max_body_bytes
+        self._left = max_bytes
+        self._read: dict[str, bytes] = {}
+
+    def get(self, digest: str, size: int) -> bytes:
+        """Raises ValueError."""
+        body = self._read.get(digest)
+        if body is None:
+            if not is_digest(digest) or not 0 <= size <= self._max_body_bytes:
+                raise ValueError("an entry is not as one is written")
+            if size > self._left:
+                raise ValueError("its bodies are larger, unpacked, than this cache may become")
+            self._left -= size
+            body = self._read[digest] = _read(self._archive, f"bodies/{digest}", size)
+            if digest_of(body) != digest:
+                raise ValueError("a body is not what its digest says")
+        if len(body) != size:
+            raise ValueError("a body is not as large as its entry says")
+        return body
+
+
+def _entries(listed: Any, bodies: _Bodies) -> Iterator[Entry]:
+    for item in listed:
+        digest, size = str(item["digest"]), int(item["size"])
+        held = held_from(item["metadata"])
+        if held is None:
+            raise ValueError("an entry is not as one is written")
+        body = bodies.get(digest, size)
+        key = Key("", "", str(item["group_version"]), str(item["hash"]), str(item["media_type"]))
+        yield Entry(key, held, body, Digest(digest))
+
+
+def _read(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+    with archive.open(name) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"{name} is larger than it says")
+    return data
+
+
+async def export_bundle(path: Path, server: str, entry_store: EntryStore) -> int:
+    """Write what is current of a server; how many entries. Raises BundleError."""
+    current = [row.key for row in await entry_store.rows() if not row.superseded]
+    entries = [entry for key in current if (entry := await entry_store.get(key)) is not None]
+    return await asyncio.to_thread(write_bundle, path, server, entries)
+
+
+async def import_bundle(path: Path, entry_store: EntryStore, *, limits: StoreLimits) -> int:
+    """Store what a bundle holds; how many entries. Raises BundleError."""
+    packed = await asyncio.to_thread(
+        read_bundle,
+        path,
+        max_body_bytes=limits.max_body_bytes,
+        max_bytes=BUNDLE_TIMES * limits.high_bytes,
+    )
+    stored = 0
+    for entry in packed.entries:
+        key = entry_store.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
+        stored += await entry_store.put(key, entry.body, entry.held)
+    return stored

@@ -1,0 +1,115 @@
+"""Where a client keeps what it fetched: the disk store, or memory where that cannot be.
+
+Invariant: a fault of the store costs a fetch, never an answer, and says so once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from specmux_cache.errors import StoreError, StoreUnavailable
+from specmux_cache.http.responses import Entry, Held, held_from, metadata_of
+from specmux_cache.reading.calls import IN_THREADS, Calls
+from specmux_cache.store.disk_store import DiskStore
+from specmux_cache.store.keys import Key
+from specmux_cache.store.memory_store import MemoryStore
+from specmux_cache.store.opening import MEMORY_BYTES, Store
+from specmux_cache.store.rows import Row, Stored
+
+T = TypeVar("T")
+
+
+class EntryStore:
+    """The entries of one client: one server, one partition."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        server: str,
+        partition: str,
+        warn: Callable[[str], None],
+        calls: Calls = IN_THREADS,
+    ) -> None:
+        self._store = store
+        self._calls = calls
+        self._server = server
+        self.partition = partition
+        self._warn = warn
+
+    @property
+    def disk(self) -> DiskStore | None:
+        """The disk store; None in memory."""
+        return self._store if isinstance(self._store, DiskStore) else None
+
+    def key(self, group_version: str, hash_: str, media_type: str) -> Key:
+        return Key(self._server, self.partition, group_version, hash_, media_type)
+
+    async def get(self, key: Key) -> Entry | None:
+        stored = await self._done(lambda store: store.get(key), None)
+        return None if stored is None else _entry(stored)
+
+    async def first(self, keys: Iterable[Key]) -> Entry | None:
+        """The first of these keys that is there."""
+        for key in keys:
+            if (entry := await self.get(key)) is not None:
+                return entry
+        return None
+
+    async def latest(self, group_version: str, media_types: Iterable[str]) -> Entry | None:
+        """The revision confirmed last, in the first of these media types that there is one in."""
+        for media_type in media_types:
+            rows = await self.rows(group_version, media_type)
+            for row in sorted(rows, key=lambda row: row.touched_at, reverse=True):
+                if (entry := await self.get(row.key)) is not None:
+                    return entry
+        return None
+
+    async def put(self, key: Key, body: bytes, held: Held) -> bool:
+        """Whether it was stored. Metadata that is too large is not."""
+        try:
+            return await self._done(
+                lambda store: bool(store.put(key, body, metadata=metadata_of(held))), False
+            )
+        except ValueError:
+            return False
+
+    async def touch(self, key: Key, held: Held) -> None:
+        await self._done(lambda store: store.touch(key, metadata=metadata_of(held)), False)
+
+    async def delete(self, keys: Iterable[Key]) -> int:
+        wanted = list(keys)
+        return await self._done(lambda store: sum(store.delete(key) for key in wanted), 0)
+
+    async def rows(self, *prefix: str) -> list[Row]:
+        """Of this server and partition; of a group-version, and a media type, where given."""
+        own = (self._server, self.partition, *prefix)
+        return await self._done(lambda store: list(store.rows(*own)), [])
+
+    async def on_disk(self, work: Callable[[DiskStore], T], otherwise: T) -> T:
+        """Work that only a disk store can do. Raises StoreError."""
+        disk = self.disk
+        return otherwise if disk is None else await self._calls.run(work, disk)
+
+    async def close(self) -> None:
+        await self._calls.run(self._store.close)
+
+    async def _done(self, work: Callable[[Store], T], otherwise: T) -> T:
+        store = self._store
+        try:
+            return await self._calls.run(work, store)
+        except StoreUnavailable as error:
+            if self._store is store:
+                self._store = MemoryStore(MEMORY_BYTES, clock=time.time)
+                self._warn(f"{error}; using memory instead")
+                await self._calls.run(store.close)
+            return otherwise
+        except StoreError:
+            return otherwise
+
+
+def _entry(stored: Stored) -> Entry | None:
+    held = held_from(stored.row.metadata)
+    return None if held is None else Entry(stored.row.key, held, stored.body, stored.row.digest)

@@ -1,0 +1,71 @@
+"""One fetch in flight per key among the processes that share a directory."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from specmux_cache.reading.calls import Calls
+
+STRIPES: Final = 64
+"""Lock files, so that their number is bounded; two keys that share one wait for each other at worst."""
+POLL: Final = 0.02
+"""Seconds between two tries for a lock file."""
+
+
+class FlightLocks:
+    """Advisory locks among processes. They spare work and guard nothing: without one, the fetch is made."""
+
+    def __init__(self, directory: Path | None, *, timeout: float, calls: Calls) -> None:
+        """``directory`` None is no locks; ``timeout`` in seconds."""
+        self._directory = directory
+        self._timeout = timeout
+        self._calls = calls
+
+    @asynccontextmanager
+    async def held(self, key: Hashable) -> AsyncIterator[bool]:
+        """Wait for the key's lock. False: another holds it still, or there are no locks here."""
+        if self._directory is None:
+            yield False
+            return
+        stripe = int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:2], "big") % STRIPES
+        path = self._directory / f"{stripe:02}"
+        descriptor: int | None = None
+        try:
+            with contextlib.suppress(OSError):
+                descriptor = await self._calls.run(_opened, path)
+            yield descriptor is not None and await self._locked(descriptor)
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    async def _locked(self, descriptor: int) -> bool:
+        deadline = time.monotonic() + self._timeout
+        while not await self._calls.run(_try_lock, descriptor):
+            if time.monotonic() >= deadline:
+                return False
+            await self._calls.pause(POLL)
+        return True
+
+
+def _opened(path: Path) -> int:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # A file system without locks; to fetch twice is better than not at all.
+        return True
+    return True

@@ -1,0 +1,68 @@
+"""What a client has while it is open, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from specmux_cache.http.server import Server
+from specmux_cache.reading.calls import Calls, Flights
+from specmux_cache.reading.entries import EntryStore
+from specmux_cache.reading.events import EventLog
+from specmux_cache.reading.exchange import Exchange, GetTransport, Obtained
+from specmux_cache.reading.flight_locks import FlightLocks
+from specmux_cache.reading.options import CacheOptions
+from specmux_cache.reading.root import Catalog
+from specmux_cache.store.opening import Store, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Lives on one event loop, or in place. Whoever has it closes the exchange, then the store."""
+
+    entry_store: EntryStore
+    exchange: Exchange
+    catalog: Catalog
+
+
+async def opened(
+    options: CacheOptions,
+    server: Server,
+    transport: GetTransport,
+    *,
+    flights: Flights[Obtained],
+    calls: Calls,
+    partition: Callable[[bytes], str],
+    events: EventLog,
+    warn: Callable[[str], None],
+    clock: Callable[[], float],
+) -> Opened:
+    """``partition``: of what callers are known by, given the store's secret, unless the options name one."""
+    store, locks, secret = await calls.run(_opened_store, options, warn, clock)
+    entry_store = EntryStore(
+        store,
+        server=str(server),
+        partition=options.partition or partition(secret),
+        warn=warn,
+        calls=calls,
+    )
+    exchange = Exchange(
+        server,
+        entry_store,
+        transport=transport,
+        flights=flights,
+        locks=FlightLocks(locks, timeout=options.flight_timeout, calls=calls),
+        calls=calls,
+        options=options,
+        events=events,
+        clock=clock,
+    )
+    catalog = Catalog(server, exchange, options=options, calls=calls, clock=clock)
+    return Opened(entry_store, exchange, catalog)
+
+
+def _opened_store(
+    options: CacheOptions, warn: Callable[[str], None], clock: Callable[[], float]
+) -> tuple[Store, Path | None, bytes]:
+    return open_store(options.directory, limits=options.limits, clock=clock, warn=warn)

@@ -1,0 +1,140 @@
+"""CBOR as Kubernetes reads it (apimachinery, serializer/cbor; KEP-4222).
+
+A body is decoded by ``specmux_converters.codecs.cbor``. Only what it refuses, and only where an apiserver's
+words are known, is looked into by hand: equal keys, and the place of the first unknown field.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from specmux_converters.document import Limits
+from specmux_converters.errors import ConverterError
+from specmux_converters.go.text import quoted
+from specmux_schemas.validation.decoding.json_reader import MOST_DEPTH
+from specmux_schemas.validation.errors import Undecodable
+
+_LIMITS: Final = Limits(max_depth=MOST_DEPTH)
+_ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
+_ARRAY, _MAP, _TAG = 4, 5, 6
+_TEXTS: Final = (2, 3)
+_GROUP_VERSION_KIND: Final = "unable to determine group/version/kind: "
+
+
+def read_cbor(data: bytes) -> Any:
+    """Raises Undecodable; equal keys in the words of an apiserver, the rest in ours."""
+    from specmux_converters.codecs import cbor  # brings all codecs with it, for what few send
+
+    try:
+        return cbor.decode_value(data, limits=_LIMITS)
+    except ConverterError as error:
+        repeated = _Scan(data).repeated_key()
+        if repeated is not None:
+            key, index = repeated
+            text = f"cbor: found duplicate map key {quoted(key)} at map element index {index}"
+            raise Undecodable(_GROUP_VERSION_KIND + text) from error
+        raise Undecodable(f"{_GROUP_VERSION_KIND}cbor: {error.reason}") from error
+
+
+def unknown_field_text(data: bytes, path: tuple[str | int, ...]) -> str:
+    """The one error of strict decoding: the index of the field at ``path`` in its map, as it was sent."""
+    index = _Scan(data).index_of(path)
+    return f"cbor: found unknown field at map element index {index}"
+
+
+class _Scan:
+    """A walk over heads of definite and indefinite length (RFC 8949, section 3), no value made but keys."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def repeated_key(self) -> tuple[str, int] | None:
+        """The first key that its map has already, and its index there."""
+        try:
+            return self._repeated(0)
+        except (IndexError, RecursionError):
+            return None
+
+    def index_of(self, path: tuple[str | int, ...]) -> int:
+        """0 where the path leads nowhere."""
+        index = 0
+        for part in path:
+            major, count = self._head()
+            while major == _TAG:
+                major, count = self._head()
+            index = 0
+            while count is None or index < count:
+                if self._ends(count):
+                    return 0
+                if self._is_there(major, part, index):
+                    break
+                self._repeated(0)
+                index += 1
+        return index
+
+    def _is_there(self, major: int, part: str | int, index: int) -> bool:
+        return self._text() == part if major == _MAP else index == part
+
+    def _repeated(self, depth: int) -> tuple[str, int] | None:
+        """Passes over one item; says the first repeated key inside it."""
+        major, count = self._head()
+        if major in _TEXTS:
+            self._pass_text(count)
+        elif major == _TAG:
+            return self._repeated(depth)
+        elif major in (_ARRAY, _MAP) and depth < MOST_DEPTH:
+            return self._repeated_inside(major, count, depth)
+        return None
+
+    def _repeated_inside(self, major: int, count: int | None, depth: int) -> tuple[str, int] | None:
+        seen: set[str] = set()
+        index = 0
+        while count is None or index < count:
+            if self._ends(count):
+                break
+            if major == _MAP:
+                key = self._text()
+                if key in seen:
+                    return key, index
+                seen.add(key)
+            found = self._repeated(depth + 1)
+            if found is not None:
+                return found
+            index += 1
+        return None
+
+    def _ends(self, count: int | None) -> bool:
+        if count is None and self._data[self._at] == 0xFF:
+            self._at += 1
+            return True
+        return False
+
+    def _text(self) -> str:
+        major, count = self._head()
+        if major not in _TEXTS:
+            return f"#{major}:{count}"
+        start = self._at
+        self._pass_text(count)
+        return self._data[start : self._at].decode("utf-8", "replace")
+
+    def _pass_text(self, count: int | None) -> None:
+        if count is not None:
+            self._at += count
+            return
+        while not self._ends(None):
+            self._pass_text(self._head()[1])
+
+    def _head(self) -> tuple[int, int | None]:
+        """Major type and argument; None for an indefinite length."""
+        byte = self._data[self._at]
+        self._at += 1
+        info = byte & 0x1F
+        if info < 24:
+            return byte >> 5, info
+        if info == 31:
+            return byte >> 5, None
+        size = _ARGUMENT_BYTES.get(info, 0)
+        argument = int.from_bytes(self._data[self._at : self._at + size], "big")
+        self._at += size
+        return byte >> 5, argument

@@ -1,0 +1,120 @@
+"""JSON as Kubernetes' decoder reads it (sigs.k8s.io/json): equal keys seen, integers kept, Go's errors.
+
+A value is plain JSON, but for objects in which a key came twice (``Repeats``) and numbers whose text matters
+(``Number``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.go.text import INT64_MAX, Number
+from specmux_converters.json_text import count_strings
+from specmux_schemas.validation.decoding.json_syntax import syntax_error
+from specmux_schemas.validation.errors import Undecodable
+
+MOST_DEPTH: Final = 200
+"""Containers in each other: the checks recurse. An apiserver goes to 10,000."""
+
+_INT64_DIGITS: Final = 18
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class Repeats(dict[str, Any]):
+    """An object in which a key came more than once; the dict has the last of each, where its first was."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+        """As they were written."""
+
+
+def pairs_of(value: dict[str, Any]) -> list[tuple[str, Any]] | Any:
+    """Keys and values as they were written, repeated ones included."""
+    return value.pairs if type(value) is Repeats else value.items()
+
+
+def read_plain(data: bytes) -> Any:
+    """The value of a text without equal keys and unusual numbers, by the fastest parser.
+
+    None where the text may have them, or is none: ``read_json`` says which.
+    """
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    if type(value) is not dict or _UNUSUAL.search(data):
+        return None
+    try:
+        written = orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return None
+    if len(written) != len(data) and count_strings(data) != count_strings(written):
+        return None
+    return value if _is_shallow(written) else None
+
+
+_UNUSUAL: Final = re.compile(rb"[0-9][eE][-+0-9]|[0-9]{19}")
+
+
+def _is_shallow(written: bytes) -> bool:
+    """Whether a text cannot be too deep: brackets in strings count, too."""
+    return written.count(b"{") + written.count(b"[") <= MOST_DEPTH or _depth(written) <= MOST_DEPTH
+
+
+def _depth(written: bytes) -> int:
+    depth = deepest = 0
+    for mark in re.finditer(rb'"(?:[^"\\]|\\.)*"|[][{}]', written, re.DOTALL):
+        character = mark[0][:1]
+        if character in b"{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in b"}]":
+            depth -= 1
+    return deepest
+
+
+def read_json(data: bytes) -> Any:
+    """Raises Undecodable with Go's words for what is not JSON, with ours for what is too deep."""
+    text = data.decode("utf-8", "replace")
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        found = syntax_error(data)
+        if found is not None:
+            raise Undecodable(found[0], offset=found[1]) from error
+        raise Undecodable(f"nested more than {MOST_DEPTH} deep") from error
+    if not _is_shallow(data):
+        raise Undecodable(f"nested more than {MOST_DEPTH} deep")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if any(_SURROGATE.search(key) for key, _ in pairs if not key.isascii()):
+        pairs = [(_SURROGATE.sub("\ufffd", key), value) for key, value in pairs]
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else Repeats(pairs)
+
+
+def _integer(text: str) -> int | Number:
+    if len(text) <= _INT64_DIGITS:
+        return int(text) if text != "-0" else Number(text)
+    if len(text) > _INT64_DIGITS + 2:
+        return Number(text)
+    number = int(text)
+    return number if -INT64_MAX - 1 <= number <= INT64_MAX else Number(text)
+
+
+def _constant(text: str) -> Any:
+    raise ValueError(text)
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=Number, parse_int=_integer, parse_constant=_constant
+)

@@ -1,0 +1,83 @@
+"""What is asked of manifests before they are checked: the group-versions they need, and who defines kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.validation.decoding.objects import read
+from specmux_schemas.validation.decoding.streams import Part
+from specmux_schemas.validation.decoding.type_meta import parse_group_version
+from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.media_types import BodyFormat
+
+_DEFINITION: Final = b"CustomResourceDefinition"
+_API_VERSION: Final = re.compile(rb"""apiVersion['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
+
+
+def group_versions_in(part: Part) -> Iterator[tuple[str, str]]:
+    """Groups and versions that the objects may be of; of what they refer to, too.
+
+    Found in the text, which costs less than reading it; CBOR is read.
+    """
+    if part.format is BodyFormat.CBOR:
+        texts: Iterable[str] = _api_versions(_value(part))
+    else:
+        texts = {found.decode("utf-8", "replace") for found in _API_VERSION.findall(part.data)}
+    for text in sorted(texts):
+        try:
+            group, version = parse_group_version(text)
+        except Undecodable:
+            continue
+        if version:
+            yield group, version
+
+
+def definition_in(part: Part) -> Document | None:
+    """The manifest, where it is a CustomResourceDefinition."""
+    if _DEFINITION not in part.data:
+        return None
+    value = _value(part)
+    return value if isinstance(value, dict) and value.get("kind") == _DEFINITION.decode() else None
+
+
+def preserving_kinds(definitions: Iterable[Document]) -> list[GroupVersionKind]:
+    """The kinds of definitions that keep unknown fields altogether."""
+    return [
+        GroupVersionKind(group, name, kind)
+        for definition in definitions
+        for group, name, kind in _kinds(definition.get("spec"))
+    ]
+
+
+def _kinds(spec: Any) -> Iterator[tuple[str, str, str]]:
+    match spec:
+        case {
+            "group": str(group),
+            "preserveUnknownFields": True,
+            "names": {"kind": str(kind)},
+            "versions": list(versions),
+        }:
+            for version in versions:
+                if isinstance(version, dict) and isinstance(version.get("name"), str):
+                    yield group, version["name"], kind
+
+
+def _value(part: Part) -> Any:
+    try:
+        return read(part.data, part.format).value
+    except Undecodable:
+        return None
+
+
+def _api_versions(value: Any) -> set[str]:
+    if not isinstance(value, dict):
+        return set()
+    items = value.get("items")
+    found = {value.get("apiVersion")}
+    for item in items if isinstance(items, list) else ():
+        found |= _api_versions(item)
+    return {each for each in found if isinstance(each, str)}

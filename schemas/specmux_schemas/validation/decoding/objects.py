@@ -1,0 +1,195 @@
+"""Strict decoding of one body (KEP-2885): what an apiserver says before it looks at what the object means.
+
+Built-in kinds are decoded as their Go types. Custom resources are decoded as plain JSON, their metadata as
+ObjectMeta, and what their schema does not know is pruned (apiextensions, customresource_handler.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from specmux_converters.go.text import json_text
+from specmux_schemas.resources import api_version
+from specmux_schemas.validation.decoding.cbor_reader import read_cbor, unknown_field_text
+from specmux_schemas.validation.decoding.decoding_state import (
+    Decoding,
+    Mismatch,
+    Stopped,
+    StrictError,
+)
+from specmux_schemas.validation.decoding.json_reader import read_json, read_plain
+from specmux_schemas.validation.decoding.objects import embedded
+from specmux_schemas.validation.decoding.pruning import prune
+from specmux_schemas.validation.decoding.structural import Structural
+from specmux_schemas.validation.decoding.type_meta import TypeMeta, json_error, read_type_meta
+from specmux_schemas.validation.decoding.typed_nodes import mismatch_text
+from specmux_schemas.validation.decoding.untyped import decode_untyped
+from specmux_schemas.validation.decoding.yaml_reader import (
+    DuplicateKey,
+    YAMLDocument,
+    read_yaml,
+    strict_yaml_error,
+)
+from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.kinds import CustomKind, TypedKind
+from specmux_schemas.validation.media_types import BodyFormat
+from specmux_schemas.validation.report import Check, Path, Violation, path_text
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body that was read. ``document`` is that of YAML."""
+
+    data: bytes
+    format: BodyFormat
+    value: Any
+    document: YAMLDocument | None = None
+    is_plain: bool = False
+    """No key is there twice, and no number is unusual."""
+    prefix: Path = ()
+    """Where the object lies in the body, of those in a list."""
+
+    def exact(self) -> Body:
+        """Read again with what plain reading does not tell."""
+        if not self.is_plain:
+            return self
+        whole = read(self.data, self.format, plainly=False)
+        for part in self.prefix:
+            whole = whole.inside(part)
+        return whole
+
+    def inside(self, part: str | int) -> Body:
+        """The object at a key or an index, which is there."""
+        return replace(self, value=self.value[part], prefix=(*self.prefix, part))
+
+    @property
+    def duplicates(self) -> tuple[DuplicateKey, ...]:
+        """Of a YAML text, with paths from the object."""
+        if self.document is None:
+            return ()
+        size = len(self.prefix)
+        return tuple(
+            replace(each, path=each.path[size:])
+            for each in self.document.duplicates
+            if each.path[:size] == self.prefix
+        )
+
+
+@dataclass(slots=True)
+class Decoded:
+    """``value`` is the object without its unknown fields, where it is a custom one."""
+
+    value: Any
+    strict: list[StrictError] = field(default_factory=list)
+    strict_errors: list[str] = field(default_factory=list)
+    """Texts as an apiserver groups them."""
+    schema: list[Violation] = field(default_factory=list)
+
+
+def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
+    """Raises Undecodable. ``plainly``: the quick way, where the text allows it."""
+    match form:
+        case BodyFormat.YAML:
+            document = read_yaml(data)
+            return Body(data, form, document.value, document)
+        case BodyFormat.CBOR:
+            return Body(data, form, read_cbor(data))
+        case BodyFormat.JSON:
+            value = read_plain(data) if plainly else None
+            if value is not None:
+                return Body(data, form, value, is_plain=True)
+            try:
+                return Body(data, form, read_json(data))
+            except Undecodable as error:
+                raise Undecodable(json_error(error.text), offset=error.offset) from error
+
+
+def type_meta_of(body: Body) -> TypeMeta:
+    """Raises Undecodable where the body does not say its kind and version."""
+    found = read_type_meta(body.value)
+    if not found.kind or not found.version:
+        name = "apiVersion" if found.kind else "Kind"
+        raise Undecodable(f"Object '{name}' is missing in '{shown_body(body)}'")
+    return found
+
+
+def shown_body(body: Body) -> str:
+    if body.prefix:
+        return json_text(body.value)
+    return body.data.decode("utf-8", "replace") if body.format is not BodyFormat.CBOR else body.data.hex()
+
+
+def decode_typed(body: Body, kind: TypedKind) -> Decoded:
+    """Raises Undecodable."""
+    state = Decoding()
+    fault = _run(lambda: kind.node.decode(body.value, state), state)
+    if body.is_plain and (fault is not None or state.strict):
+        return decode_typed(body.exact(), kind)
+    if fault is not None:
+        text, path = fault
+        raise Undecodable(mismatch_text(kind.node, text) if isinstance(text, Mismatch) else text, path=path)
+    # Creating ignores a status; manifests that tools write have an empty one.
+    schema = [each for each in state.schema if each.path[:1] != ("status",)]
+    decoded = _finished(body, Decoded(body.value, state.strict, schema=schema))
+    if body.format is BodyFormat.CBOR and decoded.strict:
+        decoded.strict_errors = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
+    return decoded
+
+
+def _run(decode: Callable[[], None], state: Decoding) -> tuple[Mismatch | str, Path] | None:
+    try:
+        decode()
+    except Stopped as stopped:
+        return stopped.fault, stopped.path
+    return (state.mismatch, state.mismatch.path) if state.mismatch is not None else None
+
+
+def decode_custom(body: Body, found: TypeMeta, kind: CustomKind, schema: Structural | None) -> Decoded:
+    """``schema`` is that of the body's version, None where the body is of another group or kind.
+
+    Raises Undecodable.
+    """
+    state = Decoding()
+    if not body.is_plain:
+        decode_untyped(body.value, state)
+        if state.mismatch is not None:
+            text = f"json: cannot unmarshal {state.mismatch.value} into Go value of type float64"
+            raise Undecodable(text, path=state.mismatch.path)
+    value = body.value
+    unknown = embedded.unknown_in_metadata(value["metadata"]) if "metadata" in value else []
+    errors = [*state.strict, *(_unknown(each.path, each.place) for each in unknown)]
+    if schema is not None:
+        if not kind.preserves_unknown:
+            value, pruned = prune(value, schema)
+            errors += sorted(
+                (_unknown(path, path_text(path)) for path in pruned), key=lambda error: error.text
+            )
+        errors += (_unknown(each.path, each.place) for each in embedded.unknown_in_embedded(value, schema))
+    if body.is_plain and errors:
+        return decode_custom(body.exact(), found, kind, schema)
+    return _finished(body, Decoded(value, errors))
+
+
+def _unknown(path: Path, place: str) -> StrictError:
+    """Here nothing is escaped (customresource_handler.go)."""
+    return StrictError(Check.UNKNOWN_FIELD, path, f'unknown field "{place}"')
+
+
+def _finished(body: Body, decoded: Decoded) -> Decoded:
+    """With the texts of the errors as an apiserver groups them, and YAML's duplicates."""
+    texts = [error.text for error in decoded.strict]
+    duplicates = body.duplicates
+    if duplicates:
+        repeated = [StrictError(Check.DUPLICATE_FIELD, each.path, each.text) for each in duplicates]
+        decoded.strict = [*repeated, *decoded.strict]
+        texts = [strict_yaml_error(duplicates), *texts]
+    decoded.strict_errors = texts
+    return decoded
+
+
+def unregistered(found: TypeMeta) -> str:
+    """Of a kind that no schema describes; an apiserver adds the place of its scheme."""
+    version = api_version(found.group, found.version)
+    return f'no kind "{found.kind}" is registered for version "{version}"'

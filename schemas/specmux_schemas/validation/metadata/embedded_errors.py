@@ -1,0 +1,75 @@
+"""Objects embedded in a custom resource: kind, apiVersion and metadata (apiextensions,
+pkg/apiserver/schema/objectmeta/validation.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from specmux_schemas.validation.decoding.structural import Structural
+from specmux_schemas.validation.decoding.type_meta import parse_group_version
+from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.metadata.field_errors import invalid
+from specmux_schemas.validation.metadata.names import label_1035_faults
+from specmux_schemas.validation.metadata.object_metadata import MetadataError, metadata_errors
+from specmux_schemas.validation.report import Path
+
+
+def embedded_errors(value: Any, schema: Structural) -> list[MetadataError]:
+    return list(_walk(value, schema, (), "")) if schema.has_embedded else []
+
+
+def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iterator[MetadataError]:
+    """``place`` is the path as messages have it: keys of maps in brackets."""
+    if schema is None or not schema.has_embedded:
+        return
+    if isinstance(value, dict):
+        if schema.is_embedded:
+            yield from _embedded(value, path, place)
+        for key, item in value.items():
+            inner = schema.properties.get(key)
+            if inner is not None:
+                yield from _walk(item, inner, (*path, key), f"{place}.{key}" if place else key)
+            else:
+                yield from _walk(item, schema.additional, (*path, key), f"{place}[{key}]")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]")
+
+
+def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
+    for name, faults in (("apiVersion", _version_faults), ("kind", _kind_faults)):
+        if name not in value:
+            yield MetadataError((*path, name), f"{place}.{name}: Required value")
+        elif isinstance(value[name], str):
+            detail = faults(value[name])
+            if detail:
+                yield MetadataError((*path, name), invalid(f"{place}.{name}", value[name], detail))
+    metadata = value.get("metadata")
+    if isinstance(metadata, dict):
+        is_namespaced = True if metadata.get("namespace") else None
+        yield from metadata_errors(
+            metadata,
+            (*path, "metadata"),
+            f"{place}.metadata",
+            is_namespaced=is_namespaced,
+            needs_name=False,
+            is_subdomain=False,
+        )
+
+
+def _version_faults(text: str) -> str:
+    if not text:
+        return "must not be empty"
+    try:
+        parse_group_version(text)
+    except Undecodable as error:
+        return error.text
+    return ""
+
+
+def _kind_faults(text: str) -> str:
+    if not text:
+        return "must not be empty"
+    faults = label_1035_faults(text.lower())
+    return f"may have mixed case, but should otherwise match: {','.join(faults)}" if faults else ""

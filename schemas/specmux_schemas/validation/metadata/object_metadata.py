@@ -1,0 +1,204 @@
+"""Metadata of an object that is created: as every kind's is checked (apimachinery, pkg/api/validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.go.text import json_text, size_of
+from specmux_schemas.validation.decoding.type_meta import parse_group_version
+from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.metadata.field_errors import field_path, shown
+from specmux_schemas.validation.metadata.names import (
+    label_faults,
+    label_value_faults,
+    path_segment_faults,
+    qualified_name_faults,
+    subdomain_faults,
+    without_trailing_dash,
+)
+from specmux_schemas.validation.report import Path
+
+MOST_ANNOTATIONS: Final = 256 * 1024
+"""Bytes of all keys and values."""
+_MOST_MANAGER: Final = 128
+_MOST_SUBRESOURCE: Final = 256
+_ORPHAN: Final = "orphan"
+_FOREGROUND: Final = "foregroundDeletion"
+_ONE_CONTROLLER: Final = "Only one reference can have Controller set to true"
+_OWNER_TEXTS: Final = ("kind", "name", "uid")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataError:
+    path: Path
+    text: str
+
+
+Faults = Callable[[str], list[str]]
+
+
+def metadata_errors(
+    metadata: Mapping[str, Any],
+    path: Path = ("metadata",),
+    place: str = "metadata",
+    *,
+    is_namespaced: bool | None = None,
+    needs_name: bool = True,
+    is_subdomain: bool | None = True,
+) -> list[MetadataError]:
+    """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
+
+    ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
+    ``is_subdomain``: whether the name must be one; False for kinds whose names are freer, None for no check.
+    """
+    checks = _Checks(metadata, path, place)
+    errors = [
+        *(checks.names(is_subdomain, needs_name=needs_name) if is_subdomain is not None else ()),
+        *checks.namespace(is_namespaced),
+        *checks.generation(),
+        *checks.labels(),
+        *checks.annotations(),
+        *checks.owners(),
+        *checks.finalizers(),
+        *checks.managed_fields(),
+    ]
+    return list(errors)
+
+
+class _Checks:
+    def __init__(self, metadata: Mapping[str, Any], path: Path, place: str) -> None:
+        self._metadata = metadata
+        self._path = path
+        self._place = place
+
+    def names(self, is_subdomain: bool, *, needs_name: bool) -> Iterator[MetadataError]:
+        prefix, name = self._text("generateName"), self._text("name")
+        if prefix:
+            faults = (
+                subdomain_faults(without_trailing_dash(prefix))
+                if is_subdomain
+                else path_segment_faults(prefix, is_prefix=True)
+            )
+            yield from self._invalid(("generateName",), prefix, faults)
+        if name:
+            faults = subdomain_faults(name) if is_subdomain else path_segment_faults(name)
+            yield from self._invalid(("name",), name, faults)
+        elif not prefix and needs_name:
+            detail = "Required value: name or generateName is required"
+            yield self._error(("name",), detail)
+
+    def namespace(self, is_namespaced: bool | None) -> Iterator[MetadataError]:
+        namespace = self._text("namespace")
+        if is_namespaced is False and namespace:
+            yield self._error(("namespace",), "Forbidden: not allowed on this type")
+        elif namespace:
+            yield from self._invalid(("namespace",), namespace, label_faults(namespace))
+
+    def generation(self) -> Iterator[MetadataError]:
+        value = self._metadata.get("generation")
+        if isinstance(value, int) and value < 0:
+            yield from self._invalid(("generation",), value, ["must be greater than or equal to 0"])
+
+    def labels(self) -> Iterator[MetadataError]:
+        for key, value in self._texts("labels").items():
+            yield from self._invalid(("labels",), key, qualified_name_faults(key), at=key)
+            yield from self._invalid(("labels",), value, label_value_faults(value), at=key)
+
+    def annotations(self) -> Iterator[MetadataError]:
+        annotations = self._texts("annotations")
+        for key in annotations:
+            yield from self._invalid(("annotations",), key, qualified_name_faults(key.lower()), at=key)
+        size = sum(size_of(key) + size_of(value) for key, value in annotations.items())
+        if size > MOST_ANNOTATIONS:
+            yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
+
+    def owners(self) -> Iterator[MetadataError]:
+        owners = self._objects("ownerReferences")
+        controllers: list[str] = []
+        for owner in owners:
+            yield from self._owner(owner)
+            if owner.get("controller") is True:
+                controllers.append(f"{owner.get('kind') or ''}/{owner.get('name') or ''}")
+                if len(controllers) > 1:
+                    names = f"{controllers[0]} and {controllers[-1]}"
+                    detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
+                    listed = ",".join(map(_owner_text, owners))
+                    yield self._invalid_owners(f"[{listed}]", detail)
+
+    def _owner(self, owner: Mapping[str, Any]) -> Iterator[MetadataError]:
+        version_text = owner.get("apiVersion") or ""
+        try:
+            group, version = parse_group_version(version_text)
+        except Undecodable:
+            group, version = "", ""
+        if not version:
+            yield from self._invalid(
+                ("ownerReferences", "apiVersion"), version_text, ["version must not be empty"]
+            )
+        for name in _OWNER_TEXTS:
+            if not owner.get(name):
+                yield from self._invalid(("ownerReferences", name), "", ["must not be empty"])
+        if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            yield self._invalid_owners(_owner_text(owner), detail)
+
+    def _invalid_owners(self, owners: str, detail: str) -> MetadataError:
+        return self._error(("ownerReferences",), f"Invalid value: {owners}: {detail}")
+
+    def finalizers(self) -> Iterator[MetadataError]:
+        listed = self._metadata.get("finalizers")
+        finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
+        for finalizer in finalizers:
+            yield from self._invalid(("finalizers",), finalizer, qualified_name_faults(finalizer))
+        if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+            detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+            yield from self._invalid(("finalizers",), finalizers, [detail])
+
+    def managed_fields(self) -> Iterator[MetadataError]:
+        for index, entry in enumerate(self._objects("managedFields")):
+            yield from self._managed(("managedFields", index), entry)
+
+    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[MetadataError]:
+        operation = entry.get("operation") or ""
+        if operation not in ("Apply", "Update"):
+            yield from self._invalid((*place, "operation"), operation, ["must be `Apply` or `Update`"])
+        kind = entry.get("fieldsType") or ""
+        if kind not in ("", "FieldsV1"):
+            yield from self._invalid((*place, "fieldsType"), kind, ["must be `FieldsV1`"])
+        for name, most in (("manager", _MOST_MANAGER), ("subresource", _MOST_SUBRESOURCE)):
+            value = entry.get(name) or ""
+            if size_of(value) > most:
+                yield self._error((*place, name), f"Too long: may not be more than {most} bytes")
+
+    def _invalid(
+        self, field: Path, value: Any, faults: list[str], at: str | None = None
+    ) -> Iterator[MetadataError]:
+        """``at`` is the key below the field that is meant; the message does not name it."""
+        for fault in faults:
+            yield self._error(field, f"Invalid value: {shown(value)}: {fault}", at)
+
+    def _error(self, field: Path, text: str, at: str | None = None) -> MetadataError:
+        path = (*self._path, *field) if at is None else (*self._path, *field, at)
+        return MetadataError(path, f"{self._place}.{field_path(field)}: {text}")
+
+    def _text(self, name: str) -> str:
+        value = self._metadata.get(name)
+        return value if isinstance(value, str) else ""
+
+    def _texts(self, name: str) -> dict[str, str]:
+        value = self._metadata.get(name)
+        return {key: item or "" for key, item in value.items()} if isinstance(value, dict) else {}
+
+    def _objects(self, name: str) -> list[Mapping[str, Any]]:
+        value = self._metadata.get(name)
+        return [item or {} for item in value] if isinstance(value, list) else []
+
+
+def _owner_text(owner: Mapping[str, Any]) -> str:
+    """An OwnerReference as Go writes it: in the order of its struct, without pointers that are not set."""
+    fields = [(name, owner.get(name) or "") for name in ("apiVersion", *_OWNER_TEXTS)]
+    pointers = ("controller", "blockOwnerDeletion")
+    fields += [(name, owner[name]) for name in pointers if owner.get(name) is not None]
+    return "{" + ",".join(f"{json_text(name)}:{json_text(value)}" for name, value in fields) + "}"

@@ -1,0 +1,1 @@
+"""Structural schemas: compiled once, applied to objects; formats, list types, ratcheting."""

@@ -1,0 +1,154 @@
+"""Published schemas of custom resources, compiled to what checks them.
+
+A document says some things twice for readers of plain OpenAPI (``anyOf`` beside x-kubernetes-int-or-string,
+apiVersion and kind of embedded objects); an apiserver checks by the definition, so what was added is taken
+off again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING
+from specmux_converters.crd.nested import EITHER
+from specmux_converters.go.regexp_match import Pattern
+from specmux_schemas.references import resolved
+from specmux_schemas.validation.decoding.structural import META_FIELDS, MOST_DEPTH
+from specmux_schemas.validation.schema.formats import find_format
+from specmux_schemas.validation.schema.nodes import (
+    Branches,
+    ListLimits,
+    NumberLimits,
+    ObjectLimits,
+    SchemaNode,
+    TextLimits,
+)
+
+_EITHER_TYPE: Final = ("integer", "string")
+
+
+class SchemaCompiler:
+    """Of one document; ``schemas`` are its components. Patterns are compiled once."""
+
+    def __init__(self, schemas: Mapping[str, Any]) -> None:
+        self._schemas = schemas
+        self._patterns: dict[str, Pattern] = {}
+
+    def root(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """Of a kind: its apiVersion, kind and metadata are checked as such, not by its schema."""
+        return self._node(schema, 0, is_embedded=True)
+
+    def _node(self, schema: Any, depth: int, *, is_embedded: bool = False) -> SchemaNode:
+        if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
+            return SchemaNode()
+        schema = resolved(self._schemas, schema)
+        is_either = schema.get(INT_OR_STRING) is True
+        is_embedded = is_embedded or schema.get(EMBEDDED_RESOURCE) is True
+        kind = schema.get("type")
+        form = find_format(schema.get("format"))
+        return SchemaNode(
+            types=_EITHER_TYPE if is_either else (kind,) if isinstance(kind, str) and kind else (),
+            format=form.name if form else "",
+            is_nullable=schema.get("nullable") is True,
+            enum=_list(schema, "enum"),
+            text=self._text(schema),
+            number=_number(schema),
+            items=self._items(schema, depth),
+            fields=self._fields(schema, depth, META_FIELDS if is_embedded else frozenset()),
+            branches=self._branches(schema, depth, is_either=is_either),
+        )
+
+    def _text(self, schema: Mapping[str, Any]) -> TextLimits | None:
+        form = find_format(schema.get("format"))
+        limits = TextLimits(
+            _count(schema, "maxLength"), _count(schema, "minLength"), self._pattern(schema), form
+        )
+        return None if limits == TextLimits() else limits
+
+    def _pattern(self, schema: Mapping[str, Any]) -> Pattern | None:
+        text = schema.get("pattern")
+        if not isinstance(text, str) or not text:
+            return None
+        found = self._patterns.get(text)
+        if found is None:
+            found = self._patterns[text] = Pattern(text)
+        return found
+
+    def _items(self, schema: Mapping[str, Any], depth: int) -> ListLimits | None:
+        items = schema.get("items")
+        limits = ListLimits(
+            self._node(items, depth + 1) if isinstance(items, Mapping) else None,
+            _count(schema, "maxItems"),
+            _count(schema, "minItems"),
+            schema.get("uniqueItems") is True,
+        )
+        return None if limits == ListLimits() else limits
+
+    def _fields(
+        self, schema: Mapping[str, Any], depth: int, unchecked: frozenset[str]
+    ) -> ObjectLimits | None:
+        properties = schema.get("properties")
+        values = schema.get("additionalProperties")
+        listed = [name for name in _list(schema, "required") if isinstance(name, str)]
+        # Of embedded objects apiVersion and kind are required as such.
+        required = [name for name in listed if depth == 0 or name not in unchecked - {"metadata"}]
+        limits = ObjectLimits(
+            {
+                name: SchemaNode() if name in unchecked else self._node(inner, depth + 1)
+                for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+            },
+            self._node(values, depth + 1) if isinstance(values, Mapping) else None,
+            values is False,
+            required,
+            _count(schema, "maxProperties"),
+            _count(schema, "minProperties"),
+        )
+        has_bounds = limits.most is not None or limits.least is not None
+        has_fields = bool(limits.properties) or limits.additional is not None or values is False
+        return limits if has_bounds or has_fields or required else None
+
+    def _branches(self, schema: Mapping[str, Any], depth: int, *, is_either: bool) -> Branches | None:
+        any_of, all_of = _list(schema, "anyOf"), _list(schema, "allOf")
+        if is_either and any_of == EITHER:
+            any_of = []
+        elif is_either and all_of and all_of[0] == {"anyOf": EITHER}:
+            all_of = all_of[1:]
+        forbidden = schema.get("not")
+        branches = Branches(
+            self._nodes(any_of, depth),
+            self._nodes(_list(schema, "oneOf"), depth),
+            self._nodes(all_of, depth),
+            self._node(forbidden, depth + 1) if isinstance(forbidden, Mapping) else None,
+        )
+        return None if branches == Branches() else branches
+
+    def _nodes(self, listed: list[Any], depth: int) -> tuple[SchemaNode, ...]:
+        return tuple(self._node(each, depth + 1) for each in listed)
+
+
+def _number(schema: Mapping[str, Any]) -> NumberLimits | None:
+    limits = NumberLimits(
+        _bound(schema, "multipleOf"),
+        _bound(schema, "maximum"),
+        _bound(schema, "minimum"),
+        schema.get("exclusiveMaximum") is True,
+        schema.get("exclusiveMinimum") is True,
+    )
+    is_bounded = limits.multiple_of is not None or limits.most is not None or limits.least is not None
+    return limits if is_bounded else None
+
+
+def _count(schema: Mapping[str, Any], keyword: str) -> int | None:
+    value = schema.get(keyword)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _bound(schema: Mapping[str, Any], keyword: str) -> float | None:
+    value = schema.get(keyword)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []

@@ -1,0 +1,104 @@
+"""What a value violates of its schema, and how an apiserver says it.
+
+Texts are those of kube-openapi (pkg/validation/{validate,errors}), put into field errors as in apiextensions
+(pkg/apiserver/validation/validation.go, kubeOpenAPIResultToFieldErrors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from specmux_converters.go.text import general_text, json_text, quoted
+from specmux_schemas.validation.metadata.field_errors import field_path, invalid, not_supported
+from specmux_schemas.validation.report import Path
+
+OMITTED: Final = ""
+"""Shown where an error has no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaError:
+    """``text`` is the field error. ``detail`` tells errors apart: equal ones are said once."""
+
+    path: Path
+    text: str
+    detail: str
+    blocks_rules: bool = False
+    """CEL rules are not evaluated beside such an error (registry/customresource/strategy.go)."""
+    depth: int | None = None
+    """How much of ``path`` leads to the value whose branches found it; None: all of it."""
+
+    @property
+    def place(self) -> Path:
+        return self.path if self.depth is None else self.path[: self.depth]
+
+
+def of_branches(found: Iterable[SchemaError], depth: int) -> list[SchemaError]:
+    """Errors of branches as those of the value that has them, at this depth."""
+    return [replace(error, depth=depth) for error in found]
+
+
+def name_of(path: Path) -> str:
+    """As kube-openapi names what it validates."""
+    return field_path(path) if path else ""
+
+
+def detailed(path: Path, value: Any, detail: str, *, blocks_rules: bool = False) -> SchemaError:
+    text = f"{name_of(path)} in body {detail}"
+    return SchemaError(path, invalid(field_path(path), value, text), text, blocks_rules)
+
+
+def wrong_type(path: Path, wanted: str, found: str) -> SchemaError:
+    """``found`` is the type, or for formats the value."""
+    return detailed(path, found, f"must be of type {wanted}: {quoted(found)}", blocks_rules=True)
+
+
+def missing(path: Path) -> SchemaError:
+    text = f"{field_path(path)}: Required value"
+    return SchemaError(path, text, f".{name_of(path)} in body is required", blocks_rules=True)
+
+
+def not_in_enum(path: Path, value: Any, choices: Sequence[Any]) -> SchemaError:
+    texts = [choice if isinstance(choice, str) else json_text(choice) for choice in choices]
+    text = not_supported(field_path(path), value, texts)
+    listed = " ".join(map(json_text, choices))
+    return SchemaError(path, text, f"{name_of(path)} in body should be one of [{listed}]", blocks_rules=True)
+
+
+def too_long(path: Path, most: int) -> SchemaError:
+    unit = "byte" if most == 1 else "bytes"
+    text = f"{field_path(path)}: Too long: may not be more than {most} {unit}"
+    detail = f"{name_of(path)} in body should be at most {most} chars long"
+    return SchemaError(path, text, detail, blocks_rules=True)
+
+
+def too_many(path: Path, count: int, most: int, what: str) -> SchemaError:
+    """Of items or properties; the field error says items of both."""
+    unit = "item" if most == 1 else "items"
+    text = f"{field_path(path)}: Too many: {count}: must have at most {most} {unit}"
+    detail = f"{name_of(path)} in body should have at most {most} {what}"
+    return SchemaError(path, text, detail, blocks_rules=True)
+
+
+def composite(path: Path, detail: str) -> SchemaError:
+    """Of anyOf, oneOf, allOf, not: they are said of no field."""
+    text = f'"{name_of(path)}" {detail}'
+    return SchemaError(path, invalid("<nil>", OMITTED, text), text)
+
+
+def forbidden_property(path: Path, key: str) -> SchemaError:
+    text = f"{name_of(path)}.{key} in body is a forbidden property"
+    return SchemaError((*path, key), invalid(field_path(path), key, text), text)
+
+
+def no_factor(path: Path, factor: int) -> SchemaError:
+    """Of multipleOf below 1 beside an integer: as one it is 0."""
+    text = f"factor MultipleOf declared for {name_of(path)} must be positive: {factor}"
+    return SchemaError(path, invalid(field_path(path), factor, text), text)
+
+
+def bound_text(bound: int | float, *, is_integer: bool) -> str:
+    """A bound is a double; beside an integer it is shown as one."""
+    return str(int(bound)) if is_integer else general_text(float(bound))

@@ -1,0 +1,331 @@
+"""A custom resource's schema, compiled: what kube-openapi's SchemaValidator checks, in its order.
+
+Each check returns how many of its parts matched: of the branches of anyOf and oneOf the errors of that one
+are reported that matched most (schema_props.go). Errors are appended to a list; paths are only made for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from specmux_converters.go.regexp_match import Pattern, Undecided
+from specmux_converters.go.text import json_text
+from specmux_schemas.validation.schema import errors
+from specmux_schemas.validation.schema.errors import SchemaError
+from specmux_schemas.validation.schema.formats import Format
+
+_MOST_WHOLE: Final = 2.0**53 - 1
+_NEAR: Final = 1e-9
+
+Found: TypeAlias = list[SchemaError]
+
+
+@dataclass(slots=True)
+class Walk:
+    """``path`` is where the check stands; ``undecided`` are patterns that could not be matched."""
+
+    path: list[str | int] = field(default_factory=list)
+    found: Found = field(default_factory=list)
+    undecided: list[tuple[tuple[str | int, ...], str]] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class SchemaNode:
+    types: tuple[str, ...] = ()
+    format: str = ""
+    is_nullable: bool = False
+    enum: Sequence[Any] = ()
+    text: TextLimits | None = None
+    number: NumberLimits | None = None
+    items: ListLimits | None = None
+    fields: ObjectLimits | None = None
+    branches: Branches | None = None
+
+    def check(self, value: Any, walk: Walk) -> int:
+        if value is None:
+            return self._check_null(walk)
+        kind = type(value)
+        # One for itself, one for the validator of enumerations; two for that of branches.
+        matched = 4 + (self._check_type(value, walk) if self.types or self.format else 0)
+        if self.branches is not None:
+            matched += self.branches.check(value, walk)
+        if kind is str:
+            matched += 1 if self.text is None else self.text.check(value, walk)
+        elif kind is dict or isinstance(value, dict):
+            matched += 1 if self.fields is None else self.fields.check(value, walk)
+        elif kind is list:
+            matched += 2 if self.items is None else self.items.check(value, walk)
+        elif kind is not bool:
+            matched += 2 if self.number is None else self.number.check(value, walk)
+        if self.enum:
+            self._check_enum(value, walk)
+        return matched
+
+    def _check_null(self, walk: Walk) -> int:
+        matched = 0
+        if self.types and not self.is_nullable:
+            walk.found.append(errors.wrong_type(tuple(walk.path), ",".join(self.types), "null"))
+        else:
+            matched = 1
+        if self.enum:
+            walk.found.append(errors.not_in_enum(tuple(walk.path), None, self.enum))
+        return matched
+
+    def _check_type(self, value: Any, walk: Walk) -> int:
+        """type.go, its treatment of formats included: a text passes where another type has a format."""
+        found, found_format = _type_of(value)
+        types = self.types
+        fits = found in types or (found == "number" and "integer" in types and _is_whole(value))
+        fits = fits or (found == "integer" and "number" in types)
+        if self.format and found not in ("string", "array"):
+            if not fits and found_format != self.format:
+                walk.found.append(errors.wrong_type(tuple(walk.path), self.format, found_format))
+                return 1
+        elif self.format and "number" not in types and "integer" not in types:
+            return 2
+        if not fits:
+            walk.found.append(errors.wrong_type(tuple(walk.path), ",".join(types), found))
+            return 1
+        return 2
+
+    def _check_enum(self, value: Any, walk: Walk) -> None:
+        for choice in self.enum:
+            if _is_choice(value, choice):
+                return
+        walk.found.append(errors.not_in_enum(tuple(walk.path), value, self.enum))
+
+
+def _type_of(value: Any) -> tuple[str, str]:
+    match value:
+        case bool():
+            return "boolean", ""
+        case str():
+            return "string", ""
+        case int():
+            return "integer", "int64"
+        case float():
+            return "number", "float64"
+        case list():
+            return "array", ""
+        case _:
+            return "object", ""
+
+
+def _is_choice(value: Any, choice: Any) -> bool:
+    """Numbers are converted to the choice's type (validator.go); true is no 1."""
+    if isinstance(value, bool) or isinstance(choice, bool):
+        return value is choice
+    if isinstance(choice, int) and isinstance(value, float):
+        return int(value) == choice
+    return (
+        (type(value) is type(choice) and value == choice)
+        or (isinstance(value, int | float) and isinstance(choice, int | float) and value == choice)
+        or (isinstance(value, dict) and isinstance(choice, dict) and value == choice)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TextLimits:
+    most: int | None = None
+    least: int | None = None
+    pattern: Pattern | None = None
+    format: Format | None = None
+
+    def check(self, value: str, walk: Walk) -> int:
+        self._check_text(value, walk)
+        if self.format is not None:
+            if not self.format.accepts(value):
+                walk.found.append(errors.wrong_type(tuple(walk.path), self.format.name, value))
+            return 2
+        return 1
+
+    def _check_text(self, value: str, walk: Walk) -> None:
+        if self.most is not None and len(value) > self.most:
+            walk.found.append(errors.too_long(tuple(walk.path), self.most))
+        elif self.least is not None and len(value) < self.least:
+            detail = f"should be at least {self.least} chars long"
+            walk.found.append(errors.detailed(tuple(walk.path), value, detail))
+        elif self.pattern is not None:
+            try:
+                if not self.pattern.matches(value):
+                    detail = f"should match '{self.pattern.text}'"
+                    walk.found.append(errors.detailed(tuple(walk.path), value, detail))
+            except Undecided as undecided:
+                walk.undecided.append((tuple(walk.path), str(undecided)))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberLimits:
+    multiple_of: float | None = None
+    most: float | None = None
+    least: float | None = None
+    excludes_most: bool = False
+    excludes_least: bool = False
+
+    def check(self, value: int | float, walk: Walk) -> int:
+        is_integer = isinstance(value, int)
+        if self.multiple_of is not None:
+            self._check_multiple(value, self.multiple_of, is_integer, walk)
+        if self.least is not None:
+            least = int(self.least) if is_integer else self.least
+            if value < least or (self.excludes_least and value == least):
+                words = "greater than" if self.excludes_least else "greater than or equal to"
+                self._refuse(value, words, least, is_integer, walk)
+        if self.most is not None:
+            most = int(self.most) if is_integer else self.most
+            if value > most or (self.excludes_most and value == most):
+                words = "less than" if self.excludes_most else "less than or equal to"
+                self._refuse(value, words, most, is_integer, walk)
+        return 2
+
+    def _check_multiple(self, value: int | float, factor: float, is_integer: bool, walk: Walk) -> None:
+        if is_integer and int(factor) <= 0:
+            walk.found.append(errors.no_factor(tuple(walk.path), int(factor)))
+        elif not _is_multiple(value, factor):
+            shown = errors.bound_text(factor, is_integer=is_integer)
+            walk.found.append(errors.detailed(tuple(walk.path), value, f"should be a multiple of {shown}"))
+
+    def _refuse(self, value: Any, words: str, bound: float, is_integer: bool, walk: Walk) -> None:
+        shown = errors.bound_text(bound, is_integer=is_integer)
+        walk.found.append(errors.detailed(tuple(walk.path), value, f"should be {words} {shown}"))
+
+
+def _is_multiple(value: int | float, factor: float) -> bool:
+    if isinstance(value, int):
+        return value % int(factor) == 0
+    quotient = 1 / factor * value if factor < 1 else value / factor
+    return _is_whole(quotient)
+
+
+def _is_whole(value: float) -> bool:
+    """swag.IsFloat64AJSONInteger: an integer of a double's precision, or very near to one."""
+    if not abs(value) <= _MOST_WHOLE:
+        return False
+    if value.is_integer():
+        return True
+    nearest = float(int(value))
+    return value > 0 and nearest > 0 and (value - nearest) / (value + nearest) < _NEAR
+
+
+@dataclass(frozen=True, slots=True)
+class ListLimits:
+    item: SchemaNode | None = None
+    most: int | None = None
+    least: int | None = None
+    is_unique: bool = False
+
+    def check(self, value: list[Any], walk: Walk) -> int:
+        matched = 2
+        if self.item is not None:
+            check, path = self.item.check, walk.path
+            for index, item in enumerate(value):
+                path.append(index)
+                matched += check(item, walk)
+                path.pop()
+        if self.least is not None and len(value) < self.least:
+            detail = f"should have at least {self.least} items"
+            walk.found.append(errors.detailed(tuple(walk.path), len(value), detail))
+        if self.most is not None and len(value) > self.most:
+            walk.found.append(errors.too_many(tuple(walk.path), len(value), self.most, "items"))
+        if self.is_unique and _has_equal(value):
+            walk.found.append(errors.detailed(tuple(walk.path), "", "shouldn't contain duplicates"))
+        return matched
+
+
+def _has_equal(items: list[Any]) -> bool:
+    return len({json_text(item) for item in items}) < len(items)
+
+
+@dataclass(slots=True, eq=False)
+class ObjectLimits:
+    properties: Mapping[str, SchemaNode]
+    additional: SchemaNode | None = None
+    forbids_additional: bool = False
+    required: Sequence[str] = ()
+    most: int | None = None
+    least: int | None = None
+
+    def check(self, value: Mapping[str, Any], walk: Walk) -> int:
+        matched = 1
+        path, properties = walk.path, self.properties
+        if self.least is not None and len(value) < self.least:
+            detail = f"should have at least {self.least} properties"
+            walk.found.append(errors.detailed(tuple(path), len(value), detail))
+        if self.most is not None and len(value) > self.most:
+            walk.found.append(errors.too_many(tuple(path), len(value), self.most, "properties"))
+        for key, item in value.items():
+            node = properties.get(key) or self.additional
+            if node is not None:
+                path.append(key)
+                matched += node.check(item, walk)
+                path.pop()
+            elif self.forbids_additional and key not in properties:
+                walk.found.append(errors.forbidden_property(tuple(path), key))
+        for name in self.required:
+            if name not in value:
+                walk.found.append(errors.missing((*path, name)))
+        return matched
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """anyOf, oneOf, allOf and not. The errors of a branch that is not chosen are lost."""
+
+    any_of: tuple[SchemaNode, ...] = ()
+    one_of: tuple[SchemaNode, ...] = ()
+    all_of: tuple[SchemaNode, ...] = ()
+    forbidden: SchemaNode | None = None
+
+    def check(self, value: Any, walk: Walk) -> int:
+        matched = 0
+        for check, nodes in ((self._any, self.any_of), (self._one, self.one_of), (self._all, self.all_of)):
+            if nodes:
+                matched += check(nodes, value, walk)
+        if self.forbidden is not None and not self._try(self.forbidden, value, walk)[1]:
+            walk.found.append(errors.composite(tuple(walk.path), "must not validate the schema (not)"))
+        return matched
+
+    def _try(self, node: SchemaNode, value: Any, walk: Walk) -> tuple[int, Found]:
+        inner = Walk(walk.path, [], walk.undecided)
+        return node.check(value, inner), inner.found
+
+    def _any(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
+        best: tuple[int, Found] | None = None
+        for node in nodes:
+            result = self._try(node, value, walk)
+            if not result[1]:
+                return result[0]
+            if best is None or result[0] > best[0]:
+                best = result
+        walk.found.append(errors.composite(tuple(walk.path), "must validate at least one schema (anyOf)"))
+        matched, found = best or (0, [])
+        walk.found += errors.of_branches(found, len(walk.path))
+        return matched
+
+    def _one(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
+        results = [self._try(node, value, walk) for node in nodes]
+        valid = [result for result in results if not result[1]]
+        if len(valid) == 1:
+            return valid[0][0]
+        said = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
+        detail = f"must validate one and only one schema (oneOf). {said}"
+        walk.found.append(errors.composite(tuple(walk.path), detail))
+        if valid:
+            return 0
+        matched, found = max(results, key=lambda result: result[0])
+        walk.found += errors.of_branches(found, len(walk.path))
+        return matched
+
+    def _all(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
+        results = [self._try(node, value, walk) for node in nodes]
+        for _, found in results:
+            walk.found += errors.of_branches(found, len(walk.path))
+        valid = sum(not found for _, found in results)
+        if valid < len(nodes):
+            none = "" if valid else ". None validated"
+            walk.found.append(
+                errors.composite(tuple(walk.path), f"must validate all the schemas (allOf){none}")
+            )
+        return sum(matched for matched, _ in results)
