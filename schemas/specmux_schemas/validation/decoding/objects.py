@@ -12,6 +12,7 @@ from typing import Any
 
 from specmux_converters.go.text import json_text
 from specmux_schemas.resources import api_version
+from specmux_schemas.validation.decoding import embedded
 from specmux_schemas.validation.decoding.cbor_reader import read_cbor, unknown_field_text
 from specmux_schemas.validation.decoding.decoding_state import (
     Decoding,
@@ -20,7 +21,6 @@ from specmux_schemas.validation.decoding.decoding_state import (
     StrictError,
 )
 from specmux_schemas.validation.decoding.json_reader import read_json, read_plain
-from specmux_schemas.validation.decoding.objects import embedded
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.structural import Structural
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, json_error, read_type_meta
