@@ -57,7 +57,7 @@ class FlightLocks:
 
 def _opened(path: Path) -> int:
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -18,6 +18,7 @@ from typing import Final
 
 import zstandard
 
+from specmux_cache.store.directory import open_file
 from specmux_cache.store.rows import Digest, Encoding
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -28,7 +29,6 @@ LEVEL: Final = 3
 """zstd: on the API documents of Kubernetes smaller than zlib -6, and a seventh of its time to decompress."""
 SMALL: Final = 128
 """Bytes below which compressing saves no block."""
-READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,7 +52,7 @@ class Bodies:
 
     def read(self, digest: Digest, *, max_bytes: int) -> bytes:
         """The file as stored. Raises FileNotFoundError, or ValueError above max_bytes."""
-        descriptor = os.open(self.path(digest), READ_FLAGS)
+        descriptor = open_file(self.path(digest), os.O_RDONLY)
         try:
             size = os.fstat(descriptor).st_size
             if size > max_bytes:
@@ -86,9 +86,6 @@ class Bodies:
             _make(self._root)
             _make(str(target.parent))
             temporary.replace(target)
-
-    def has(self, digest: Digest) -> bool:
-        return self.path(digest).is_file()
 
     def remove(self, digest: Digest) -> None:
         with contextlib.suppress(FileNotFoundError):

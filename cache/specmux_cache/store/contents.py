@@ -26,7 +26,7 @@ from specmux_converters.errors import cut
 ACCESS_SECONDS: Final = 60.0
 """A use is written down at most this often."""
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NO_BODY: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
+NO_BODY: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO)
 """A body is not there, or something else in its place. Other errors say nothing of the body."""
 ADOPTED: Final = "adopted"
 TOP_LEVEL: Final = (
@@ -247,11 +247,15 @@ class Contents:
             return False
         with self.index.database.transaction():
             known = self.index.body(row.digest)
-            if known is None or known.is_pending or not self.bodies.has(row.digest):
+            if known is None or known.is_pending:
+                return False
+            present = replace(row, encoding=known.encoding)
+            # The file may have been damaged since: taken over as it is, it would be a miss.
+            if self._body(present, packed=self.index.packed_digest(row.digest)) is None:
                 return False
             if not self._has_room(0):
                 return None
-            self._name(replace(row, encoding=known.encoding))
+            self._name(present)
         return True
 
     def _has_room(self, size: int) -> bool:

@@ -8,7 +8,7 @@ PRAGMA).
 Nothing is fsynced, as with the bodies: a killed process loses nothing by that, and after a power cut every
 row and body is verified when it is read, and an index that SQLite cannot read is set aside. A checkpoint
 that waits for a busy disk would be paid for by a put or a compaction.
-Invariant: sqlite3's and diskcache's errors do not leave this module.
+Invariant: only StoreError and OSError leave this module, whatever sqlite3 and diskcache raise.
 """
 
 from __future__ import annotations
@@ -82,12 +82,13 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
                 super().__init__(str(directory), disk=PlainDisk, **SETTINGS)
                 self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             self._identity = self._file_identity()
-        except sqlite3.Error as error:
-            self.retire()
-            raise self._translated(error) from error
-        except BaseException:
+        except (StoreError, OSError):
             self.retire()
             raise
+        except Exception as error:
+            # diskcache makes attributes and arguments of what the rows say: damage comes as any exception.
+            self.retire()
+            raise self._translated(error) from error
 
     @property
     def _con(self) -> sqlite3.Connection:
@@ -132,7 +133,7 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
             with self._taken() as connection:
                 try:
                     return connection.execute(statement, values).fetchall()
-                except sqlite3.Error as error:
+                except Exception as error:
                     if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                         raise self._translated(error) from error
             time.sleep(RETRY_SECONDS)
@@ -156,7 +157,9 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         with self._owned():
             try:
                 connection = self._con
-            except sqlite3.Error as error:
+            except StoreError:
+                raise
+            except Exception as error:
                 raise self._translated(error) from error
             yield connection
 
@@ -186,7 +189,7 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
     def _begun(self, connection: sqlite3.Connection, deadline: float) -> bool:
         try:
             connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
+        except Exception as error:
             if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise self._translated(error) from error
             return False
@@ -201,20 +204,25 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
                 # SQLite has rolled back by itself, as it does for a full disk.
                 raise DiskFull("index: the transaction was rolled back", directory=self._where())
             if self._depth == 1:
-                connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._translated(error) from error
+                self._done(connection, "COMMIT")
         finally:
             self._depth -= 1
             if self._depth == 0 and connection.in_transaction:
-                connection.execute("ROLLBACK")
+                self._done(connection, "ROLLBACK")
+
+    def _done(self, connection: sqlite3.Connection, statement: str) -> None:
+        try:
+            connection.execute(statement)
+        except Exception as error:
+            raise self._translated(error) from error
 
     def _connected(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
         )
         # A flipped bit must not make a page of rows unreadable: what was not UTF-8 fails its checksum later.
-        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        # Its bytes are kept, so that the row can be named.
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         try:
             for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}")
@@ -233,6 +241,11 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         except FileExistsError:
             if self.path.is_symlink():
                 raise StoreUnavailable("its index is a symlink", directory=self._where()) from None
+        for suffix in ("", "-wal", "-shm"):
+            path = Path(f"{self.path}{suffix}")
+            # SQLite would wait for the other end of a FIFO for ever.
+            if path.exists() and not path.is_file():
+                raise StoreUnavailable(f"its {path.name} is not a regular file", directory=self._where())
 
     def _refuse_newer(self) -> None:
         [(version,)] = self.execute("PRAGMA user_version")
@@ -263,11 +276,14 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
     def _where(self) -> str:
         return str(self.path.parent)
 
-    def _translated(self, error: sqlite3.Error) -> StoreError:
+    def _translated(self, error: Exception) -> StoreError:
         return _kind(error)(f"index: {cut(str(error))}", directory=self._where())
 
 
-def _kind(error: sqlite3.Error) -> type[StoreError]:
+def _kind(error: Exception) -> type[StoreError]:
+    if not isinstance(error, sqlite3.Error):
+        # Such as UnicodeDecodeError, where SQLite's own message cites bytes that are no UTF-8.
+        return StoreDamaged
     if isinstance(error, sqlite3.ProgrammingError):
         return StoreUnavailable  # closed by another thread
     match _primary(error):
@@ -282,7 +298,7 @@ def _kind(error: sqlite3.Error) -> type[StoreError]:
             return StoreDamaged
 
 
-def _primary(error: sqlite3.Error) -> int:
+def _primary(error: Exception) -> int:
     # Extended codes carry the primary one in the low byte. Misuse of the module itself has none.
     code = getattr(error, "sqlite_errorcode", None)
     return code & 0xFF if isinstance(code, int) else sqlite3.SQLITE_ERROR

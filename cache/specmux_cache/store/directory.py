@@ -6,6 +6,7 @@ Invariant: a directory that is refused has not been changed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -25,6 +26,7 @@ TAG_TEXT: Final = (
     "# See https://bford.info/cachedir/\n"
 )
 RESERVE_FILE: Final = "reserve"
+INDEX_FILE: Final = "cache.db"
 DAMAGED_FILE: Final = "damaged.db"
 """An index that could not be read, for whoever wants to know why."""
 
@@ -50,7 +52,7 @@ def fill_reserve(directory: Path, size: int) -> None:
         if path.lstat().st_blocks * 512 >= size:
             return
     with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = open_file(path, os.O_WRONLY | os.O_CREAT)
         try:
             os.posix_fallocate(descriptor, 0, size)
         except OSError:
@@ -79,6 +81,15 @@ def _refuse_foreign(directory: Path) -> None:
             raise StoreUnavailable(f"its {name} is a symlink", directory=str(directory))
 
 
+def open_file(path: str | Path, flags: int) -> int:
+    """A descriptor of a regular file. Raises OSError for any other: a FIFO would wait for its other end."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
 def _refuse_version(directory: Path) -> None:
     """Read the version file; a directory without one is taken only when it is empty or half made by us."""
     text = _version_text(directory)
@@ -92,9 +103,23 @@ def _refuse_version(directory: Path) -> None:
         return
     name, _, number = text.strip().partition(" ")
     if name != "specmux-cache" or not number.isdecimal():
-        raise StoreUnavailable("its version file is not one of specmux", directory=str(directory))
-    if int(number) > VERSION:
+        if not _is_marked(directory):
+            raise StoreUnavailable("its version file is not one of specmux", directory=str(directory))
+        # A damaged byte. A newer index says so itself.
+        with contextlib.suppress(FileNotFoundError):
+            (directory / VERSION_FILE).unlink()
+    elif int(number) > VERSION:
         raise StoreUnavailable(f"written by a newer version ({cut(number)})", directory=str(directory))
+
+
+def _is_marked(directory: Path) -> bool:
+    """True where the tag is ours and an index is there, whatever the version file says."""
+    try:
+        is_tagged = _read(directory / TAG_FILE) == TAG_TEXT
+        # Not opened: closing it would drop the locks that SQLite holds on it in this process.
+        return is_tagged and stat.S_ISREG((directory / INDEX_FILE).lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _version_text(directory: Path) -> str | None:
@@ -109,8 +134,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _read(path: Path) -> str:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
+    with os.fdopen(open_file(path, os.O_RDONLY), encoding="ascii", errors="replace") as file:
         return file.read(256)
 
 

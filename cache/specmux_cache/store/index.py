@@ -92,13 +92,15 @@ class Index:
         self.database = Database(directory, busy_timeout=busy_timeout)
 
     def entry(self, key: str) -> RawEntry | None:
-        found = self._entries("WHERE key = ? ORDER BY raw DESC LIMIT 1", (key,))
+        found = self._entries(f"WHERE key = {_bound(key)} ORDER BY raw DESC LIMIT 1", (_raw(key),))
         return found[0] if found else None
 
     def entries(self, low: str, high: str, *, after: str = "", limit: int = 256) -> list[RawEntry]:
         """In the order of their keys, from the one after ``after``."""
-        where = "WHERE key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?"
-        return self._entries(where, (low, high, after, limit))
+        # One lower bound: of two, SQLite seeks by the first, and would walk from there for each page.
+        lower = f"key > {_bound(after)}" if after >= low else "key >= ?"
+        where = f"WHERE {lower} AND key < ? ORDER BY key LIMIT ?"
+        return self._entries(where, (_raw(after) if after >= low else low, high, limit))
 
     def entries_of(self, digest: str) -> list[RawEntry]:
         return self._entries("WHERE tag = ?", (digest,))
@@ -150,7 +152,8 @@ class Index:
         self._among("DELETE FROM Cache WHERE rowid IN", gone)
 
     def body(self, digest: str) -> KnownBody | None:
-        found = self._bodies("WHERE key = ?", (_body_key(digest),))
+        key = _body_key(digest)
+        found = self._bodies(f"WHERE key = {_bound(key)}", (_raw(key),))
         return found[0] if found else None
 
     def bodies(self, *, after: str = "", limit: int = 256) -> list[KnownBody]:
@@ -292,7 +295,8 @@ class Index:
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(values), VALUES_MAX):
             part = values[start : start + VALUES_MAX]
-            rows += self.database.execute(f"{statement} ({','.join('?' * len(part))})", part)
+            bound = ",".join(map(_bound, part))
+            rows += self.database.execute(f"{statement} ({bound})", [_raw(value) for value in part])
         return rows
 
     def _entries(self, where: str, values: Sequence[object]) -> list[RawEntry]:
@@ -331,6 +335,18 @@ def _known_body(digest: object, encoding: Any, size: Any, standing: Any, since: 
         allocated=size if isinstance(size, int) else 0,
         pending_since=math.inf if is_whole else float(since) if isinstance(since, int | float) else 0.0,
     )
+
+
+def _bound(value: object) -> str:
+    """The SQL parameter of a value that was read."""
+    return "CAST(? AS TEXT)" if isinstance(value, str) and not value.isascii() else "?"
+
+
+def _raw(value: object) -> object:
+    """The value as it lies in the database: text is ASCII, and damaged text goes in as the bytes it has."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "surrogateescape")
+    return value
 
 
 def _body_key(digest: str) -> str:

@@ -19,7 +19,7 @@ def locked(path: Path, *, timeout: float) -> Iterator[bool]:
 
     Two holders within one process exclude each other too: the lock belongs to the open file.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:
         yield _acquired(descriptor, time.monotonic() + timeout)
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from specmux_cache.errors import StoreError
+from specmux_cache.store.directory import open_file
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
@@ -59,7 +60,8 @@ def _secret(path: Path) -> bytes:
     """The directory's secret, made by whoever comes first. Raises OSError."""
     for _ in range(3):
         with contextlib.suppress(FileNotFoundError):
-            found = path.read_bytes()
+            with os.fdopen(open_file(path, os.O_RDONLY), "rb") as file:
+                found = file.read(SECRET_BYTES + 1)
             if len(found) == SECRET_BYTES:
                 return found
             path.unlink()

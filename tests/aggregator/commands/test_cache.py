@@ -118,6 +118,19 @@ def test_verify_when_a_body_is_damaged_says_so_and_repairs(run, server, tmp_path
     assert "nothing wrong" in run("verify").stdout
 
 
+@pytest.mark.parametrize("text", [b"AFTER INSERT", b"disk_pickle_protocol"])
+def test_verify_when_the_index_is_no_utf8_any_more_repairs(run, server, tmp_path, text):
+    run("warm", "--server", server.url)
+    index = tmp_path / "c" / "cache.db"
+    before, found, after = index.read_bytes().partition(text)
+    assert found
+    index.write_bytes(before + bytes([text[0] | 0x80]) + text[1:] + after)
+    run("verify", "--fix")
+    assert "nothing wrong" in run("verify").stdout
+    run("warm", "--server", server.url)
+    assert json.loads(run("stats", "--json").stdout)["entries"] == 3
+
+
 def test_export_and_import_when_carried(run, server, tmp_path):
     run("warm", "--server", server.url)
     assert "3 exported" in run("export", tmp_path / "b.zip", "--server", server.url).stdout

@@ -72,6 +72,21 @@ def test_what_was_remembered_is_restored_by_the_next_process(tmp_path: Path) -> 
     run(tmp_path, second)
 
 
+def test_a_state_directory_whose_index_is_no_utf8_any_more_begins_empty(tmp_path: Path) -> None:
+    async def first(state: StateDirectory) -> None:
+        state.remember(observation(), {APPS: encoded(BODY, Coding.GZIP)})
+
+    async def second(state: StateDirectory) -> None:
+        assert await state.restore(ONE) is None
+        state.remember(observation(), {APPS: encoded(BODY, Coding.GZIP)})
+        assert await state.load(key()) == BODY
+
+    run(tmp_path, first)
+    index = tmp_path / "cache.db"
+    index.write_bytes(index.read_bytes().replace(b"AFTER INSERT", b"\xc5FTER INSERT"))
+    run(tmp_path, second)
+
+
 def test_what_a_cluster_has_is_restored_for_that_cluster_alone(tmp_path: Path) -> None:
     mine, other = (replace(ONE, found=Found(cluster=url)) for url in ("https://one", "https://other"))
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from specmux_cache.errors import DiskFull, StoreFull, StoreUnavailable
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
+from specmux_cache.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +92,98 @@ def test_a_damaged_index_costs_entries_and_nothing_else(
     filled(tmp_path / "cache")
     damage(tmp_path / "cache" / "cache.db", at=at)
     found_in(tmp_path / "cache")
+
+
+def test_no_byte_of_the_first_pages_of_the_index_stops_an_opening(tmp_path: Path) -> None:
+    # SQL text of the schema that is no UTF-8 any more, and diskcache's settings, lie there.
+    with DiskStore.open(tmp_path / "good") as store:
+        store.put(key("a/v1"), body("a/v1"), metadata={})
+    good = (tmp_path / "good" / "cache.db").read_bytes()
+    set_aside = 0
+    for at in range(100, 3 * 4096, 23):
+        if good[at] & 0x80:
+            continue
+        warnings: list[str] = []
+        directory = tmp_path / str(at)
+        shutil.copytree(tmp_path / "good", directory)
+        (directory / "cache.db").write_bytes(good[:at] + bytes([good[at] | 0x80]) + good[at + 1 :])
+        with DiskStore.open(directory, warn=warnings.append) as store:
+            found = store.get(key("a/v1"))
+            assert found is None or found.body == body("a/v1")
+            store.put(key("a/v1"), body("a/v1"), metadata={})
+            store.check(fix=True)
+        with DiskStore.open(directory, warn=warnings.append) as store:
+            assert store.get(key("a/v1")) is not None or warnings
+            store.put(key("a/v1"), body("a/v1"), metadata={})
+            assert store.get(key("a/v1")) is not None
+        assert len(warnings) <= 1
+        set_aside += len(warnings)
+        shutil.rmtree(directory)
+    assert set_aside > 10
+
+
+def test_a_key_of_damaged_bytes_ends_no_walk_and_is_removed(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        for name in NAMES[:3]:
+            store.put(key(name), body(name), metadata={})
+        # Above U+FFFD, which stands for such a byte where it is shown.
+        store._contents.index.database.execute(
+            "UPDATE Cache SET key = CAST(CAST(substr(key, 1, 9) AS BLOB) || x'ff' AS TEXT) WHERE key LIKE ?",
+            (f"%{NAMES[1]}%",),
+        )
+        assert {row.key.group_version for row in store.rows()} == {NAMES[0], NAMES[2]}
+        assert [problem.kind for problem in store.check(fix=True) if problem.kind == "row"] == ["row"]
+        assert store.check() == ()
+
+
+@pytest.mark.parametrize("at", range(len("specmux-cache ")))
+def test_a_damaged_version_file_is_written_anew_where_tag_and_index_are_there(
+    tmp_path: Path, at: int
+) -> None:
+    filled(tmp_path / "cache")
+    path = tmp_path / "cache" / "version"
+    good = path.read_bytes()
+    path.write_bytes(good[:at] + bytes([good[at] ^ 0x04]) + good[at + 1 :])
+    assert found_in(tmp_path / "cache") == set(NAMES)
+    assert path.read_bytes() == good
+
+
+def test_a_put_of_a_body_whose_file_is_damaged_writes_it_again(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        digest = store.put(key("a/v1"), body("a/v1"), metadata={})
+        flip(tmp_path / "cache" / "bodies" / digest[0] / digest, at=0.5)
+        store.put(key("b/v1"), body("a/v1"), metadata={})
+        for name in ("a/v1", "b/v1"):
+            stored = store.get(key(name))
+            assert stored is not None
+            assert stored.body == body("a/v1")
+
+
+@pytest.mark.parametrize(
+    "name", ["version", "cache.db", "cache.db-wal", "cache.db-shm", "lock", "compaction.lock", "reserve",
+             "partition.key", "CACHEDIR.TAG", "body"],
+)  # fmt: skip
+def test_a_named_pipe_in_place_of_a_file_holds_nobody_up(tmp_path: Path, name: str) -> None:
+    directory, warnings = tmp_path / "cache", list[str]()
+    options: dict[str, Any] = {"limits": StoreLimits(), "clock": time.time, "warn": warnings.append}
+    store, _, _ = open_store(directory, **options)
+    digest = store.put(key("a/v1"), body("a/v1"), metadata={})
+    store.close()
+    path = directory / "bodies" / digest[0] / digest if name == "body" else directory / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    store, _, _ = open_store(directory, **options)
+    found = store.get(key("a/v1"))
+    assert found is None or found.body == body("a/v1")
+    store.put(key("a/v1"), body("a/v1"), metadata={})
+    assert store.get(key("a/v1")) is not None
+    if isinstance(store, DiskStore):
+        store.compact()
+        store.check(fix=True)
+    else:
+        assert len(warnings) == 1
+        assert "not a regular file" in warnings[0]
+    store.close()
 
 
 WITH_LOG = """
