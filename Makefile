@@ -45,7 +45,7 @@ sbom: setup
 	rm -rf build/sbom
 	$(BIN)/python -m build --wheel --outdir build/sbom . >/dev/null
 	$(BIN)/python -m venv --without-pip build/sbom/environment
-	$(BIN)/python -m pip --quiet --python build/sbom/environment install "$$(echo build/sbom/specmux-*.whl)[uvloop]"
+	$(BIN)/python -m pip --quiet --python build/sbom/environment install build/sbom/specmux-*.whl
 	mkdir -p dist
 	version=$$($(BIN)/python -c "from specmux_aggregator.version import VERSION; print(VERSION)") && \
 		sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml >build/sbom/pyproject.toml

@@ -13,14 +13,11 @@ from typing import Any
 import pytest
 
 import shared_data
-from running import event_loop
 
 TALLY = "tally: "
 
 # Else openapi-spec-validator takes jsonschema-rs where that is installed, which reads patterns as Rust does.
 os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonschema")
-
-event_loop.install()
 
 
 @pytest.fixture

@@ -126,6 +126,12 @@ MISTAKES = [
     wrong("serve --kubeconfig $dir/kubeconfig", 3, 'no context "gone"', "known: here"),
     wrong("serve --in-cluster", 3, "not inside a cluster"),
     wrong("serve --in-cluster --context here", 3, "it can be only one"),
+    wrong(
+        "serve --backend a=http://b",
+        3,
+        "SPECMUX_LISTEN_EVENT_LOOP: uvloop is gone: remove listen.event_loop",
+        SPECMUX_LISTEN_EVENT_LOOP="uvloop",
+    ),
     wrong("serve --backend a=http://b", 3, "SPECMUX_LISTEN_PROT: no such setting", SPECMUX_LISTEN_PROT="1"),
     wrong("serve --backend a=http://b --listen-port $taken", 1, "address already in use"),
     # check-config

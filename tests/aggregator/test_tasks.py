@@ -182,7 +182,6 @@ def test_work_that_takes_long_has_a_rest_before_the_next_run() -> None:
         started = time.monotonic()
         await made.ask()
         await made.ask()
-        # uvloop's timers are up to a millisecond early, and there are three.
         assert time.monotonic() - started >= 2 * work.takes + 4 * work.takes - 0.004
 
     asyncio.run(scenario())

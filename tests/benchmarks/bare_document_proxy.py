@@ -4,7 +4,7 @@ What it costs beside Go's reverse proxy is what the event loop, Python and OpenS
 limits, timeouts, faults and forms, and reads no more of HTTP than where a head and a body end. It has two
 tasks, as whoever fetches once for all who wait, one of whom may leave::
 
-    python bare_document_proxy.py PORT LOOP   # of the backend on loopback; prints its own
+    python bare_document_proxy.py PORT   # of the backend on loopback; prints its own
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import asyncio
 import hashlib
 import re
 import sys
-
-from specmux_aggregator.event_loops import loop_factory
 
 LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 INLINE_MAX = 100 * 1024
@@ -101,5 +99,4 @@ async def serve(port: int) -> None:
 
 
 if __name__ == "__main__":
-    with asyncio.Runner(loop_factory=loop_factory(sys.argv[2])) as runner:
-        runner.run(serve(int(sys.argv[1])))
+    asyncio.run(serve(int(sys.argv[1])))

@@ -13,8 +13,6 @@ import ssl
 import sys
 from pathlib import Path
 
-from specmux_aggregator.event_loops import loop_factory
-
 BACKLOG = 1024
 RECORD = 16 * 1024
 
@@ -61,5 +59,4 @@ async def serve(certificate: Path, size: int) -> None:
 
 
 if __name__ == "__main__":
-    with asyncio.Runner(loop_factory=loop_factory("auto")) as runner:
-        runner.run(serve(Path(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2])))

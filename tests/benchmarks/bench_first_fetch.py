@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import orjson
 from figures import keep
 
-from running.event_loop import EVENT_LOOP
 from running.process import Process, specmux, write_documents
 
 ROUNDS = 3
@@ -162,7 +161,7 @@ def rounds(documents: dict[str, bytes]) -> dict[str, list[float]]:
                     if go is not None:
                         rows["Go reverse proxy"].append(measured(*go, targets))
                     bare = str(HERE / "bare_document_proxy.py")
-                    with program(sys.executable, bare, str(backend.port), EVENT_LOOP) as started:
+                    with program(sys.executable, bare, str(backend.port)) as started:
                         rows["bare, first"].append(measured(*started, targets))
                     with specmux(
                         "serve", "--backend", f"native=http://127.0.0.1:{backend.port}", "--listen-port", "0"

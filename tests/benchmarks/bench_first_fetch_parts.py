@@ -3,10 +3,10 @@ service pays that keeps a document and sends it on.
 
 Run with ``python tests/benchmarks/bench_first_fetch_parts.py``. One client in this process asks a backend in
 another for 50 KB and for 1.47 MB again and again: through asyncio's streams with nothing around them, through
-a session of aiohttp, and as the service does. Printed is this process's CPU for one document, on each event
-loop that is installed, with a turn of that loop and the way to a thread and back; and beside it, without a
-loop, the SHA-512 that nothing goes out unchecked without, memory for a body that nothing used before, and the
-body's way into a socket that somebody else reads.
+a session of aiohttp, and as the service does. Printed is this process's CPU for one document, with a turn of
+the event loop and the way to a thread and back; and beside it, without a loop, the SHA-512 that nothing goes
+out unchecked without, memory for a body that nothing used before, and the body's way into a socket that
+somebody else reads.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from bench_first_fetch import SIZES, made_document
 
 from running.process import specmux, write_documents
 from specmux_aggregator.config.settings import Limits, Polling
-from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.event_loops import loop_factory
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.client import BackendClient, Payload
@@ -158,16 +156,8 @@ def main() -> None:
                     f"fresh memory {memory_cost(len(body), count):.0f} µs,",
                     f"sending {sending_cost(body, count):.0f} µs",
                 )
-                for loop in ("asyncio", "uvloop"):
-                    try:
-                        make = loop_factory(loop)
-                    except InvalidConfig:
-                        continue
-                    with asyncio.Runner(loop_factory=make) as runner:
-                        costs = runner.run(exchanges(url, target, len(body), count)) | runner.run(
-                            loop_costs()
-                        )
-                    print(f"  {loop:<8}", *(f"{way} {took:.0f} µs" for way, took in costs.items()), sep="   ")
+                costs = asyncio.run(exchanges(url, target, len(body), count)) | asyncio.run(loop_costs())
+                print(*(f"{way} {took:.0f} µs" for way, took in costs.items()), sep="   ")
 
 
 if __name__ == "__main__":

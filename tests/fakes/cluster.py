@@ -287,7 +287,7 @@ class FakeCluster(FakeAPIServer):
         await response.prepare(request)
         task = asyncio.current_task()
         assert task is not None
-        assert request.transport is not None  # uvloop's is no asyncio.Transport by type
+        assert request.transport is not None
         watch = _OpenWatch(path, task, response, request.transport)
         self._watches.add(watch)
         life = float(request.query.get("timeoutSeconds", "1800"))

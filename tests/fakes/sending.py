@@ -6,8 +6,8 @@ import asyncio
 
 
 async def send(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Write, and wait until it has left. Raises ConnectionError without a client, whatever loop runs:
-    asyncio's own takes what is written to an ended connection, and uvloop raises RuntimeError."""
+    """Write, and wait until it has left. Raises ConnectionError without a client, where asyncio takes
+    what is written to an ended connection."""
     if writer.is_closing():
         raise ConnectionResetError("the client is gone")
     writer.write(data)

@@ -158,7 +158,7 @@ def test_every_module_of_the_service_imports_in_the_image(image: ImageRoot, conf
         "            continue  # the extra mcp\n"
         "        importlib.import_module(found.name)\n"
         "        print(found.name)\n"
-        "import uvloop, encodings.idna, sqlite3, zoneinfo, curses\n"
+        "import encodings.idna, sqlite3, zoneinfo, curses\n"
     )
     done = run(image, config, "python", "-c", script)
     assert "specmux_aggregator.app\n" in done.stdout
@@ -166,9 +166,8 @@ def test_every_module_of_the_service_imports_in_the_image(image: ImageRoot, conf
     assert re.search(r"No module named '_?curses'", done.stderr), done.stderr
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_image_serves_from_its_state_when_the_backend_is_gone(
-    loop: str, image: ImageRoot, config: Path, tmp_path: Path
+    image: ImageRoot, config: Path, tmp_path: Path
 ) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
@@ -179,7 +178,6 @@ def test_image_serves_from_its_state_when_the_backend_is_gone(
     with serving_in_thread(Reference({"apis/far.example/v1": document("far")})) as backend:
         arguments = (
             *("--state-directory", "/var/cache/specmux/state"),
-            *("--listen-event-loop", loop),
             *("--backend", f"far={backend.url}"),
         )
         with specmux(*arguments, program=serve_command(), under=under) as process:

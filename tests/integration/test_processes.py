@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import importlib.util
 import json
 import re
 import shutil
@@ -95,20 +94,6 @@ def test_environment_and_flags_set_what_the_file_does_not(tmp_path: Path) -> Non
         process.until_printed(r'"message": ?"serving on')
         line = next(line for line in process.lines if "serving on" in line)
         assert json.loads(line)["level"] == "info"
-
-
-def test_uvloop_serves_the_same_or_says_how_to_get_it(tmp_path: Path) -> None:
-    folder = write_documents(tmp_path, {APPS: document(APPS)})
-    flags = ("--directory", str(folder), "--listen-port", "0", "--listen-event-loop", "uvloop")
-    with specmux("serve", *flags) as process:
-        if importlib.util.find_spec("uvloop") is None:
-            assert process.wait() == 3
-            assert "specmux[uvloop]" in process.output
-            return
-        process.until_ready()
-        assert process.get(process.paths()[APPS])[0] == 200
-        assert json.loads(process.get("/status")[2])["eventLoop"] == "uvloop"
-        assert process.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_hash_that_only_the_backend_knows_is_found_by_asking_it_once() -> None:
             answers = await asyncio.gather(*(client.get(url) for _ in range(20)))
             assert {(status, body) for status, _, body in answers} == {(200, document(APPS, "2"))}
             # At the start, and for all together; those who come while it is asked share one more, since what
-            # is being answered may be from before the change. uvloop lets connections in one by one.
+            # is being answered may be from before the change.
             assert origin.count("/openapi/v3?") + origin.log.count("/openapi/v3") in (2, 3)
 
     asyncio.run(scenario())

@@ -81,9 +81,7 @@ def test_loop_does_little_at_a_time_while_the_reader_is_killed(
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
 
-    # Not uvloop, whichever the other tests run on: its callbacks cannot be timed one by one.
-    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        runner.run(scenario())
+    asyncio.run(scenario())
     assert codes.total() > CLIENTS
     assert max(longest) < AT_ONCE_MAX
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []

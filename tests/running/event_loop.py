@@ -1,32 +1,16 @@
-"""Which event loop tests run on, and one of its own in a thread, for tests whose subject brings its own too.
-
-``TEST_EVENT_LOOP=uvloop`` runs them, and the services that they start, on uvloop.
-"""
+"""Event loops of tests: one in a thread, for tests whose subject brings its own, and one for each test that
+is a coroutine function."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import functools
-import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
-
-from specmux_aggregator.event_loops import loop_factory
-
-EVENT_LOOP: Final = os.environ.get("TEST_EVENT_LOOP", "asyncio")
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
-
-
-def install() -> None:
-    """From here on every loop of this process is the chosen one. asyncio's own classes stay what they are."""
-    if EVENT_LOOP == "asyncio":
-        return
-    make = loop_factory(EVENT_LOOP)
-    asyncio.new_event_loop = make
-    asyncio.events.new_event_loop = make  # where asyncio.run looks it up
 
 
 class Startable(Protocol):

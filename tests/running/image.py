@@ -148,7 +148,7 @@ def _gather(image: ImageRoot, wheels: Path) -> None:
     (wheel,) = wheels.glob("specmux-*.whl")
     venv.create(image.environment, symlinks=True, with_pip=False)
     python = str(image.environment / "bin" / "python")
-    _run(*pip, "--python", python, "install", "--no-compile", "--only-binary", ":all:", f"{wheel}[uvloop]")
+    _run(*pip, "--python", python, "install", "--no-compile", "--only-binary", ":all:", str(wheel))
     _run(python, str(GATHER), str(image.environment), str(image.path))
 
 

@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from running.event_loop import EVENT_LOOP
-
 DEADLINE = 30.0
 """Seconds for anything a process is waited for."""
 
@@ -40,7 +38,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**clean, "SPECMUX_LISTEN_EVENT_LOOP": EVENT_LOOP, **environment, "PYTHONUNBUFFERED": "1"},
+            env={**clean, **environment, "PYTHONUNBUFFERED": "1"},
         )
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -27,7 +27,6 @@ from specmux_aggregator.demo.documents import (
 from specmux_aggregator.demo.tour import tour
 from specmux_aggregator.endpoints.status import is_ready
 from specmux_aggregator.errors import NoBackendReachable
-from specmux_aggregator.event_loops import loop_factory
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_aggregator.process import configure_logging, handled_signals
@@ -52,8 +51,8 @@ def demo(port: int) -> None:
     The backends are real HTTP servers on loopback with documents of ours. Ctrl-C ends it.
     """
     configure_logging(Log(level="warning"))
-    with reported_errors(), asyncio.Runner(loop_factory=loop_factory("auto")) as runner:
-        runner.run(run_demo(port))
+    with reported_errors():
+        asyncio.run(run_demo(port))
 
 
 async def run_demo(port: int) -> None:

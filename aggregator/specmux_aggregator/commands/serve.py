@@ -36,7 +36,6 @@ def serve(source: ConfigSource) -> None:
     """
     # Imported by who serves: help and completion need neither the HTTP library nor the service.
     from specmux_aggregator.config.watch import watch_config
-    from specmux_aggregator.event_loops import loop_factory
     from specmux_aggregator.process import configure_logging, run
 
     with reported_errors():
@@ -48,11 +47,10 @@ def serve(source: ConfigSource) -> None:
                 "give --config FILE, --backend NAME=URL, --directory DIR, --kubeconfig FILE or --in-cluster"
             )
         configure_logging(settings.log)
-        with asyncio.Runner(loop_factory=loop_factory(settings.listen.event_loop)) as runner:
-            runner.run(
-                run(
-                    settings,
-                    changes=lambda reread: watch_config(source, settings, reread=reread),
-                    is_whole_process=True,
-                )
+        asyncio.run(
+            run(
+                settings,
+                changes=lambda reread: watch_config(source, settings, reread=reread),
+                is_whole_process=True,
             )
+        )

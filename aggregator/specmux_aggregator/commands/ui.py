@@ -44,7 +44,6 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
     Exit codes: 0 stopped, 1 not started, 2 usage, 3 invalid kubeconfig.
     """
-    from specmux_aggregator.event_loops import loop_factory
     from specmux_aggregator.process import run
 
     def started(host: str, bound: int) -> None:
@@ -55,8 +54,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
     with reported_errors():
         settings = _settings(source, port)
-        with asyncio.Runner(loop_factory=loop_factory(settings.listen.event_loop)) as runner:
-            runner.run(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
+        asyncio.run(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
 
 
 def _settings(source: SourceOptions, port: int) -> Settings:

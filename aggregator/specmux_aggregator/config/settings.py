@@ -6,8 +6,10 @@ docs/settings.md is tested against them: there is no second list.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from specmux_aggregator.model.backend import Backend
@@ -27,12 +29,20 @@ def _setting(
     at_most: float | None = None,
     choices: tuple[str, ...] = (),
     short: str | None = None,
+    retired: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """A field. Values outside the bounds (inclusive, in its own unit) or the choices are refused.
 
+    ``retired``: choices of earlier versions, each with what to do.
     ``short``: another flag for it, where people know the setting by that name.
     """
-    limits = {"at_least": at_least, "at_most": at_most, "choices": choices, "short": short}
+    limits = {
+        "at_least": at_least,
+        "at_most": at_most,
+        "choices": choices,
+        "short": short,
+        "retired": retired,
+    }
     return field(default=default, metadata={"doc": doc, **limits})
 
 
@@ -65,9 +75,9 @@ class Listen:
     )
     event_loop: str = _setting(
         "auto",
-        "asyncio, which auto means too, or uvloop (an extra; not for production: it closes some "
-        "descriptors twice)",
-        choices=("auto", "asyncio", "uvloop"),
+        "asyncio, which auto means too; no other event loop serves",
+        choices=("auto", "asyncio"),
+        retired={"uvloop": "uvloop is gone: remove listen.event_loop, asyncio serves"},
     )
 
 

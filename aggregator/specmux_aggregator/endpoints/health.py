@@ -25,7 +25,6 @@ from specmux_aggregator.endpoints.status import (
     status_json,
     waiting_for,
 )
-from specmux_aggregator.event_loops import running_loop_name
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.http.representations import NO_STORE, method_not_allowed
@@ -158,7 +157,6 @@ class Pages:
             checks,
             usage,
             version=self._version,
-            event_loop=running_loop_name(),
             config={"error": self._config.error},
             sources={} if self._cluster is None else {"kubernetes": self._cluster.status()},
             left_out=self._backend_sets.problems,

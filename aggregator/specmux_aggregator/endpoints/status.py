@@ -23,7 +23,6 @@ def status_json(
     usage: Usage,
     *,
     version: str,
-    event_loop: str,
     config: Mapping[str, Any],
     sources: Mapping[str, Any],
     left_out: Iterable[str],
@@ -41,7 +40,6 @@ def status_json(
     }
     status = {
         "version": version,
-        "eventLoop": event_loop,
         "generation": snapshot.generation,
         "ready": is_settled and is_ready(snapshot.observations.values()),
         "config": dict(config),

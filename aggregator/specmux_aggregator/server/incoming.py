@@ -36,8 +36,8 @@ QUEUE_MAX: Final = 32
 RECEIVE: Final = 16 * 1024
 """Bytes that are parsed at once, and taken from a socket."""
 TURN_MAX: Final = 64
-"""Heads that are parsed of one connection in one turn of the event loop. uvloop hands over 250 KiB at a time,
-and up to 32 times: 200,000 requests for which everybody else would wait."""
+"""Heads that are parsed of one connection in one turn of the event loop: 16 KiB hold 500, for whose answers
+everybody else would wait."""
 BODY_BUFFER: Final = 32 * 1024  # bytes of a request's body that wait, or twice as many, before reading stops
 
 OTHER_PROTOCOL: Final = re.compile(rb"(?:\r\n)*[A-Z_-]+ [^\s]+ (?:RTSP|ICE)/")

@@ -1,9 +1,9 @@
 """TLS between a client's socket and the protocol above it: a transport that encrypts at once, and holds
 nothing.
 
-asyncio's own TLS, and uvloop's, keep buffers of their own for each connection and a queue between them; here
-what comes is decrypted in the turn in which it came, and what is written is encrypted and handed to the plain
-transport, whose flow control is the only one.
+asyncio's own TLS keeps buffers for each connection and a queue between them; here what comes is decrypted in
+the turn in which it came, and what is written is encrypted and handed to the plain transport, whose flow
+control is the only one.
 
 One pair of buffers (``Records``) serves all connections of a listener. Invariant: both are empty whenever
 anybody else's code runs; each method that fills one empties it again before it calls anything but OpenSSL.
@@ -70,10 +70,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         "_app",
         "_handshakes",
         "_is_closing",
-        "_is_due",
         "_is_over",
         "_is_paused",
-        "_left",
         "_peer",
         "_received",
         "_tls",
@@ -89,10 +87,6 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         """Who takes what is decrypted; None until the handshake is done."""
         self._received: list[bytes] = []
         """What was decrypted while reading was paused: of one read of the socket at most."""
-        self._left = b""
-        """What came in one read of the socket and is not decrypted yet."""
-        self._is_due = False
-        """``_receive_more`` is called in the next turn."""
         self._is_paused = False
         self._is_closing = False
         self._is_over = False
@@ -103,8 +97,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._wire = wire = transport
-        if hasattr(wire, "max_size"):
-            wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
+        wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
         context = self._handshakes.begin(self, wire.get_extra_info("peername"))
         if context is None:
             self._is_closing = True
@@ -124,39 +117,12 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             app.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if len(data) > RECEIVE:
-            # uvloop hands over up to 250 KiB, which the shared buffer would keep room for, and up to 32
-            # times, for which everybody else would wait.
-            self._left += data
-            self._wire.pause_reading()
-            self._receive_more()
-        elif self._is_closing or self._is_over:  # whatever comes means nothing any more
+        if self._is_closing or self._is_over:  # whatever comes means nothing any more
             return
-        elif self._app is None:
+        if self._app is None:
             self._shake(data)
         else:
             self._receive(data, self._app)
-
-    def _receive_more(self) -> None:
-        """A part of what one read of the socket brought; the next in the next turn."""
-        self._is_due = False
-        if self._is_paused:
-            return
-        data, self._left = self._left[:RECEIVE], self._left[RECEIVE:]
-        self.data_received(data)
-        if self._is_closing or self._is_over:
-            self._left = b""
-        self._read_on()
-
-    def _read_on(self) -> None:
-        """Take what is left of the last read, or read again."""
-        if self._is_paused or self.is_closing():
-            return
-        if not self._left:
-            self._wire.resume_reading()
-        elif not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._receive_more)
 
     def eof_received(self) -> bool | None:
         if self._app is None or self._is_closing:
@@ -237,7 +203,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
     def resume_reading(self) -> None:
         if self._is_paused and not self.is_closing():
             self._is_paused = False
-            self._read_on()
+            self._wire.resume_reading()
             if self._received or self._is_over:
                 asyncio.get_running_loop().call_soon(self._deliver)
 

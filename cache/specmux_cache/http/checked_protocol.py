@@ -55,9 +55,6 @@ asked of the kernel at each read and given back, page by page."""
 LONG: Final = 32 * 1024
 """Bytes that are missing of a body which is worth a place of its own."""
 
-MUCH: Final = 32 * 1024
-"""Bytes of a read behind which others have a turn: uvloop takes 32 reads of a socket in one."""
-
 ENCRYPTED: Final = 16 * 1024
 """Bytes that may wait to be decrypted while reading is paused. Of 256 KiB, which event loops have else, one
 turn would decrypt all."""
@@ -88,8 +85,6 @@ class CheckedProtocol(asyncio.Protocol):
         self._awaits_head = False
         self._copied = 0
         """Bytes of the answer that are still to come and take no parsing."""
-        self._is_told = False
-        """Where the answer ends was told, and is known."""
         self._holds = False
         self._is_held = False
 
@@ -99,7 +94,7 @@ class CheckedProtocol(asyncio.Protocol):
         self._is_silent = True
         self._awaits_head = has_body
         self._copied = 0
-        self._is_told = self._holds = self._is_held = False
+        self._holds = self._is_held = False
         self._make_room(READ)
 
     def rest(self) -> None:
@@ -111,7 +106,7 @@ class CheckedProtocol(asyncio.Protocol):
         elif self._unparsed:  # what is left belongs to the answer that nobody waits for any more
             self._cut_off()
         if self._is_encrypted and (not is_answered or self._protocol.should_close):
-            # Closed, uvloop would go on to decrypt whatever comes for half a minute, to see a close_notify.
+            # Closed, it would go on to decrypt whatever comes for half a minute, to see a close_notify.
             self._transport.abort()
 
     def hold_back(self) -> None:
@@ -150,7 +145,7 @@ class CheckedProtocol(asyncio.Protocol):
                 self._is_held = True
                 self._transport.pause_reading()
                 self._protocol._drop_timeout()  # noqa: SLF001  it is not the server that is waited for
-            elif self._is_worth_a_turn(data) and not self._transport.is_closing():
+            elif self._is_worth_a_turn() and not self._transport.is_closing():
                 self._transport.pause_reading()
                 self._wait()
 
@@ -170,16 +165,10 @@ class CheckedProtocol(asyncio.Protocol):
         if hasattr(self._transport, "max_size"):  # asyncio's, of a plain socket
             self._transport.max_size = size
 
-    @property
-    def _is_whole(self) -> bool:
-        """The answer is all here, and nothing more is to come."""
-        return self._is_told and not self._copied
-
-    def _is_worth_a_turn(self, data: bytes) -> bool:
+    def _is_worth_a_turn(self) -> bool:
         """Others have theirs before more is read. Of what comes over TLS nobody can say how many records it
         took, each of which costs as much as a kilobyte."""
-        is_costly = self._is_encrypted and not self._is_answered()
-        return is_costly or (len(data) >= MUCH and not self._is_whole)
+        return self._is_encrypted and not self._is_answered()
 
     def _is_answered(self) -> bool:
         content = self._protocol._payload  # noqa: SLF001
@@ -210,7 +199,6 @@ class CheckedProtocol(asyncio.Protocol):
         if self._awaits_head:
             self._awaits_head = False
             self._copied = told_length(data)
-            self._is_told = self._copied > 0
         began = time.thread_time()
         start = min(self._copied, len(data))
         size = PIECE

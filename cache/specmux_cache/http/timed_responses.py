@@ -13,7 +13,7 @@ from typing import Final
 from aiohttp.client_proto import ResponseHandler
 
 EARLY: Final = 0.001
-"""Seconds: uvloop's timers are as exact as that."""
+"""Seconds that a timer may go off before its time: asyncio's clock ticks, and says how seldom."""
 
 
 class TimedResponses(ResponseHandler):

@@ -82,15 +82,8 @@ class Filling(asyncio.BufferedProtocol):
     def end(self) -> None:
         """Whatever comes from here on is the other's."""
         self._room = memoryview(b"")
-        if self._transport.get_protocol() is not self:
-            return
-        # uvloop asks what kind of protocol it reads for only when it begins to read.
-        is_open = not self._transport.is_closing()
-        if is_open:
-            self._transport.pause_reading()
-        self._transport.set_protocol(self._protocol)
-        if is_open:
-            self._transport.resume_reading()
+        if self._transport.get_protocol() is self:
+            self._transport.set_protocol(self._protocol)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._room

@@ -38,7 +38,7 @@ async def shown(*source: str) -> None:
                         assert answer.status == code, host
     finally:
         process.terminate()
-        await process.communicate()  # to its end: uvloop has no transport open when it closes
+        await process.communicate()
         assert process.returncode == 0
 
 
@@ -71,7 +71,7 @@ def test_page_of_a_server_has_its_kinds(tmp_path: Path) -> None:
                     await asyncio.sleep(0.1)
         finally:
             process.terminate()
-            await process.communicate()  # to its end: uvloop has no transport open when it closes
+            await process.communicate()
             assert process.returncode == 0
 
     with serving_in_thread(Reference({KEY: document})) as server:

@@ -285,18 +285,6 @@ def test_large_and_pipelined_answers_come_whole_over_tls(authority: Authority, t
                 assert read_all(client).count(BIG) == 2
 
 
-def test_handshake_is_done_when_the_loop_reads_before_it_begins(
-    authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    uvloop = pytest.importorskip("uvloop", reason="the extra uvloop is not installed")
-    monkeypatch.setattr(asyncio, "new_event_loop", uvloop.new_event_loop)
-    with encrypted(authority, "parsed") as started:
-        for _ in range(5):
-            with authority.context().wrap_socket(started.connect(), server_hostname=NAME) as client:
-                client.sendall(request("/big"))
-                assert read_answer(client).endswith(BIG)
-
-
 @on_every_tier
 def test_client_that_does_not_read_is_cut_off_over_tls(authority: Authority, tier: str) -> None:
     with (

@@ -17,7 +17,6 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from fakes.sending import send
-from running.event_loop import EVENT_LOOP
 from running.exchanges import by_session, exchanges_that_went_wrong
 from specmux_cache.http import checked_protocol
 from specmux_cache.http.checked_protocol import CheckedProtocol, told_length
@@ -212,10 +211,6 @@ def test_no_exchange_gets_anothers_answer(turn: float, monkeypatch: pytest.Monke
     assert wrong == []
 
 
-@pytest.mark.skipif(
-    EVENT_LOOP != "asyncio",
-    reason="on uvloop its exchanges do not end; what it mixes up is shown on the other",
-)
 def test_aiohttps_own_connector_mixes_answers_up() -> None:
     """What CheckedConnector is for: it goes when this fails."""
     asking = by_session(aiohttp.TCPConnector)
@@ -329,23 +324,6 @@ def test_plain_bytes_never_wait() -> None:
                 await asyncio.sleep(0)
             assert slow.is_reading
             slow.told.clear()
-
-    asyncio.run(scenario())
-
-
-def test_others_have_their_turn_after_a_read_of_many_bytes() -> None:
-    """uvloop reads on from the same socket for as long as it is let, 32 times 250 KB at most."""
-
-    async def scenario() -> None:
-        slow: Any = Slow()
-        line = CheckedProtocol(slow, slow, lambda: None)
-        line.data_received(b"little")
-        assert slow.is_reading
-        line.data_received(bytes(checked_protocol.MUCH))
-        assert not slow.is_reading
-        for _ in range(3):
-            await asyncio.sleep(0)
-        assert slow.is_reading
 
     asyncio.run(scenario())
 

@@ -21,7 +21,7 @@ from specmux_cache.http.connector import CheckedConnector
 BODY = bytes(range(256)) * 1200
 FOR_EVER = 1 << 50
 LIMIT = 10.0
-"""Seconds: a third of those for which uvloop reads on after it was told to close."""
+"""Seconds: a third of those for which asyncio reads on after it was told to close."""
 
 
 @dataclass
