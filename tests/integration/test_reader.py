@@ -18,7 +18,7 @@ import pytest
 from data.explained_documents import bed
 from running.service import DEADLINE, Client, directory, service
 from specmux_aggregator.questions.page_endpoint import POLICY
-from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed
+from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
 from specmux_aggregator.questions.state import ReaderState
 
 KIND_PAGE = "/openapi/ui/kind/apis/garden.example.org/v1/Bed"
@@ -198,12 +198,12 @@ def eat(state: ReaderState) -> int:
 
 def test_hanging_and_greedy_jobs_end_the_process_and_nothing_else(tmp_path: Path) -> None:
     async def scenario(client: Client) -> None:
-        hasty, patient = Reader(request_seconds=4.0), Reader(request_seconds=60.0)
+        hasty, patient = Reader(request_seconds=4.0, job_cpu_seconds=1.0), Reader(request_seconds=60.0)
         try:
             processes = [await process_of(hasty), await process_of(patient)]
             lags: list[float] = []
             watching = asyncio.create_task(lag(lags))
-            with pytest.raises(ReaderFailed, match="too long"):
+            with pytest.raises(ReaderFailed, match=r"too long|died"):
                 await hasty.ask(hang)
             with pytest.raises(ReaderFailed, match="MemoryError"):
                 await patient.ask(eat)
@@ -217,6 +217,72 @@ def test_hanging_and_greedy_jobs_end_the_process_and_nothing_else(tmp_path: Path
             await patient.close()
 
     run(tmp_path, scenario)
+
+
+def sulk(state: ReaderState) -> None:
+    raise UnicodeEncodeError("utf-8", "a secret", 0, 1, "surrogates not allowed")
+
+
+def slow(state: ReaderState) -> int:
+    time.sleep(2)
+    state.version = "loaded"
+    return os.getpid()
+
+
+def version(state: ReaderState) -> str:
+    return state.version
+
+
+def test_exception_of_a_job_is_said_and_ends_no_process(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        reader = Reader(request_seconds=60.0)
+        try:
+            process = await process_of(reader)
+            with pytest.raises(ReaderFault, match=r"UnicodeEncodeError at test_reader.py:\d+"):
+                await reader.ask(sulk)
+            assert await process_of(reader) == process
+        finally:
+            await reader.close()
+
+    asyncio.run(scenario())
+    assert "UnicodeEncodeError at test_reader.py" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_clients_that_leave_end_nothing_that_is_under_way() -> None:
+    async def scenario() -> None:
+        reader = Reader(request_seconds=60.0)
+        try:
+            process = await process_of(reader)
+            asked = [asyncio.create_task(reader.ask(slow)) for _ in range(10)]
+            while reader._working is None:
+                await asyncio.sleep(0.01)
+            for task in asked:
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            assert await reader.ask(version) == "loaded"  # the one that was under way
+            assert await process_of(reader) == process
+            assert not reader._asked
+        finally:
+            await reader.close()
+
+    asyncio.run(scenario())
+
+
+def test_time_of_a_client_is_not_the_time_of_its_job() -> None:
+    async def scenario() -> None:
+        reader = Reader(request_seconds=0.5)
+        try:
+            process = await process_of(reader)
+            with pytest.raises(ReaderFailed, match="too long"):
+                await reader.ask(slow)
+            assert await process_of(reader) == process
+        finally:
+            await reader.close()
+
+    asyncio.run(scenario())
 
 
 def test_page_that_was_rendered_is_not_asked_of_the_reader_again(

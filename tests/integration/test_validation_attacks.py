@@ -179,6 +179,25 @@ def test_no_more_than_may_are_checked_at_one_time(tmp_path: Path) -> None:
     run(tmp_path, scenario, most=2)
 
 
+def test_lone_surrogates_and_control_characters_are_data(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        assert (await shop.post(order(count=1)))[0] == 200
+        validation = shop.client.app._validation
+        assert validation is not None
+        reader = validation._reading._reader
+        first = await reader._worker.run(os.getpid)
+        for escape, shown in (("\\ud800", "\ufffd"), ("\\u001b", "\\x1b"), ("\\u0000", "\\x00")):
+            body = orjson.dumps(order(count=1)).replace(b'"one"', b'"x%s"' % escape.encode())
+            for content_type in ("application/json", "application/yaml"):
+                status, _, told = await shop.post(body, content_type=content_type)
+                assert status in ((422,) if content_type.endswith("json") else (400, 422)), told
+                if status == 422:
+                    assert f'metadata.name: Invalid value: "x{shown}"' in told["message"]
+        assert await reader._worker.run(os.getpid) == first
+
+    run(tmp_path, scenario)
+
+
 def test_killed_process_is_started_anew_and_harms_nobody_else(tmp_path: Path) -> None:
     async def scenario(shop: Shop) -> None:
         assert (await shop.post(order(count=1)))[0] == 200

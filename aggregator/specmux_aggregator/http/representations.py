@@ -28,6 +28,7 @@ REASONS: Final = {
     406: "NotAcceptable",
     412: "PreconditionFailed",
     431: "RequestHeaderFieldsTooLarge",
+    500: "InternalError",
     503: "ServiceUnavailable",
 }
 

@@ -1,7 +1,8 @@
 """The process from the event loop's side: one job at a time, limits, and its end.
 
-It starts with the first job and ends when nobody asked for a while. Whatever goes wrong in it ends it: what
-comes next finds an empty one.
+It starts with the first job and ends when nobody asked for a while. An exception of a job is that job's
+alone. Death, time and memory end the process: what comes next finds an empty one. A client that waits no
+longer ends nothing: what is under way, or loaded, is there for the next.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from specmux_aggregator.errors import SpecmuxError, WorkerFailed
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.questions.state import ReaderState, perform
+from specmux_aggregator.questions.state import JobFault, ReaderState, perform
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +24,11 @@ R = TypeVar("R")
 
 MOST_IN_FLIGHT: Final = 16
 REQUEST_SECONDS: Final = 5.0
-"""For waiting and work together."""
+"""For which a client waits."""
+JOB_CPU_SECONDS: Final = 10.0
+"""Of processor time: jobs that look at what clients send have shorter limits of their own."""
+JOB_SECONDS: Final = 60.0
+"""By the clock: far enough for JOB_CPU_SECONDS on a machine without a whole processor to give."""
 IDLE_SECONDS: Final = 15 * 60.0
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 
@@ -33,7 +38,11 @@ class ReaderBusy(SpecmuxError):
 
 
 class ReaderFailed(SpecmuxError):
-    """The job did not end: the process died, took too long or too much memory."""
+    """The job did not end in time, or the process died, or took too much memory."""
+
+
+class ReaderFault(SpecmuxError):
+    """The job raised an exception, which the process survived."""
 
 
 class Reader:
@@ -46,15 +55,20 @@ class Reader:
         memory_bytes: int = MEMORY_BYTES,
         most_in_flight: int = MOST_IN_FLIGHT,
         request_seconds: float = REQUEST_SECONDS,
+        job_cpu_seconds: float = JOB_CPU_SECONDS,
+        job_seconds: float = JOB_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        self._worker = Worker(timeout=2 * request_seconds)
+        self._worker = Worker(timeout=job_seconds)
         self._counted = counted
         self._memory_bytes = memory_bytes
         self._most_in_flight = most_in_flight
         self._request_seconds = request_seconds
+        self._job_cpu_seconds = job_cpu_seconds
         self._idle_seconds = idle_seconds
-        self._in_flight = 0
+        self._asked: set[asyncio.Task[Any]] = set()
+        """Jobs that wait or are under way."""
+        self._working: asyncio.Task[Any] | None = None
         self._turn = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -62,34 +76,60 @@ class Reader:
     async def ask(
         self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """The result of ``job(state, *args, **kwargs)``. Raises ReaderBusy, ReaderFailed."""
-        if self._in_flight >= self._most_in_flight:
+        """The result of ``job(state, *args, **kwargs)``. Raises ReaderBusy, ReaderFailed, ReaderFault."""
+        if len(self._asked) >= self._most_in_flight:
             self._counted("busy")
             raise ReaderBusy("too many requests wait for the reader")
-        self._in_flight += 1
+        task = asyncio.create_task(self._run(job, args, kwargs), name="reader job")
+        self._asked.add(task)
+        task.add_done_callback(self._done)
         try:
-            async with asyncio.timeout(self._request_seconds), self._turn:
-                await self._started()
-                found: R = await self._worker.run(perform, self._memory_bytes, job, args, kwargs)
+            async with asyncio.timeout(self._request_seconds):
+                found = await asyncio.shield(task)
         except TimeoutError:
-            # A job that was under way was cancelled, and its process killed.
             self._counted("timeout")
             raise ReaderFailed("the reader took too long") from None
         except WorkerFailed as error:
-            self._end()
             self._counted("failed")
-            logger.warning("the reader was ended: %s", error)
             raise ReaderFailed(f"the reader failed: {error}") from error
         finally:
-            self._in_flight -= 1
-            self._end_later()
+            if self._working is not task:
+                task.cancel()
+        if isinstance(found, JobFault):
+            self._counted("failed")
+            logger.error("a job of the reader failed with %s at %s", found.exception, found.place)
+            raise ReaderFault(f"a fault of specmux: {found.exception} at {found.place}")
         self._counted("ok")
-        return found
+        return cast("R", found)
+
+    async def _run(self, job: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The job in its turn, to its end: who asked may be gone by then. Raises WorkerFailed."""
+        async with self._turn:
+            self._working = asyncio.current_task()
+            try:
+                await self._started()
+                limits = self._memory_bytes, self._job_cpu_seconds
+                return await self._worker.run(perform, *limits, job, args, kwargs)
+            except WorkerFailed as error:
+                self._end()
+                logger.warning("the reader was ended: %s", error)
+                raise
+            finally:
+                self._working = None
+                self._end_later()
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._asked.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at, also where nobody waits any more
 
     async def close(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
         self._starting = None
+        for task in list(self._asked):
+            task.cancel()
+        await asyncio.gather(*self._asked, return_exceptions=True)
         await self._worker.close()
 
     async def _started(self) -> None:

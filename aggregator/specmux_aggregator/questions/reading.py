@@ -21,7 +21,7 @@ from specmux_aggregator.http.representations import NO_STORE, REASONS, Represent
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Entry, Snapshot
 from specmux_aggregator.questions.answers import Answer, QuestionRefusal
-from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed
+from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
 from specmux_aggregator.questions.state import ReaderState, Wants, add, align, follow, keep
 from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.version import VERSION
@@ -179,6 +179,8 @@ class Reading:
         except ReaderFailed as error:
             self._aligned = ""
             raise Unready(503, str(error)) from error
+        except ReaderFault as error:
+            raise Unready(500, str(error)) from error
 
     async def _align(self, version: str) -> None:
         if self._aligned == version:

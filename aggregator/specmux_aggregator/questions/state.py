@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from traceback import extract_tb
 from typing import Any, Final, TypeVar
 
 from specmux_converters.document import Document, parse
@@ -38,6 +39,15 @@ class Wants:
     """The job cannot go on without these documents; without the list of them, where it is None."""
 
     group_versions: tuple[GroupVersion, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFault:
+    """An exception that a job let through: a fault of the job's, which the process survives."""
+
+    exception: str
+    place: str
+    """Module and line. Not the exception's words, which may be an object's."""
 
 
 class ReaderState:
@@ -143,9 +153,29 @@ def limited_time(seconds: float = QUERY_SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def perform(memory_bytes: int, job: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One job, in the process."""
-    return job(_state(memory_bytes), *args, **kwargs)
+def perform(
+    memory_bytes: int,
+    cpu_seconds: float,
+    job: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """One job, in the process; a JobFault where it raises. The kernel ends the process of one that takes
+    more processor time, whatever holds it up."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    try:
+        return job(_state(memory_bytes), *args, **kwargs)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # of a body or a document, which the next one has no part in
+        return JobFault(type(error).__name__, _place_of(error))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _place_of(error: Exception) -> str:
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{last.filename.rpartition('/')[2]}:{last.lineno}"
 
 
 @cache

@@ -51,6 +51,7 @@ _REASONS: Final = {
     413: "RequestEntityTooLarge",
     415: "UnsupportedMediaType",
     429: "TooManyRequests",
+    500: "InternalError",
     501: "NotImplemented",
     503: "ServiceUnavailable",
     504: "Timeout",

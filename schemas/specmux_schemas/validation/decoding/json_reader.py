@@ -21,7 +21,12 @@ MOST_DEPTH: Final = 200
 """Containers in each other: the checks recurse. An apiserver goes to 10,000."""
 
 _INT64_DIGITS: Final = 18
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPES: Final = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""Pairs of surrogates, lone ones, and all else that a backslash begins."""
 
 
 class Repeats(dict[str, Any]):
@@ -83,6 +88,8 @@ def _depth(written: bytes) -> int:
 def read_json(data: bytes) -> Any:
     """Raises Undecodable with Go's words for what is not JSON, with ours for what is too deep."""
     text = data.decode("utf-8", "replace")
+    if _SURROGATE.search(text):
+        text = _ESCAPES.sub(_without_lone_surrogate, text)
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
@@ -95,9 +102,12 @@ def read_json(data: bytes) -> Any:
     return value
 
 
+def _without_lone_surrogate(escape: re.Match[str]) -> str:
+    """Go reads U+FFFD in its place (encoding/json, decode.go: unquoteBytes)."""
+    return "\\ufffd" if escape["lone"] else escape[0]
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if any(_SURROGATE.search(key) for key, _ in pairs if not key.isascii()):
-        pairs = [(_SURROGATE.sub("\ufffd", key), value) for key, value in pairs]
     value = dict(pairs)
     return value if len(value) == len(pairs) else Repeats(pairs)
 

@@ -1,0 +1,93 @@
+"""Whatever texts an object holds, the report on it is made, and can be written as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmux_converters.crd import build
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.validation import Validator
+from specmux_schemas.validation.decoding.json_reader import read_json
+from specmux_schemas.validation.schema.formats import registered_formats
+
+TEXTS = st.text(st.characters(codec=None), max_size=6)
+SPEC = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "pattern": "^x", "maxLength": 3},
+        "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        **{each.name: {"type": "string", "format": each.name} for each in registered_formats()},
+    },
+}
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.org"},
+    "spec": {
+        "group": "example.org",
+        "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}},
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def validator() -> Validator:
+    return Validator(DocumentSet(build([DEFINITION]).documents))
+
+
+@given(first=TEXTS, second=TEXTS)
+def test_any_text_anywhere(validator: Validator, first: str, second: str) -> None:
+    spec: dict[str, Any] = dict.fromkeys(SPEC["properties"], first)  # type: ignore[call-overload]
+    spec |= {"map": {first: 1, second: first}, "set": [first, second, first], first: second}
+    metadata = {
+        "name": first,
+        "namespace": second,
+        "labels": {first: second},
+        "annotations": {second: first},
+        "finalizers": [first],
+        "ownerReferences": [{"apiVersion": first, "kind": second, "name": first, "uid": second}],
+    }
+    for kind in ("Widget", first):
+        value = {"apiVersion": "example.org/v1", "kind": kind, "metadata": metadata, "spec": spec}
+        body = json.dumps(value).encode()
+        for media_type in ("application/json", "application/yaml"):
+            for report in validator.validate_all(body, media_type):
+                orjson.dumps(report.as_document())
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r'"\ud800"', "\ufffd"),
+        (r'"\uDFFFa"', "\ufffda"),
+        (r'"\ud83d\ude00"', "\U0001f600"),
+        (r'"\ud800\ud83d\ude00"', "\ufffd\U0001f600"),
+        (r'"\udc00\ud800"', "\ufffd\ufffd"),
+        (r'"\\ud800"', r"\ud800"),
+        (r'"\\\ud800"', "\\\ufffd"),
+    ],
+)
+def test_lone_surrogates_are_read_as_go_reads_them(written: str, read: str) -> None:
+    assert read_json(b'{"a":%s}' % written.encode()) == {"a": read}
+
+
+def test_keys_that_differ_in_lone_surrogates_are_one_key_twice(validator: Validator) -> None:
+    body = rb'{"apiVersion":"example.org/v1","kind":"Widget","spec":{"\ud800":1,"\ud801":1}}'
+    messages = [each.message for each in validator.validate(body).violations]
+    assert 'duplicate field "spec.\ufffd"' in messages
