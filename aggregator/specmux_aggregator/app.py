@@ -267,7 +267,9 @@ class App:
     def _streams(self) -> StreamingHandler:
         """What answers beside the service: backends, the stream of changes, the check of objects."""
         is_private = self.settings.auth.is_private
-        streams = with_change_streams(self.history, self._proxy_handler, is_private=is_private)
+        streams = with_change_streams(
+            self.history, self._proxy_handler, is_private=is_private, guard=self._gate
+        )
         return streams if self._validation is None else ValidationStreams(self._validation, streams)
 
 

@@ -17,9 +17,12 @@ import orjson
 
 from specmux_aggregator.changes.entries import LogEntry, PublishedVersion
 from specmux_aggregator.changes.log import ChangeLog
+from specmux_aggregator.server.client_addresses import ClientAddresses
 from specmux_converters.group_versions import GroupVersion
 
 MOST_FOLLOWERS: Final = 256
+MOST_OF_ADDRESS: Final = MOST_FOLLOWERS // 4
+"""Followers from one client address."""
 MOST_QUEUED: Final = 64
 MOST_REPLAYED: Final = 4096
 """Publications that are remembered for who comes back."""
@@ -48,8 +51,10 @@ SILENCE: Final = Event(0, "", b"")
 class Follower:
     """One reader's events."""
 
-    def __init__(self, kind: Feed, backlog: list[Event]) -> None:
+    def __init__(self, kind: Feed, backlog: list[Event], address: bytes = b"") -> None:
         self.kind = kind
+        self.address = address
+        """The client's; followers of one address have a share of all places."""
         self._events: deque[Event] = deque(backlog)
         self._allowed = len(backlog) + MOST_QUEUED
         self._arrived = asyncio.Event()
@@ -91,28 +96,35 @@ class Follower:
 class Followers:
     """All readers, and what is told again to who comes back."""
 
-    def __init__(self, log: ChangeLog) -> None:
+    def __init__(self, log: ChangeLog, *, most_of_address: int = MOST_OF_ADDRESS) -> None:
+        """``most_of_address``: 0 where one address is no one client, as behind a proxy."""
         self._log = log
+        self._addresses = ClientAddresses(most_of_address)
         self._followers: set[Follower] = set()
         self._publications: deque[Event] = deque(maxlen=MOST_REPLAYED)
         self._floor: int | None = None
         """Publications up to here are not remembered any more; None: no process remembers any."""
         self._published: dict[GroupVersion, PublishedVersion] = {}
+        self._everything: Event | None = None
+        """All of ``_published`` as one event, once somebody has asked for it: the same for all who ask."""
         self._last_publication = 0
 
     def __len__(self) -> int:
         return len(self._followers)
 
-    def add(self, kind: Feed, since: int | None) -> Follower | None:
-        """A follower of what comes after the event ``since``; None where there are too many."""
-        if len(self._followers) >= MOST_FOLLOWERS:
+    def add(self, kind: Feed, since: int | None, address: bytes = b"") -> Follower | None:
+        """A follower of what comes after the event ``since``; None where there are too many, in all or of
+        ``address``."""
+        if len(self._followers) >= MOST_FOLLOWERS or not self._addresses.take(address):
             return None
-        follower = Follower(kind, self._backlog(kind, since))
+        follower = Follower(kind, self._backlog(kind, since), address)
         self._followers.add(follower)
         return follower
 
     def remove(self, follower: Follower) -> None:
-        self._followers.discard(follower)
+        if follower in self._followers:
+            self._followers.remove(follower)
+            self._addresses.give_back(follower.address)
 
     def close(self) -> None:
         """Cut all off: the service stops."""
@@ -134,6 +146,7 @@ class Followers:
         if not different:
             return
         self._published = dict(versions)
+        self._everything = None
         self._last_publication = number
         event = Event(number, "publication", orjson.dumps(_shown(different)))
         if len(self._publications) == self._publications.maxlen:
@@ -148,9 +161,11 @@ class Followers:
             entries = [_change(entry) for entry in self._log.since(since)]
             is_whole = since >= self._log.dropped_id
             return entries if is_whole else [Event(self._log.dropped_id, "reset", b"{}"), *entries]
-        everything = Event(self._last_publication, "publications", orjson.dumps(_shown(self._published)))
         if since is None or self._floor is None or not self._floor <= since <= self._last_publication:
-            return [everything]
+            if self._everything is None:
+                body = orjson.dumps(_shown(self._published))
+                self._everything = Event(self._last_publication, "publications", body)
+            return [self._everything]
         return [event for event in self._publications if event.id > since]
 
     def _tell(self, kind: Feed, event: Event) -> None:

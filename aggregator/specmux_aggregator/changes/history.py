@@ -25,7 +25,7 @@ from specmux_aggregator.changes.entries import (
     entry_of,
     read_entry,
 )
-from specmux_aggregator.changes.events import Followers
+from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Followers
 from specmux_aggregator.changes.kept import KeptDocuments
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import Changes
@@ -82,9 +82,10 @@ class History:
         obtain: Callable[[DocumentKey], Awaitable[bytes | None]],
         limits: Limits,
         noted: Callable[[LogEntry, float], None],
+        most_of_address: int = MOST_OF_ADDRESS,
     ) -> None:
         """``held``: a document's JSON if it is at hand; ``obtain``: its JSON gzipped, fetched. ``noted`` is
-        told of every entry and the seconds that it took."""
+        called with every entry and the seconds that it took. ``most_of_address``: as ``Followers`` has it."""
         self._settings = settings
         self._worker = worker
         self._archive = archive
@@ -94,7 +95,7 @@ class History:
         self._noted = noted
         self.log = ChangeLog(most_entries=settings.entries, most_bytes=settings.max_bytes)
         self.kept = KeptDocuments(most_each=settings.documents, most_bytes=settings.max_bytes)
-        self.followers = Followers(self.log)
+        self.followers = Followers(self.log, most_of_address=most_of_address)
         self._snapshot: Snapshot | None = None
         self._settled: dict[GroupVersion, PublishedVersion] = {}
         self._due: dict[GroupVersion, float] = {}

@@ -1,12 +1,15 @@
 """``/openapi/changes`` as it happens: ``text/event-stream`` (WHATWG HTML 9.2), JSON lines, or a CBOR sequence
-(RFC 8742, as KEP-4222 has watches). One request that lasts until either side ends it.
+(RFC 8742, as KEP-4222 has watches). One request that lasts until either side ends it, or its permission ends:
+nothing is written to a client that would be refused by now.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from email.utils import formatdate
+from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -16,10 +19,19 @@ from aiohttp import HttpVersion10
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.changes.endpoint import PATH, ROUTE
-from specmux_aggregator.changes.events import MOST_FOLLOWERS, SILENCE, Event, Feed, Follower, Followers
+from specmux_aggregator.changes.events import (
+    MOST_FOLLOWERS,
+    MOST_OF_ADDRESS,
+    SILENCE,
+    Event,
+    Feed,
+    Follower,
+    Followers,
+)
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import refusal
-from specmux_aggregator.server.protocols import Reply, Response, StreamingHandler, WireRequest
+from specmux_aggregator.server.client_addresses import address_of
+from specmux_aggregator.server.protocols import Guard, Reply, Response, StreamingHandler, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_converters.media_types import MediaType
 
@@ -34,14 +46,30 @@ HEARTBEAT: Final = 15.0
 
 ID_DIGITS_MAX: Final = 18
 
+PIECE: Final = 64 * 1024
+"""Bytes of a larger event that are handed over at a time: so much waits for each client that reads nothing,
+and one copy of the event for all of them."""
+
+WRITTEN: Final = 8
+"""Events, each in one form, that are kept as they are written: followers read them at about the same time."""
+
 
 class ChangeStreams:
     """Implements the server's ``StreamingHandler`` for the stream, and passes all else on to another."""
 
     def __init__(
-        self, followers: Followers, inner: StreamingHandler, *, is_private: bool, heartbeat: float = HEARTBEAT
+        self,
+        followers: Followers,
+        inner: StreamingHandler,
+        *,
+        is_private: bool,
+        guard: Guard | None = None,
+        heartbeat: float = HEARTBEAT,
     ) -> None:
+        """``guard`` is asked again before anything is written; None: everybody is allowed to ask."""
         self._followers = followers
+        self._guard = guard
+        self._written = lru_cache(maxsize=WRITTEN)(written)
         self._inner = inner
         self._is_private = is_private
         self._heartbeat = heartbeat
@@ -56,9 +84,12 @@ class ChangeStreams:
             kind, since = asked(request.message)
         except ValueError as error:
             return Reply(refusal(400, "BadRequest", str(error), route=ROUTE), is_last=True)
-        follower = self._followers.add(kind, since)
+        follower = self._followers.add(kind, since, address_of(request.connection.peername))
         if follower is None:
-            message = f"{MOST_FOLLOWERS} follow already, and no more may"
+            message = (
+                f"no more can follow: {MOST_FOLLOWERS} do, or {MOST_OF_ADDRESS} from your address"
+                " (listen.max_connections_per_address: 0 lifts that)"
+            )
             fields = [("Retry-After", "30")]
             return Reply(
                 refusal(503, "ServiceUnavailable", message, fields=fields, route=ROUTE), is_last=True
@@ -70,8 +101,15 @@ class ChangeStreams:
             request,
             heartbeat=self._heartbeat,
             is_private=self._is_private,
-            ended=self._followers.remove,
+            ended=self._ended,
+            guard=self._guard,
+            written=self._written,
         )
+
+    def _ended(self, follower: Follower) -> None:
+        self._followers.remove(follower)
+        if not self._followers:
+            self._written.cache_clear()
 
 
 class Streamed:
@@ -88,6 +126,8 @@ class Streamed:
         heartbeat: float,
         is_private: bool,
         ended: Callable[[Follower], None],
+        guard: Guard | None,
+        written: Callable[[Event, MediaType], bytes],
     ) -> None:
         self._follower = follower
         self._form = form
@@ -95,6 +135,10 @@ class Streamed:
         self._connection = request.connection
         self._heartbeat = heartbeat
         self._ended = ended
+        self._guard = guard
+        self._written = written
+        self.sent = 0
+        """Bytes of the event under way that are handed over."""
         self._is_chunked = request.message.version != HttpVersion10
         self._head = self._headed(is_private=is_private)
 
@@ -113,17 +157,52 @@ class Streamed:
             if self._connection.streamed is not None:
                 self._connection.end_streaming()
 
+    def give_way(self) -> None:
+        """End the connection at once: it reads too slowly, and others need the room."""
+        self._connection.connections.stats.write_stalls += 1
+        self._connection.cut_off()
+
     async def _write_events(self) -> None:
         while (event := await self._follower.next(self._heartbeat)) is not None:
-            data = _beat(self._form) if event is SILENCE else _written(event, self._form)
-            self._connection.send(self._framed(data))
-            await self._connection.drain()
-        reset = _written(Event(0, "reset", b"{}"), self._form)
+            if not await self._is_permitted():
+                break
+            data = _beat(self._form) if event is SILENCE else self._written(event, self._form)
+            if not await self._send(data):
+                break
+        reset = written(Event(0, "reset", b"{}"), self._form)
         self._connection.send(self._framed(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
         await self._connection.drain()
 
-    def _framed(self, data: bytes) -> bytes:
-        return b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked and data else data
+    async def _is_permitted(self) -> bool:
+        """Whether a new request like this one would be let in on this connection."""
+        if self._connection.is_ending:
+            return False
+        message = self._request.message
+        if self._guard is None or self._guard.permits(message, self._connection) is not None:
+            return True
+        return await self._guard.refusal(message, self._connection) is None
+
+    async def _send(self, data: bytes) -> bool:
+        """Send an event, a large one as fast as it is read; False: too much is unread already."""
+        if len(data) <= PIECE:
+            self._connection.send(self._framed(data))
+            await self._connection.drain()
+            return True
+        unread, view = self._connection.connections.unread, memoryview(data)
+        if not unread.admit(data, self, time.monotonic()):
+            return False
+        try:
+            for self.sent in range(0, len(data), PIECE):
+                self._connection.send(self._framed(view[self.sent : self.sent + PIECE]))
+                await self._connection.drain()
+        finally:
+            unread.leave(data, self)
+        return True
+
+    def _framed(self, data: bytes | memoryview[int]) -> bytes:
+        if not self._is_chunked or not data:
+            return bytes(data)
+        return b"".join((b"%x\r\n" % len(data), data, b"\r\n"))
 
     def _headed(self, *, is_private: bool) -> bytes:
         lines = [
@@ -165,7 +244,7 @@ def _is_stream(message: RawRequestMessage) -> bool:
     return any(form in accept for form in STREAMED) and target_of(message).partition("?")[0] == PATH
 
 
-def _written(event: Event, form: MediaType) -> bytes:
+def written(event: Event, form: MediaType) -> bytes:
     """JSON is on one line, so it is one line of an event stream too."""
     if form == EVENT_STREAM:
         mark = b"" if event.name == "reset" and not event.id else b"id: %d\n" % event.id

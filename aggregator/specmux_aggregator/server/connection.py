@@ -96,6 +96,11 @@ class Connection(asyncio.Protocol):
         return self.transport is not None
 
     @property
+    def is_ending(self) -> bool:
+        """It ends with the running answer."""
+        return self._is_closing or self._is_ending
+
+    @property
     def is_drained(self) -> bool:
         return self.is_half_closed and self.incoming.is_empty
 
@@ -287,6 +292,9 @@ class Connection(asyncio.Protocol):
             await response.write()
         except ConnectionError:
             self.close()
+        except asyncio.CancelledError:
+            self.task = None  # in a circle with it, its traceback would keep what was to be written
+            raise
         except Exception:  # a bug
             logger.exception("%s %s failed", message.method, path_of(message))
             self.cut_off()

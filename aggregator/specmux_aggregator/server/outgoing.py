@@ -136,8 +136,9 @@ class Outgoing:
 
     def lose(self) -> None:
         """The client is gone before it read its answer to the end."""
-        if self._drained is not None and not self._drained.done():
-            self._drained.set_exception(ConnectionResetError("the client is gone"))
+        drained, self._drained = self._drained, None  # kept, its traceback would keep what was to be written
+        if drained is not None and not drained.done():
+            drained.set_exception(ConnectionResetError("the client is gone"))
         if self.unsent is not None:
             self._leave(self.unsent.slot.prepared.body)
         self.unsent = None

@@ -75,6 +75,10 @@ class ClientConnection(Protocol):
         """The client will send nothing more."""
 
     @property
+    def is_ending(self) -> bool:
+        """It ends with the running answer: one that has no end of its own ends now."""
+
+    @property
     def is_drained(self) -> bool:
         """The client will send nothing more, and all it sent was taken up."""
 

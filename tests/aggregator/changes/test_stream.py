@@ -178,7 +178,7 @@ async def test_a_follower_that_left_is_forgotten(tmp_path: Path) -> None:
 
 def followers(entries: int = 3) -> Followers:
     log = ChangeLog(most_entries=entries, most_bytes=1 << 20)
-    return Followers(log)
+    return Followers(log, most_of_address=0)
 
 
 def note(followers: Followers, number: int) -> None:
