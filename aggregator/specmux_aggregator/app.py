@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
@@ -45,7 +45,7 @@ from specmux_aggregator.questions.reading import Reading
 from specmux_aggregator.questions.validation_endpoint import ValidationStreams, validation_of
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import StreamingHandler
-from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.tasks import finish, log_failure
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.identities import Identities
 
@@ -201,16 +201,24 @@ class App:
         self.metrics.config_read(is_current=error is None)
 
     async def stop(self) -> None:
-        """Stop accepting, finish what runs, then let go of everything."""
-        if self.history is not None:
-            self.history.followers.close()
-        await self.server.stop()
-        await _close(self._proxy_handler, self._gate, self._memory)
+        """Stop accepting, finish what runs, then let go of everything, whatever fails in it."""
+        front = (self._proxy_handler, self._gate, self._memory)
+        origins = (self.backend_sets, self.backends, self.discovery, self.schemas, self.history)
+        documents = (self._reading, self._validation, self._documents, self._workers, self._state)
+        await finish(
+            logger,
+            None if self.history is None else self.history.followers.close,
+            self.server.stop,
+            *_ends(front),
+            self._end_tasks,
+            *_ends(origins),
+            *_ends(documents),
+        )
+
+    async def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await _close(self.backend_sets, self.backends, self.discovery, self.schemas, self.history)
-        await _close(self._reading, self._validation, self._documents, self._workers, self._state)
 
     def _run(self, work: Coroutine[Any, Any, None], failure: str) -> None:
         """In the background until ``stop``; ``failure`` is logged when it ends with a bug."""
@@ -277,8 +285,5 @@ class _Closable(Protocol):
     async def close(self) -> None: ...
 
 
-async def _close(*parts: _Closable | None) -> None:
-    """Those that there are, one after the other."""
-    for part in parts:
-        if part is not None:
-            await part.close()
+def _ends(parts: Iterable[_Closable | None]) -> Iterator[Callable[[], Awaitable[None]]]:
+    return (part.close for part in parts if part is not None)

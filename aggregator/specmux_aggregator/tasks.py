@@ -173,3 +173,18 @@ def log_failure(task: asyncio.Task[Any], logger: logging.Logger, message: str) -
             logger.error(message, exc_info=error)
 
     task.add_done_callback(tell)
+
+
+async def finish(logger: logging.Logger, *steps: Callable[[], Awaitable[object] | None] | None) -> None:
+    """Run every step of an end in order, whatever fails in those before; each failure is one line of the log.
+    None: there is nothing to end. A step that is no coroutine function has ended when it returns."""
+    for step in steps:
+        if step is None:
+            continue
+        try:
+            ended = step()
+            if ended is not None:
+                await ended
+        except Exception as error:  # noqa: BLE001  # whatever it is, the rest has to end
+            name = getattr(getattr(step, "func", step), "__qualname__", step)  # of a partial, too
+            logger.error("%s failed, the end goes on: %s: %s", name, type(error).__name__, error)

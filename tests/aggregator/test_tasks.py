@@ -3,10 +3,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 
 import pytest
 
-from specmux_aggregator.tasks import Coalescer, SingleFlight
+from specmux_aggregator.tasks import Coalescer, SingleFlight, finish
 
 
 def test_simultaneous_callers_share_one_run() -> None:
@@ -203,3 +204,25 @@ def test_work_that_failed_is_logged_and_done_again_when_it_is_asked_for(
         assert work.runs == 2
 
     asyncio.run(scenario())
+
+
+def test_every_step_of_an_end_is_taken_whatever_fails(caplog: pytest.LogCaptureFixture) -> None:
+    taken: list[int] = []
+
+    def at_once() -> None:
+        taken.append(1)
+        raise OSError(9, "Bad file descriptor")
+
+    async def awaited(number: int) -> None:
+        taken.append(number)
+        raise ValueError("no")
+
+    async def last() -> None:
+        taken.append(3)
+
+    asyncio.run(finish(logging.getLogger("ends"), at_once, None, partial(awaited, 2), last))
+    assert taken == [1, 2, 3]
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+    assert "at_once failed" in caplog.messages[0]
+    assert "Bad file descriptor" in caplog.messages[0]
+    assert "awaited failed" in caplog.messages[1]

@@ -12,11 +12,11 @@ from typing import Any, Final
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.http.prepared import TimeLines
 from specmux_aggregator.server.admission import Admission
+from specmux_aggregator.server.body_files import BodyFiles
 from specmux_aggregator.server.complaints import AcceptComplaints
 from specmux_aggregator.server.connection import LINGER, Connection
 from specmux_aggregator.server.dispatch import Dispatch
 from specmux_aggregator.server.held import HELD_MAX, HeldByAll
-from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
 from specmux_aggregator.server.unread import UNREAD_MAX, UnreadBodies
 
@@ -33,7 +33,7 @@ class Connections:
         """``unread_max``: bytes of large answers that are not read to their end, all together."""
         self.stats = stats
         self.lines = TimeLines()
-        self.files = BodyFiles()
+        self.files = BodyFiles(stats)
         self.held = HeldByAll()
         self.unread = UnreadBodies(unread_max)
         self.complaints = AcceptComplaints()

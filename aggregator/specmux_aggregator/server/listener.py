@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
 import time
@@ -26,7 +25,7 @@ from specmux_aggregator.server.protocols import Guard, Responder, StreamingHandl
 from specmux_aggregator.server.stats import RequestStats
 from specmux_aggregator.server.tls_transport import TLSTransport
 from specmux_aggregator.server.unread import UNREAD_MAX
-from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.tasks import finish, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -116,16 +115,18 @@ class HTTPServer:
         self._dispatch.is_stopping = True
         if self._watch is not None:
             self._watch.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._watch
-        if self._listener is not None:
-            self._listener.close()
-        if self._accept_errors is not None:
-            self._accept_errors.remove(asyncio.get_running_loop())
-        if self._handshakes is not None:
-            self._handshakes.stop()
-        if self._connections is not None:
-            await self._connections.drain(self._listen.shutdown_timeout)
+            await asyncio.gather(self._watch, return_exceptions=True)
+        await finish(
+            logger,
+            None if self._listener is None else self._listener.close,
+            None
+            if self._accept_errors is None
+            else partial(self._accept_errors.remove, asyncio.get_running_loop()),
+            None if self._handshakes is None else self._handshakes.stop,
+            None
+            if self._connections is None
+            else partial(self._connections.drain, self._listen.shutdown_timeout),
+        )
 
     def forget_bodies(self) -> None:
         """Let go of the copies of bodies that are kept for the kernel."""

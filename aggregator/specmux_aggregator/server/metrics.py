@@ -99,6 +99,11 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
             counts.accept_errors,
         ),
         (
+            "specmux_body_files_lost",
+            "Memory files of bodies whose descriptor something else closed.",
+            counts.body_files_lost,
+        ),
+        (
             "specmux_idle_connections_closed",
             "Idle connections closed to make room for new ones.",
             counts.idle_closed,

@@ -8,10 +8,10 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
+from specmux_aggregator.server.body_files import FILED_MIN
 from specmux_aggregator.server.memo import Slot, slot_of
 from specmux_aggregator.server.protocols import Shared
 from specmux_aggregator.server.sending import (
-    FILED_MIN,
     FIRST,
     JOINED_MAX,
     WHOLE_MAX,

@@ -15,9 +15,9 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, TimeLines
 from specmux_aggregator.server.admission import Admission
+from specmux_aggregator.server.body_files import BodyFiles
 from specmux_aggregator.server.complaints import AcceptComplaints
 from specmux_aggregator.server.held import HeldByAll
-from specmux_aggregator.server.sending import BodyFiles
 from specmux_aggregator.server.stats import RequestStats
 from specmux_aggregator.server.unread import UnreadBodies
 

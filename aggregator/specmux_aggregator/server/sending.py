@@ -1,7 +1,7 @@
 """Answers on their way into a socket: as much as the kernel takes, and next to nothing queued by us.
 
-A body that is asked for again is kept in a memory file, so that the kernel takes its pages (``sendfile``)
-where it would otherwise copy the bytes; the copy is most of what a large answer costs.
+The copy is most of what a large answer costs: a body that is asked for again has a memory file
+(``body_files``).
 """
 
 from __future__ import annotations
@@ -25,75 +25,6 @@ SLICE: Final = 64 * 1024
 
 KICK: Final = 16 * 1024
 """Bytes queued after the kernel refused more: the transport says when they are gone."""
-
-FILED_MIN: Final = 32 * 1024
-"""Bytes of a body that may have a file: below, the copy costs no more than another call of the kernel."""
-
-FILES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of all memory files together."""
-
-FILES_COUNT_MAX: Final = 128
-"""Descriptors of all memory files together."""
-
-SIGHTS: Final = 64
-
-HAS_MEMORY_FILES: Final = all(
-    hasattr(owner, name) for owner, name in ((os, "memfd_create"), (os, "sendfile"), (socket, "MSG_MORE"))
-)
-
-
-class BodyFiles:
-    """Memory files of the large bodies that are asked for again and again; the least recent go first."""
-
-    __slots__ = ("_files", "_seen", "_size")
-
-    def __init__(self) -> None:
-        # The body is kept beside its file: while it lives, its id is nobody else's.
-        self._files: dict[int, tuple[bytes, int]] = {}
-        self._size = 0
-        self._seen = [0] * SIGHTS
-
-    def file_of(self, body: bytes) -> int | None:
-        """A file descriptor that holds ``body``; None at first sight, for a small one, and where there are no
-        such files."""
-        key = id(body)
-        known = self._files.pop(key, None)
-        if known is not None:
-            self._files[key] = known
-            return known[1]
-        place = key // 16 % SIGHTS  # objects are aligned
-        if self._seen[place] != key or not HAS_MEMORY_FILES or not FILED_MIN <= len(body) <= FILES_MAX:
-            self._seen[place] = key
-            return None
-        return self._keep(key, body)
-
-    def held(self, body: bytes) -> int | None:
-        """The file that holds ``body``, if there is one: whoever asks has the body on its way already."""
-        known = self._files.get(id(body))
-        return None if known is None else known[1]
-
-    def clear(self) -> None:
-        """Close every file; one that is asked for after that is made anew."""
-        for _, file in self._files.values():
-            os.close(file)
-        self._files.clear()
-        self._size = 0
-
-    def _keep(self, key: int, body: bytes) -> int | None:
-        while self._size + len(body) > FILES_MAX or len(self._files) >= FILES_COUNT_MAX:
-            old, file = self._files.pop(next(iter(self._files)))
-            self._size -= len(old)
-            os.close(file)
-        try:
-            file = os.memfd_create("specmux-body")
-        except OSError:  # out of descriptors: the body is copied, as at first
-            return None
-        view = memoryview(body)
-        while view:
-            view = view[os.write(file, view) :]
-        self._files[key] = (body, file)
-        self._size += len(body)
-        return file
 
 
 def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body: bytes) -> int:

@@ -76,6 +76,7 @@ class RequestCounts:
     held_cuts: int
     idle_closed: int
     accept_errors: int
+    body_files_lost: int
     at_once: int
     memo_hits: int
 
@@ -86,6 +87,7 @@ class RequestStats:
     __slots__ = (
         "accept_errors",
         "at_once",
+        "body_files_lost",
         "cells",
         "connections",
         "connections_refused",
@@ -124,6 +126,8 @@ class RequestStats:
         self.write_stalls = 0
         self.accept_errors = 0
         """Tries to take a connection that the kernel would not hand out: too many files are open."""
+        self.body_files_lost = 0
+        """Memory files whose descriptor something else closed; their bodies leave from memory."""
         self.idle_closed = 0
         """Closed to make room for a new connection: idle longest when as many as may be were open."""
         self.held_cuts = 0
@@ -151,6 +155,7 @@ class RequestStats:
             held_cuts=self.held_cuts,
             idle_closed=self.idle_closed,
             accept_errors=self.accept_errors,
+            body_files_lost=self.body_files_lost,
             at_once=self.at_once,
             memo_hits=self.memo_hits,
         )

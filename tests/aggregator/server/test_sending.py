@@ -5,32 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from running.serving import FakeService, read_all, request, running
+from running.serving import BIG, FakeService, read_all, request, running
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
-from specmux_aggregator.server import sending
+from specmux_aggregator.server import body_files
+from specmux_aggregator.server.body_files import FILED_MIN, HAS_MEMORY_FILES, BodyFiles
 from specmux_aggregator.server.sending import (
-    FILED_MIN,
-    HAS_MEMORY_FILES,
-    BodyFiles,
     BorrowedSocket,
     lead,
     push,
     write,
 )
+from specmux_aggregator.server.stats import RequestStats
 
 pytestmark = pytest.mark.skipif(not HAS_MEMORY_FILES, reason="no memory files on this system")
 
 
 @pytest.fixture
 def files() -> Iterator[BodyFiles]:
-    kept = BodyFiles()
+    kept = BodyFiles(RequestStats())
     yield kept
     kept.clear()
 
@@ -40,15 +40,15 @@ def test_body_has_a_file_from_its_second_sight_on(files: BodyFiles) -> None:
     assert files.file_of(body) is None
     file = files.file_of(body)
     assert file is not None
-    assert os.pread(file, 2 * len(body), 0) == body
+    assert os.pread(file, len(body), 0) == body
     assert files.file_of(body) == file
 
 
 def test_files_are_bounded_and_the_least_recent_goes(
     files: BodyFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "FILES_MAX", 1_000_000)
-    monkeypatch.setattr(sending, "SIGHTS", 1)
+    monkeypatch.setattr(body_files, "FILES_MAX", 1_000_000)
+    monkeypatch.setattr(body_files, "SIGHTS", 1)
     bodies = [os.urandom(300_000) for _ in range(4)]
     opened = [(files.file_of(body), files.file_of(body))[1] for body in bodies[:3]]
     assert None not in opened
@@ -56,13 +56,13 @@ def test_files_are_bounded_and_the_least_recent_goes(
     files.file_of(bodies[3])
     newest = files.file_of(bodies[3])
     assert newest is not None
-    assert os.pread(newest, 400_000, 0) == bodies[3]
+    assert os.pread(newest, len(bodies[3]), 0) == bodies[3]
     assert files.file_of(bodies[0]) == opened[0]
     assert files.file_of(bodies[1]) is None
 
 
 def test_body_above_the_bound_has_no_file(files: BodyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "FILES_MAX", 40_000)
+    monkeypatch.setattr(body_files, "FILES_MAX", 40_000)
     body = os.urandom(40_001)
     assert [files.file_of(body) for _ in range(3)] == [None] * 3
 
@@ -74,8 +74,8 @@ def test_small_body_has_no_file(files: BodyFiles) -> None:
 
 
 def test_descriptors_are_bounded(files: BodyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "FILES_COUNT_MAX", 2)
-    monkeypatch.setattr(sending, "SIGHTS", 1)
+    monkeypatch.setattr(body_files, "FILES_COUNT_MAX", 2)
+    monkeypatch.setattr(body_files, "SIGHTS", 1)
     bodies = [os.urandom(FILED_MIN) for _ in range(3)]
     opened = [(files.file_of(body), files.file_of(body))[1] for body in bodies]
     assert None not in opened
@@ -83,7 +83,7 @@ def test_descriptors_are_bounded(files: BodyFiles, monkeypatch: pytest.MonkeyPat
 
 
 def test_body_is_copied_when_descriptors_ran_out(files: BodyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> int:
+    def refuse(name: str, flags: int) -> int:
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(os, "memfd_create", refuse)
@@ -119,6 +119,118 @@ def test_clear_closes_the_files(files: BodyFiles) -> None:
     files.clear()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(file)
+
+
+def test_file_is_never_changed(files: BodyFiles) -> None:
+    body = os.urandom(40_000)
+    files.file_of(body)
+    file = files.file_of(body)
+    assert file is not None
+    with pytest.raises(OSError, match="Operation not permitted"):
+        os.pwrite(file, b"x", 0)
+
+
+class Takers:
+    """What may have the number of a file that somebody closed."""
+
+    @staticmethod
+    def nobody(number: int) -> None:
+        os.close(number)
+
+    @staticmethod
+    def another_file(number: int) -> None:
+        with tempfile.TemporaryFile() as other:
+            other.write(bytes(40_000))
+            other.flush()
+            os.dup2(other.fileno(), number)
+
+    @staticmethod
+    def another_body(number: int) -> None:
+        other = os.memfd_create("specmux-body")
+        os.truncate(other, os.fstat(number).st_size + (1 << 25))
+        os.dup2(other, number)
+        os.close(other)
+
+    @staticmethod
+    def socket(number: int) -> None:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            os.dup2(ours.fileno(), number)
+
+
+TAKERS = [Takers.nobody, Takers.another_file, Takers.another_body, Takers.socket]
+
+
+@pytest.mark.parametrize("take", TAKERS)
+@pytest.mark.parametrize("noticed_by", ["asked", "held", "evicted", "cleared"])
+def test_number_that_is_somebody_elses_is_neither_sent_nor_closed(
+    take: Callable[[int], None],
+    noticed_by: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(body_files, "FILES_COUNT_MAX", 2)
+    monkeypatch.setattr(body_files, "SIGHTS", 1)
+    stats = RequestStats()
+    files = BodyFiles(stats)
+    bodies = [os.urandom(40_000) for _ in range(3)]
+    numbers = [(files.file_of(body), files.file_of(body))[1] for body in bodies[:2]]
+    for number in numbers:
+        assert number is not None
+        take(number)
+    taken = [identity(number) for number in numbers]
+    match noticed_by:
+        case "asked":
+            assert [files.file_of(body) for body in bodies[:2]] == [None, None]
+        case "held":
+            assert [files.held(body) for body in bodies[:2]] == [None, None]
+        case "evicted":
+            for _ in range(2):
+                files.file_of(bodies[2])
+    files.clear()
+    assert [identity(number) for number in numbers] == taken
+    assert stats.snapshot().body_files_lost == 2
+    assert len(caplog.messages) == 1
+    for number, who in zip(numbers, taken, strict=True):
+        if who is not None and number is not None:
+            os.close(number)
+
+
+def identity(number: int | None) -> tuple[int, int] | None:
+    """Which file a number is; None: it is closed."""
+    try:
+        status = os.fstat(-1 if number is None else number)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+@pytest.mark.parametrize("take", TAKERS)
+def test_answer_is_its_body_when_something_closed_its_file(take: Callable[[int], None]) -> None:
+    with running() as started:
+
+        def big() -> bytes:
+            with started.connect() as client:
+                client.sendall(request("/big", close=True))
+                return read_all(client)
+
+        first, second = big(), big()
+        assert first.endswith(BIG)
+        assert second.endswith(BIG)
+        shared: Any = started.server._connections
+        (file,) = shared.files._files.values()
+        took = started.call(taken_in_turn(take, file.number))
+        assert [big().endswith(BIG) for _ in range(3)] == [True] * 3
+        assert started.counts.body_files_lost == 1
+        assert identity(file.number) == took or took is None
+        if took is not None:
+            os.close(file.number)
+
+
+async def taken_in_turn(take: Callable[[int], None], number: int) -> tuple[int, int] | None:
+    """On the loop of the server, so that nothing is being sent meanwhile."""
+    take(number)
+    return identity(number)
 
 
 PIECES = (b"head\r\n", b"\r\n", bytes(range(256)) * 2_000)
