@@ -16,6 +16,7 @@ _LITERAL: Final = re.compile(
     r"""[rRbB]{0,2}(?:"{3}.*?"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", re.DOTALL
 )
 _COMMENT: Final = re.compile(r"//[^\n]*")
+_TOKEN: Final = re.compile(rf"{_COMMENT.pattern}|{_LITERAL.pattern}|.", re.DOTALL)
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _IMMUTABLE: Final = re.compile(r"\(*(?:self==oldSelf|oldSelf==self)\)*")
 _HAS: Final = re.compile(r"has\(self\.([A-Za-z_][A-Za-z0-9_]*)\)")
@@ -29,6 +30,21 @@ class CELRule:
     message: str
     takes_optional: bool
     """``optionalOldSelf``: it runs at creation, too."""
+
+    @property
+    def meaning(self) -> str:
+        """The same for rules that differ in comments and white space alone."""
+        code, literals = [""], []
+        for token in _TOKEN.finditer(self.text):
+            if token[0].startswith("//"):
+                code[-1] += " "
+            elif _LITERAL.fullmatch(token[0]):
+                literals.append(token[0])
+                code.append("")
+            else:
+                code[-1] += token[0]
+        parts = (_spaced(each) + literal for each, literal in zip(code, [*literals, ""], strict=True))
+        return "".join(parts)
 
     @property
     def bare(self) -> str:
@@ -81,8 +97,13 @@ def _rules(schema: Mapping[str, Any]) -> dict[tuple[str, bool], CELRule]:
                 message if isinstance(message, str) else "",
                 entry.get("optionalOldSelf") is True,
             )
-            found[rule.text, rule.takes_optional] = rule
+            found[rule.meaning, rule.takes_optional] = rule
     return found
+
+
+def _spaced(text: str) -> str:
+    """Code between literals, with one space where two words would run together."""
+    return re.sub(r"(?<!\w) | (?!\w)", "", re.sub(r"\s+", " ", text))
 
 
 def _pairs(gone: list[CELRule], added: list[CELRule]) -> list[tuple[CELRule, CELRule]]:

@@ -195,6 +195,8 @@ class _Comparer:
     ) -> Iterator[Finding]:
         for name in sorted(before.subresources.keys() - after.subresources.keys()):
             yield Finding("subresource-removed", "", what=name)
+        if before.is_manifest and after.is_manifest:
+            yield from _scale_changes(before, after)
         for name in sorted(after.subresources.keys() - before.subresources.keys()):
             if name == "status" and self._has_status(old, before.kind):
                 yield Finding("status-subresource-added", "")
@@ -301,7 +303,7 @@ class _Comparer:
         *,
         is_own_status: bool = False,
     ) -> Place:
-        impacts = judge.field(finding.id, direction, is_own_status=is_own_status)
+        impacts = judge.field(finding, direction, is_own_status=is_own_status)
         if finding.id == "list-type-changed" and finding.new == "atomic":
             impacts = replace(impacts, stored=Impact.NONE)  # no object becomes invalid
         return Place(
@@ -323,6 +325,16 @@ class _Comparer:
                 old, new, is_enforced=basis is Basis.ENFORCED, budget=self.budget
             )
         return self._comparisons[key]
+
+
+def _scale_changes(before: ServedResource, after: ServedResource) -> Iterator[Finding]:
+    if not before.scale_paths or not after.scale_paths:
+        return
+    for key in sorted(before.scale_paths.keys() | after.scale_paths.keys()):
+        old, new = before.scale_paths.get(key), after.scale_paths.get(key)
+        if old != new:
+            impacts = None if key == "specReplicasPath" else _READ_BREAKS if old else _NO_IMPACTS
+            yield Finding("scale-path-changed", "", what=key, old=old, new=new, impacts=impacts)
 
 
 def _group(name: GroupVersion) -> str | None:

@@ -1,7 +1,7 @@
 """``oneOf``, ``anyOf`` and ``not``: branches as sets, since no order of them means anything.
 
-A branch is compared as a whole, written out and without documentation. Which values two different branches
-have in common is not worked out.
+A branch is compared as a whole, written out and without documentation. Keywords that hold several times, by
+``allOf``, are compared one by one.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_schemas.differences.branch_overlaps import may_overlap
 from specmux_schemas.differences.findings import Budget, Finding
-from specmux_schemas.differences.views import Schemas
+from specmux_schemas.differences.impacts import Impact, Impacts
+from specmux_schemas.differences.value_types import types_alone
+from specmux_schemas.differences.views import Schemas, conjuncts
 
 DOCUMENTATION: Final = frozenset(
     {"description", "title", "example", "examples", "externalDocs", "deprecated"}
@@ -21,46 +24,90 @@ _MOST_DEEP: Final = 12
 """Levels of a branch that are told apart."""
 
 Side = tuple[Schemas, Mapping[str, Any]]
+Branches = frozenset[bytes]
+
+_ALTERNATIVES: Final = ("oneOf", "anyOf")
+_REFUSED: Final = Impacts(Impact.BREAKING, Impact.WARNING, Impact.BREAKING)
+"""Of a branch that a value may fit beside another."""
 
 
 def composition_changes(
     old: Side, new: Side, *, types_of: tuple[str | None, str | None], budget: Budget
 ) -> Iterator[Finding]:
     """``types_of``: the keywords whose branches say types alone; those are compared as types."""
-    for keyword in ("oneOf", "anyOf"):
-        before = set[bytes]() if types_of[0] == keyword else _branches(*old, keyword, budget)
-        after = set[bytes]() if types_of[1] == keyword else _branches(*new, keyword, budget)
-        if before == after:
-            continue
-        yield Finding(_change(before, after), "", what=keyword)
-    before, after = _branches(*old, "not", budget), _branches(*new, "not", budget)
-    if before != after:
-        yield Finding(_change_of_not(before, after), "", what="not")
+    before = {key: _alternatives(*old, key, types_of[0] == key, budget) for key in _ALTERNATIVES}
+    after = {key: _alternatives(*new, key, types_of[1] == key, budget) for key in _ALTERNATIVES}
+    for branches in before["oneOf"] - after["oneOf"]:
+        if any(branches <= others for others in after["anyOf"]):  # exactly one became at least one
+            yield Finding("constraint-relaxed", "", what="oneOf")
+            before["oneOf"].remove(branches)
+            before["anyOf"].add(branches)
+    for key in _ALTERNATIVES:
+        change = _changed(before[key], after[key], key)
+        if change is not None:
+            is_raised = (
+                change == "branch-added" and key == "oneOf" and _overlaps(before[key], after[key], new[1])
+            )
+            yield Finding(change, "", what=key, impacts=_REFUSED if is_raised else None)
+    refused = _refused(*old, budget), _refused(*new, budget)
+    gone, added = refused[0] - refused[1], refused[1] - refused[0]
+    if len(added) > len(gone):
+        yield Finding("constraint-tightened", "", what="not")
+    elif gone:
+        yield Finding("composition-changed" if added else "constraint-relaxed", "", what="not")
 
 
-def _change(before: set[bytes], after: set[bytes]) -> str:
-    if not before:
+def _changed(before: set[Branches], after: set[Branches], keyword: str) -> str | None:
+    """Of all conjuncts of one keyword."""
+    gone, added = before - after, after - before
+    if keyword == "anyOf":  # more branches than one that holds ask nothing
+        added = {branches for branches in added if not any(kept <= branches for kept in before & after)}
+        gone = {branches for branches in gone if not any(kept <= branches for kept in before & after)}
+    if len(gone) == len(added) == 1:
+        return _change(*gone, *added)
+    if len(added) > len(gone):
         return "constraint-tightened"
-    if not after:
-        return "constraint-relaxed"
+    if not gone:
+        return None
+    return "composition-changed" if added else "constraint-relaxed"
+
+
+def _change(before: Branches, after: Branches) -> str:
     if before > after:
         return "branch-removed"
     return "branch-added" if before < after else "composition-changed"
 
 
-def _change_of_not(before: set[bytes], after: set[bytes]) -> str:
-    if before and after:
-        return "composition-changed"
-    return "constraint-relaxed" if before else "constraint-tightened"
+def _overlaps(before: set[Branches], after: set[Branches], holder: Mapping[str, Any]) -> bool:
+    """Whether a value that fitted one branch may fit a new one as well, and is refused then."""
+    old, new = next(iter(before - after)), next(iter(after - before))
+    known = [orjson.loads(branch) for branch in old]
+    fresh = [orjson.loads(branch) for branch in new - old]
+    return any(
+        not isinstance(branch, dict) or not isinstance(other, dict) or may_overlap(branch, other, holder)
+        for branch in fresh
+        for other in known
+    )
 
 
-def _branches(schemas: Schemas, keywords: Mapping[str, Any], keyword: str, budget: Budget) -> set[bytes]:
-    value = keywords.get(keyword)
-    branches = value if isinstance(value, list) else [value] if isinstance(value, dict) else []
+def _alternatives(
+    schemas: Schemas, keywords: Mapping[str, Any], keyword: str, says_types: bool, budget: Budget
+) -> set[Branches]:
+    """The branches of each time that the keyword holds."""
+    listed = [value for value in conjuncts(keywords, keyword) if isinstance(value, list) and value]
     return {
-        orjson.dumps(_written_out(schemas, branch, _MOST_DEEP, budget), option=orjson.OPT_SORT_KEYS)
-        for branch in branches
+        frozenset(_text(schemas, branch, budget) for branch in value)
+        for value in listed
+        if not (says_types and types_alone(schemas, value))
     }
+
+
+def _refused(schemas: Schemas, keywords: Mapping[str, Any], budget: Budget) -> set[bytes]:
+    return {_text(schemas, value, budget) for value in conjuncts(keywords, "not") if isinstance(value, dict)}
+
+
+def _text(schemas: Schemas, schema: Any, budget: Budget) -> bytes:
+    return orjson.dumps(_written_out(schemas, schema, _MOST_DEEP, budget), option=orjson.OPT_SORT_KEYS)
 
 
 def _written_out(schemas: Schemas, schema: Any, depth: int, budget: Budget) -> Any:
@@ -78,7 +125,7 @@ def _written_out(schemas: Schemas, schema: Any, depth: int, budget: Budget) -> A
             }
         elif key in ("items", "additionalProperties", "not"):
             found[key] = _written_out(schemas, value, depth - 1, budget)
-        elif key in ("oneOf", "anyOf") and isinstance(value, list):
+        elif key in ("oneOf", "anyOf", "allOf") and isinstance(value, list):
             found[key] = _sorted([_written_out(schemas, item, depth - 1, budget) for item in value])
         elif key in ("required", "enum") and isinstance(value, list):
             found[key] = _sorted(value)

@@ -1,47 +1,145 @@
-"""What values must meet beside their type: bounds, patterns, multiples, and schemas they must not match.
+"""What values must meet beside their type: bounds, patterns and multiples.
 
 Two patterns are not compared: which of them accepts more cannot be told in general.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sized
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from specmux_schemas.differences.findings import Finding
+from specmux_schemas.differences.views import conjuncts
 
-_LOWER: Final = ("minimum", "minLength", "minItems", "minProperties")
-_UPPER: Final = ("maximum", "maxLength", "maxItems", "maxProperties")
+LOWER: Final = ("minimum", "minLength", "minItems", "minProperties")
+UPPER: Final = ("maximum", "maxLength", "maxItems", "maxProperties")
 _FLAGS: Final = ("uniqueItems",)
-_EXCLUSIVE: Final = ("exclusiveMinimum", "exclusiveMaximum")
+_EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
-KEYWORDS: Final = (*_LOWER, *_UPPER, *_EXCLUSIVE, *_FLAGS, "pattern", "multipleOf")
+KEYWORDS: Final = (*LOWER, *UPPER, *_EXCLUSIVE, *_FLAGS, "multipleOf")
 
 _SIZES: Final[Mapping[str, type[Sized]]] = {"Length": str, "Items": list, "Properties": dict}
+_RANGES: Final = {"int32": 2**31, "int64": 2**63}
+"""Formats that an integer has to fit."""
 _MOST_TEXT: Final = 1024
 """Characters of a listed value that a pattern is tried on, and of the pattern: it may be made to be slow."""
 
+Limit = tuple[float, bool]
+"""A bound, and whether the bound itself is refused."""
+
 
 def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Keyword by keyword; none for one that every value of the old enum meets."""
+    """Keyword by keyword; none for one that every value of the old enum meets, nor where another spelling
+    asks the same."""
+    before_limits, after_limits = limits_of(old), limits_of(new)
     for keyword in KEYWORDS:
         before, after = _set(old, keyword), _set(new, keyword)
         if before == after:
             continue
+        bound = _EXCLUSIVE.get(keyword, keyword)
         change = _compared(keyword, before, after)
-        if change == "constraint-relaxed" or not _all_meet(old.get("enum"), keyword, new):
+        if bound in (*LOWER, *UPPER):
+            limits = before_limits.get(bound), after_limits.get(bound)
+            if limits[0] == limits[1] or change != _compared_limits(bound, *limits):
+                continue
+        if change == "constraint-relaxed" or not _all_meet(old, keyword, new):
             yield Finding(change, "", what=keyword, old=before, new=after)
+    yield from _pattern_changes(old, new)
+
+
+def limits_of(schema: Mapping[str, Any]) -> dict[str, Limit]:
+    """Bounds as they are enforced, by keyword: whole numbers for integers, none that asks nothing."""
+    found = {}
+    for keyword in (*LOWER, *UPPER):
+        limit = _limit(schema, keyword)
+        if limit is not None and not _is_vacuous(limit, keyword, schema):
+            found[keyword] = limit
+    return found
+
+
+def _limit(schema: Mapping[str, Any], keyword: str) -> Limit | None:
+    value = schema.get(keyword)
+    limits: list[Limit] = [(value, False)] if _is_number(value) else []
+    for flag in (flag for flag, bound in _EXCLUSIVE.items() if bound == keyword):
+        exclusive = schema.get(flag)
+        if exclusive is True:
+            limits = [(bound, True) for bound, _ in limits]
+        elif _is_number(exclusive):
+            limits.append((exclusive, True))
+    if not limits:
+        return None
+    is_lower = keyword in LOWER
+    limit = max(limits) if is_lower else min(limits, key=lambda each: (each[0], not each[1]))
+    if schema.get("type") != "integer" or keyword not in _EXCLUSIVE.values():
+        return limit
+    if not math.isfinite(limit[0]):
+        return limit
+    whole = math.ceil(limit[0]) if is_lower else math.floor(limit[0])
+    if limit[1] and whole == limit[0]:
+        whole += 1 if is_lower else -1
+    return whole, False
+
+
+def _is_vacuous(limit: Limit, keyword: str, schema: Mapping[str, Any]) -> bool:
+    """No value of the schema is beyond it."""
+    if keyword in LOWER[1:]:
+        return limit[0] <= (len(_required(schema)) if keyword == "minProperties" else 0)
+    most = _RANGES.get(str(schema.get("format"))) if schema.get("type") == "integer" else None
+    if most is None or keyword not in ("minimum", "maximum"):
+        return False
+    return limit[0] <= -most if keyword == "minimum" else limit[0] >= most - 1
+
+
+def _compared_limits(keyword: str, before: Limit | None, after: Limit | None) -> str:
+    if before is None or after is None:
+        return "constraint-tightened" if before is None else "constraint-relaxed"
+    if before[0] == after[0]:
+        return "constraint-tightened" if after[1] else "constraint-relaxed"
+    return "constraint-tightened" if (after[0] > before[0]) == (keyword in LOWER) else "constraint-relaxed"
+
+
+def _pattern_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Patterns that all hold, as sets; two that differ are not compared."""
+    before, after = _patterns(old), _patterns(new)
+    gone, added = sorted(before - after), sorted(after - before)
+    if not gone and not added:
+        return
+    change = (
+        "constraint-changed" if gone and added else "constraint-tightened" if added else "constraint-relaxed"
+    )
+    if len(added) > len(gone):
+        change = "constraint-tightened"
+    listed = old.get("enum")
+    is_met = (
+        isinstance(listed, list)
+        and bool(listed)
+        and all(
+            not isinstance(value, str) or all(_matches(pattern, value) for pattern in added)
+            for value in listed
+        )
+    )
+    if change == "constraint-relaxed" or not is_met:
+        yield Finding(change, "", what="pattern", old=_together(before), new=_together(after))
+
+
+def _patterns(schema: Mapping[str, Any]) -> set[str]:
+    return {pattern for pattern in conjuncts(schema, "pattern") if isinstance(pattern, str)}
+
+
+def _together(patterns: set[str]) -> str | None:
+    return " and ".join(sorted(patterns)) or None
 
 
 def _set(schema: Mapping[str, Any], keyword: str) -> Any:
     """None where the keyword asks nothing."""
     value = schema.get(keyword)
-    if keyword == "pattern":
-        return value if isinstance(value, str) else None
     if isinstance(value, bool):
         return True if value and keyword in (*_EXCLUSIVE, *_FLAGS) else None
-    return value if isinstance(value, int | float) else None
+    if keyword == "multipleOf" and value == 1 and schema.get("type") == "integer":
+        return None
+    return value if _is_number(value) else None
 
 
 def _compared(keyword: str, before: Any, after: Any) -> str:
@@ -51,9 +149,9 @@ def _compared(keyword: str, before: Any, after: Any) -> str:
         return "constraint-relaxed"
     if keyword == "multipleOf":
         return _multiples(before, after)
-    if keyword == "pattern" or isinstance(before, bool) or isinstance(after, bool):
+    if isinstance(before, bool) or isinstance(after, bool):
         return "constraint-changed"
-    is_lower = keyword in _LOWER or keyword == "exclusiveMinimum"
+    is_lower = _EXCLUSIVE.get(keyword, keyword) in LOWER
     return "constraint-tightened" if (after > before) == is_lower else "constraint-relaxed"
 
 
@@ -65,8 +163,11 @@ def _multiples(before: float, after: float) -> str:
     return "constraint-changed"
 
 
-def _all_meet(values: Any, keyword: str, schema: Mapping[str, Any]) -> bool:
-    """Whether all values that were allowed meet the keyword; not where any were."""
+def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -> bool:
+    """Whether all values that were allowed meet the keyword: those listed, and objects by their fields."""
+    if keyword == "minProperties" and len(_required(old)) >= schema[keyword]:
+        return True
+    values = old.get("enum")
     return (
         isinstance(values, list) and bool(values) and all(_meets(value, keyword, schema) for value in values)
     )
@@ -74,8 +175,6 @@ def _all_meet(values: Any, keyword: str, schema: Mapping[str, Any]) -> bool:
 
 def _meets(value: Any, keyword: str, schema: Mapping[str, Any]) -> bool:
     bound = schema[keyword]
-    if keyword == "pattern":
-        return not isinstance(value, str) or _matches(bound, value)
     if keyword == "uniqueItems":
         return not isinstance(value, list) or all(value.count(item) == 1 for item in value)
     sized = next((of_type for ending, of_type in _SIZES.items() if keyword.endswith(ending)), None)
@@ -95,7 +194,17 @@ def _is_within(value: float, keyword: str, bound: float) -> bool:
         return value > bound
     if keyword == "exclusiveMaximum":
         return value < bound
-    return value >= bound if keyword in _LOWER else value <= bound
+    return value >= bound if keyword in LOWER else value <= bound
+
+
+def _required(schema: Mapping[str, Any]) -> frozenset[str]:
+    listed = schema.get("required")
+    names = listed if isinstance(listed, list) else ()
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _matches(pattern: str, value: str) -> bool:

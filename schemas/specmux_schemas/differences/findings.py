@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias
 
 from specmux_converters.errors import LimitExceeded
+from specmux_schemas.differences.impacts import Impacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Finding:
     new: Any = None
     origin: str = ""
     """Component and steps in it, where the change was made once for many places."""
+    impacts: Impacts | None = None
+    """Where they are other than the rule's."""
 
 
 Findings: TypeAlias = tuple[Finding, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specmux_schemas.differences.cel_rules import documented_differently, rule_changes
@@ -11,12 +11,15 @@ from specmux_schemas.differences.compositions import DOCUMENTATION, Side, compos
 from specmux_schemas.differences.constraints import constraint_changes
 from specmux_schemas.differences.deprecations import deprecation_changes
 from specmux_schemas.differences.findings import Budget, Finding
+from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.merging import list_changes, map_changes
 from specmux_schemas.differences.value_types import ValueType, type_changes, value_type
-from specmux_schemas.differences.values import default_changes, enum_changes
+from specmux_schemas.differences.values import default_changes, enum_changes, has_default
 
 PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
+DROPPED_NULL: Final = Impacts(Impact.WARNING, Impact.NONE, Impact.WARNING)
+"""Of a null that an apiserver drops or replaces, and takes the object."""
 _SELECTABLE: Final = "x-kubernetes-selectable-fields"
 
 
@@ -40,7 +43,7 @@ def keyword_changes(both: Pair, *, is_enforced: bool, budget: Budget) -> Iterato
     """All but a changed type, which ends the comparison (``type_findings``)."""
     old, new = both.old[1], both.new[1]
     yield from deprecation_changes(old, new)
-    yield from _flag(_is_nullable(old, both.types[0]), _is_nullable(new, both.types[1]), _NULLABLE)
+    yield from _nullable_changes(both, is_enforced=is_enforced)
     yield from enum_changes(old, new)
     yield from default_changes(old, new, is_enforced=is_enforced)
     yield from constraint_changes(old, new)
@@ -55,8 +58,8 @@ def keyword_changes(both: Pair, *, is_enforced: bool, budget: Budget) -> Iterato
     yield from _flag(old.get(EMBEDDED) is True, new.get(EMBEDDED) is True, _EMBEDDED_RESOURCE)
 
 
-def type_findings(both: Pair) -> tuple[Finding, ...]:
-    return tuple(type_changes(*both.types))
+def type_findings(both: Pair, *, is_enforced: bool) -> tuple[Finding, ...]:
+    return tuple(type_changes(*both.types, is_enforced=is_enforced))
 
 
 def is_documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -70,6 +73,14 @@ _EMBEDDED_RESOURCE: Final = ("embedded-resource-removed", "embedded-resource-add
 def _flag(before: bool, after: bool, changes: tuple[str, str]) -> Iterator[Finding]:
     if before != after:
         yield Finding(changes[after], "")
+
+
+def _nullable_changes(both: Pair, *, is_enforced: bool) -> Iterator[Finding]:
+    """An apiserver fills a default in where a null must not be."""
+    old, new = both.old[1], both.new[1]
+    for found in _flag(_is_nullable(old, both.types[0]), _is_nullable(new, both.types[1]), _NULLABLE):
+        is_filled = is_enforced and found.id == "nullable-removed" and has_default(new, is_enforced=True)
+        yield replace(found, impacts=DROPPED_NULL) if is_filled else found
 
 
 def _is_nullable(schema: Mapping[str, Any], types: ValueType) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from specmux_converters.crd.manifest import CRD, Version, read_manifest
 from specmux_converters.crd.problems import Problem
 from specmux_converters.document import Document
+from specmux_schemas.differences.keywords import PRESERVES
 from specmux_schemas.differences.served import (
     Basis,
     Served,
@@ -32,8 +33,14 @@ def add_manifests(served: Served, manifests: Iterable[Document]) -> tuple[Proble
     for manifest in manifests:
         crd = read_manifest(manifest, problems)
         flags = _deprecated_versions(manifest)
+        scales = _scale_paths(manifest)
+        keeps_all = _mapping(manifest.get("spec")).get("preserveUnknownFields") is True
         for version in crd.versions:
-            _add_version(served, crd, version, is_deprecated=version.name in flags)
+            is_deprecated = version.name in flags
+            _add_version(served, crd, version, is_deprecated=is_deprecated, keeps_all=keeps_all)
+            served.group_versions[crd.group_version(version)].resources[crd.plural].scale_paths = scales.get(
+                version.name, {}
+            )
         served.stored_versions[crd.group, crd.plural] = _stored_versions(manifest, crd.kind)
     return tuple(problems)
 
@@ -62,7 +69,8 @@ def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
     return schema
 
 
-def _add_version(served: Served, crd: CRD, version: Version, *, is_deprecated: bool) -> None:
+def _add_version(served: Served, crd: CRD, version: Version, *, is_deprecated: bool, keeps_all: bool) -> None:
+    """``keeps_all``: no field is pruned, as ``spec.preserveUnknownFields`` has it."""
     group_version = served.group_version(crd.group_version(version), Basis.ENFORCED)
     subresources = [name for name, is_there in _subresources(version) if is_there]
     group_version.resources[crd.plural] = ServedResource(
@@ -74,6 +82,8 @@ def _add_version(served: Served, crd: CRD, version: Version, *, is_deprecated: b
         is_manifest=True,
     )
     schema = {"type": "object", **_mapping(version.schema)}
+    if keeps_all:
+        schema[PRESERVES] = True
     if version.selectable_fields:
         schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in version.selectable_fields]
     group_version.kinds[crd.kind, crd.group] = ServedKind(
@@ -93,6 +103,19 @@ def _deprecated_versions(manifest: Document) -> frozenset[str]:
         if _mapping(version).get("deprecated") is True
     ]
     return frozenset(name for name in flagged if isinstance(name, str))
+
+
+def _scale_paths(manifest: Document) -> Mapping[str, Mapping[str, str]]:
+    """By version."""
+    spec = _mapping(manifest.get("spec"))
+    versions = spec.get("versions")
+    listed = [_mapping(version) for version in (versions if isinstance(versions, list) else ())]
+    found = {}
+    for version in listed or [{"name": spec.get("version")}]:
+        subresources = _mapping(version.get("subresources") or spec.get("subresources"))
+        paths = _mapping(subresources.get("scale")).items()
+        found[str(version.get("name"))] = {key: path for key, path in paths if isinstance(path, str)}
+    return found
 
 
 def _stored_versions(manifest: Document, kind: str) -> StoredVersions:

@@ -7,14 +7,18 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_schemas.differences.constraints import constraint_changes
 from specmux_schemas.differences.deprecations import deprecation_changes
 from specmux_schemas.differences.document_contents import deref, mapping
 from specmux_schemas.differences.findings import Finding
 from specmux_schemas.differences.served import Operation
 from specmux_schemas.differences.value_types import type_changes, value_type
+from specmux_schemas.differences.values import enum_changes
 
 _DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")
 _ANY_TYPE: Final = "*/*"
+
+_TIGHTENED: Final = frozenset({"enum-added", "enum-value-removed", "constraint-tightened"})
 
 ParameterKey = tuple[str, str]
 
@@ -98,6 +102,9 @@ def _type_changes(
             if found.id in ("type-changed", "type-narrowed"):
                 yield Finding("parameter-type-changed", "", what=_shown(before), old=found.old, new=found.new)
                 return
+        if any(found.id in _TIGHTENED for found in (*enum_changes(*views), *constraint_changes(*views))):
+            yield Finding("parameter-tightened", "", what=_shown(before))
+            return
         schemas = views[0].get("items"), views[1].get("items")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.differences.findings import Finding
 from specmux_schemas.differences.impacts import ChangeSeverity, Impact, Impacts, lowered
 from specmux_schemas.differences.rules import RULES
 from specmux_schemas.differences.served import Basis
@@ -53,10 +54,10 @@ class Judge:
     group_version: GroupVersion
     basis: Basis
 
-    def field(self, change: str, direction: Direction, *, is_own_status: bool) -> Impacts:
+    def field(self, finding: Finding, direction: Direction, *, is_own_status: bool) -> Impacts:
         """Of a field. ``is_own_status``: it is written through a subresource, by those who serve it."""
-        rule = RULES[change]
-        impacts = rule.impacts
+        rule = RULES[finding.id]
+        impacts = finding.impacts or rule.impacts
         if rule.is_lowered_when_described and self.basis is Basis.DESCRIBED:
             impacts = Impacts(lowered(impacts.write), lowered(impacts.read), lowered(impacts.stored))
         if is_own_status:

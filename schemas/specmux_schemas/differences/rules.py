@@ -34,6 +34,7 @@ group-version-removed     BB-   the group-version is gone
 group-version-added       ---   the group-version is new
 resource-removed          BB-   the resource is gone
 resource-added            ---   the resource is new
+scale-path-changed        BB-   the scale subresource has another {what}
 stored-version-removed    --B   objects are stored as {what}, which the definition does not have any more
 kind-changed              BBB   the resource is of another kind
 scope-changed             BBB   the resource is not where it was: in namespaces, or in the cluster
@@ -46,6 +47,7 @@ parameter-removed         W--   the parameter {what} is gone and will be ignored
 parameter-added           ---   the parameter {what} is new
 parameter-required        B--   the parameter {what} has to be sent
 parameter-type-changed    B--   the parameter {what} is of another type
+parameter-tightened       B--   the parameter {what} takes fewer values
 request-media-type-removed B--  requests in {what} are not taken any more
 response-media-type-removed -B- answers in {what} are not given any more
 media-type-added          ---   {what} is new

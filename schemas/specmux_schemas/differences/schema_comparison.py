@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
 from specmux_converters.references import name_in
+from specmux_schemas.differences.compositions import DOCUMENTATION
 from specmux_schemas.differences.field_paths import ITEMS, VALUES, step
 from specmux_schemas.differences.findings import NOTHING, Budget, Finding, Result, below, of_component
+from specmux_schemas.differences.impacts import Impact
 from specmux_schemas.differences.keywords import (
+    DROPPED_NULL,
     EMBEDDED,
     PRESERVES,
     Pair,
@@ -25,6 +29,7 @@ from specmux_schemas.differences.keywords import (
     properties,
     type_findings,
 )
+from specmux_schemas.differences.rules import RULES
 from specmux_schemas.differences.value_types import value_type
 from specmux_schemas.differences.values import has_default
 from specmux_schemas.differences.views import Schemas, View
@@ -32,6 +37,8 @@ from specmux_schemas.differences.views import Schemas, View
 _REFERENCE: Final = re.compile(rb'"\$ref":"(#/components/schemas/[^"\\]*)"')
 _OF_OBJECTS: Final = frozenset({"apiVersion", "kind", "metadata"})
 _UNTYPED: Final[Mapping[str, Any]] = {}
+
+_ASKS_NOTHING: Final = DOCUMENTATION | {PRESERVES, "nullable", "default"}
 
 _Key = tuple[str, str]
 
@@ -60,7 +67,7 @@ class SchemaComparison:
         self._budget.schema()
         before, after = self._old.view(old), self._new.view(new)
         both = pair((self._old, before.keywords), (self._new, after.keywords))
-        changed = type_findings(both)
+        changed = type_findings(both, is_enforced=self._is_enforced)
         if changed and changed[0].id == "type-changed":
             found = Result(changed)
         else:
@@ -127,7 +134,7 @@ class SchemaComparison:
         if before is not None and after is None and self._is_closed(new):
             return Result((Finding("map-closed", ""),))
         if before is None and after is not None and properties(old) and not properties(new):
-            return Result((Finding("map-opened", ""),))
+            return _joined(Result((Finding("map-opened", ""),)), self._opened(old, new, after))
         found = self._properties(old, new)
         if before is not None or after is not None:
             found = _joined(found, self._map_values(before, after, old))
@@ -140,9 +147,19 @@ class SchemaComparison:
         """An enforced object drops what it does not list; a described one without fields takes anything."""
         return not _preserves(schema) and (self._is_enforced or bool(properties(schema)))
 
+    def _opened(self, old: Mapping[str, Any], new: Mapping[str, Any], values: Any) -> Result:
+        """What breaks writers of those fields that there were: the values' schema asks something else."""
+        found = [
+            Finding("field-became-required", step(name)) for name in sorted(_required(new) - _required(old))
+        ]
+        for name, schema in sorted(properties(old).items()):
+            found += below(self.compare(schema, values), step(name)).findings
+        return Result(tuple(each for each in found if RULES[each.id].impacts.write is Impact.BREAKING))
+
     def _map_values(self, before: Any, after: Any, old: Mapping[str, Any]) -> Result:
         if before is not None and after is not None:
-            return below(self.compare(before, after), VALUES)
+            found = self.compare(before, after)
+            return below(_with_dropped_nulls(found) if self._is_enforced else found, VALUES)
         if before is not None:
             return Result((Finding("field-untyped", VALUES),) if self._is_typed(self._old, before) else ())
         if self._is_closed(old):
@@ -174,7 +191,7 @@ class SchemaComparison:
         change = "field-added"
         if is_required and not self._has_default(schema):
             change = "field-added-required"
-        elif _preserves(old) and self._is_typed(self._new, schema):
+        elif _preserves(old) and self._asks(schema):
             change = "field-typed"
         return Finding(change, step(name), new=self._type(self._new, schema))
 
@@ -194,12 +211,18 @@ class SchemaComparison:
     def _is_typed(self, schemas: Schemas, schema: Any) -> bool:
         return value_type(schemas, schemas.view(schema).keywords).types is not None
 
+    def _asks(self, schema: Any) -> bool:
+        """Whether the new schema refuses any value."""
+        keywords = self._new.view(schema).keywords.keys()
+        return self._is_typed(self._new, schema) or not keywords <= _ASKS_NOTHING
+
     def _type(self, schemas: Schemas, schema: Any) -> str | None:
         said = schemas.view(schema).keywords.get("type")
         return said if isinstance(said, str) else None
 
 
 _NEVER: Final = 1 << 30
+_NULLABLE_REMOVED: Final = Finding("nullable-removed", "")
 _NOT_KNOWN: Final[tuple[None, frozenset[_Key]]] = (None, frozenset())
 
 
@@ -207,6 +230,15 @@ def _joined(first: Result, second: Result) -> Result:
     if not second.findings and not second.documentation:
         return first
     return Result(first.findings + second.findings, first.documentation + second.documentation)
+
+
+def _with_dropped_nulls(result: Result) -> Result:
+    """Of a map's values: an apiserver drops those that are null and must not be."""
+    found = tuple(
+        replace(finding, impacts=DROPPED_NULL) if finding == _NULLABLE_REMOVED else finding
+        for finding in result.findings
+    )
+    return Result(found, result.documentation)
 
 
 def _values(schema: Mapping[str, Any]) -> Any:

@@ -92,6 +92,8 @@ class ServedResource:
     operations: Operations = field(default_factory=dict)
     subresources: dict[str, Operations] = field(default_factory=dict)
     is_deprecated: bool = False
+    scale_paths: Mapping[str, str] = field(default_factory=dict)
+    """Fields that the scale subresource stands for, which only a definition says."""
     is_manifest: bool = False
     """Its operations are not known."""
 

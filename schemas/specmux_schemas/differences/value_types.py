@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_schemas.differences.findings import Finding
-from specmux_schemas.differences.views import Schemas
+from specmux_schemas.differences.views import Schemas, conjuncts
 
 INT_OR_STRING: Final = "int-or-string"
 
 _EITHER: Final = frozenset({"integer", "string"})
 _WIDER: Final = {("int32", "int64"), ("float", "double")}
+_NUMERIC: Final = frozenset({"int32", "int64", "float", "double"})
 _COMPOSITIONS: Final = ("oneOf", "anyOf")
 
 
@@ -48,10 +49,15 @@ def value_type(schemas: Schemas, keywords: Mapping[str, Any]) -> ValueType:
     )
 
 
-def type_changes(old: ValueType, new: ValueType) -> Iterator[Finding]:
+def type_changes(old: ValueType, new: ValueType, *, is_enforced: bool = False) -> Iterator[Finding]:
     """At most one: of the types, or where they are the same, of the format."""
     if old.types == new.types:
-        yield from _format_changes(old.format, new.format)
+        if old.format == new.format:
+            return
+        formats = (
+            side.format if not is_enforced or _is_checked(side.format) else None for side in (old, new)
+        )
+        yield from _format_changes(*formats)
         return
     before, after = _shown(old), _shown(new)
     if new.types is None or (old.types is not None and old.types < new.types):
@@ -60,6 +66,13 @@ def type_changes(old: ValueType, new: ValueType) -> Iterator[Finding]:
         yield Finding("type-narrowed", "", old=before, new=after)
     else:
         yield Finding("type-changed", "", old=before, new=after)
+
+
+def _is_checked(name: str | None) -> bool:
+    """An apiserver passes over the formats that it does not know."""
+    from specmux_schemas.validation.schema.formats import find_format  # only where a format differs
+
+    return name in _NUMERIC or find_format(name) is not None
 
 
 def _format_changes(old: str | None, new: str | None) -> Iterator[Finding]:
@@ -73,15 +86,19 @@ def _format_changes(old: str | None, new: str | None) -> Iterator[Finding]:
         yield Finding("format-changed", "", old=old, new=new)
 
 
+def types_alone(schemas: Schemas, branches: list[Any]) -> frozenset[str] | None:
+    """The types of branches that say nothing else; None where one does."""
+    names = [_only_type(schemas.view(branch).keywords) for branch in branches]
+    return _expanded(frozenset(name for name in names if name)) if names and all(names) else None
+
+
 def _of_branches(schemas: Schemas, keywords: Mapping[str, Any]) -> tuple[str | None, frozenset[str] | None]:
     """The keyword whose branches are types alone, and those types."""
     for keyword in _COMPOSITIONS:
-        branches = keywords.get(keyword)
-        if not isinstance(branches, list) or not branches:
-            continue
-        names = [_only_type(schemas.view(branch).keywords) for branch in branches]
-        if all(names):
-            return keyword, _expanded(frozenset(name for name in names if name))
+        for branches in conjuncts(keywords, keyword):
+            types = types_alone(schemas, branches) if isinstance(branches, list) else None
+            if types is not None:
+                return keyword, types
     return None, None
 
 

@@ -6,8 +6,10 @@ of components are kept only to say where children come from: two documents never
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 from specmux_converters.document import Document
@@ -26,7 +28,8 @@ class View:
     """One schema, read."""
 
     keywords: Mapping[str, Any]
-    """Without ``$ref`` and ``allOf``. Its children may have either."""
+    """Without ``$ref``. ``allOf`` holds only what one keyword cannot say (``conjuncts``). Children may have
+    either."""
     source: str | None
     """The component that all children are of; None where they are written in place or come from several."""
     beside: Mapping[str, Any]
@@ -109,9 +112,39 @@ def _merged(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any
     if not part:
         return own
     both = {**part, **own}
-    for key in part.keys() & own.keys() & _JOINS.keys():
-        both[key] = _JOINS[key](part[key], own[key])
+    apart = []
+    for key in part.keys() & own.keys():
+        if key in _JOINS:
+            both[key] = _JOINS[key](part[key], own[key])
+        elif key in _APART and part[key] != own[key]:
+            apart.append({key: part[key]})
+    for bound, flag in _EXCLUSIVE:
+        _join_bounds(both, part, own, bound, flag)
+    if apart:
+        both["allOf"] = _union(both.get("allOf", []), sorted(apart, key=str))
     return both
+
+
+def conjuncts(keywords: Mapping[str, Any], keyword: str) -> list[Any]:
+    """Every value of the keyword that holds: its own, and those in the ``allOf`` of a View."""
+    own = [keywords[keyword]] if keyword in keywords else []
+    rest = keywords.get("allOf")
+    parts = rest if isinstance(rest, list) else []
+    return own + [part[keyword] for part in parts if isinstance(part, dict) and keyword in part]
+
+
+def _join_bounds(
+    both: dict[str, Any], part: Mapping[str, Any], own: Mapping[str, Any], bound: str, flag: str
+) -> None:
+    """OpenAPI 3.0: whether a bound is exclusive belongs to the bound that holds."""
+    flags = [schema.get(flag) is True and bound in schema for schema in (part, own)]
+    if True in (part.get(flag), own.get(flag)):
+        holding = [
+            is_exclusive
+            for schema, is_exclusive in zip((part, own), flags, strict=True)
+            if schema.get(bound) == both.get(bound)
+        ]
+        both[flag] = any(holding)
 
 
 def _all_of(part: Any, own: Any) -> Any:
@@ -149,9 +182,15 @@ def _bound(choose: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return join
 
 
-def _pattern(part: Any, own: Any) -> Any:
-    # No value is checked against both at once: the text only has to be the same for the same two.
-    return own if part == own else " and ".join(sorted((str(part), str(own))))
+def _multiple(part: Any, own: Any) -> Any:
+    """The least number that is a multiple of both."""
+    if not all(isinstance(value, int | float) and value > 0 for value in (part, own)):
+        return own
+    first, second = Fraction(str(part)), Fraction(str(own))
+    common = Fraction(
+        math.lcm(first.numerator, second.numerator), math.gcd(first.denominator, second.denominator)
+    )
+    return int(common) if common.denominator == 1 else float(common)
 
 
 _JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -161,13 +200,17 @@ _JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "additionalProperties": _all_of,
     "enum": _common,
     "type": _type,
-    "pattern": _pattern,
+    "multipleOf": _multiple,
     "uniqueItems": _bound(max),
-    "oneOf": _union,
-    "anyOf": _union,
+    "allOf": _union,
     "x-kubernetes-validations": _union,
     **dict.fromkeys(("minimum", "minLength", "minItems", "minProperties"), _bound(max)),
     **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), _bound(min)),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _bound(max)),
 }
 """By keyword, what two schemas that both hold mean together; for any other the outer one wins."""
+
+_APART: Final = frozenset({"anyOf", "oneOf", "not", "pattern"})
+"""Both hold, and no one value of the keyword says so."""
+
+_EXCLUSIVE: Final = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))

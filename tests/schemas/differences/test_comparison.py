@@ -20,6 +20,7 @@ from data.compared import (
 from specmux_converters.crd import build
 from specmux_converters.errors import LimitExceeded
 from specmux_schemas.differences import Basis, Served, add_document, compare
+from specmux_schemas.differences.impacts import Impact
 
 STRING = {"type": "string"}
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}
@@ -230,3 +231,23 @@ def test_a_clique_of_components_is_refused_within_bounds() -> None:
 
     with pytest.raises(LimitExceeded):
         compared_documents(clique(STRING), clique({"type": "integer"}))
+
+
+def test_a_parameter_that_takes_fewer_values_breaks_who_sends_the_others() -> None:
+    def listing(**schema: Any) -> dict[str, Any]:
+        parsed = document({"type": "object"})
+        (item,) = parsed["paths"].values()
+        item["get"]["parameters"] = [{"name": "limit", "in": "query", "schema": schema}]
+        return parsed
+
+    for old, new in (
+        (listing(type="string", enum=["All", "Client"]), listing(type="string", enum=["All"])),
+        (listing(type="integer", maximum=1000), listing(type="integer", maximum=10)),
+    ):
+        (place,) = compared_documents(old, new).places
+        assert (place.id, place.what, place.impacts.write) == (
+            "parameter-tightened",
+            "query:limit",
+            Impact.BREAKING,
+        )
+        assert not compared_documents(new, old).places

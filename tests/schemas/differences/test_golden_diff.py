@@ -25,6 +25,8 @@ CASES = (
     else []
 )
 BREAKING = 5
+ADDED = {"parameter-tightened", "scale-path-changed"}
+"""Ids that the table does not have."""
 
 
 def side(form: str, value: Any) -> Served:
@@ -138,7 +140,8 @@ def test_golden_diff_rules() -> None:
         )
         for rule in RULES.values()
     }
-    assert ours == {
-        row["id"]: (row["write"], row["read"], row["stored"], row["down_when_described"]) for row in rows
-    }
+    for row in rows:
+        expected = row["write"], row["read"], row["stored"], row["down_when_described"]
+        assert ours.pop(row["id"]) == expected
+    assert ours.keys() == ADDED
     print(f"diff rules: {len(rows)} of {len(rows)}")

@@ -113,7 +113,10 @@ def test_what_goes_one_way_comes_the_other_way(old: Any, new: Any) -> None:
     forth = compared_documents(document(old), document(new)).places
     back = compared_documents(document(new), document(old)).places
     there = {(place.id, place.path) for place in back}
+    opened = [place.path for place in forth if place.id == "map-opened"]
     for place in forth:
+        if any(place.path.startswith(path) for path in opened):
+            continue  # the other way the map closes, which is told alone
         if place.id in REMOVED and not place.path.endswith("{}"):
             assert any((added, place.path) in there for added in ADDED), place
         if place.id in OPPOSITES:
