@@ -86,7 +86,7 @@ def _of_standard(document: Document, kind: DocumentKind) -> Iterator[Finding]:
         validator = OpenAPIV30SpecValidator if is_3_0 else OpenAPIV31SpecValidator
     alone = type("Alone", (validator,), {"resolver_handlers": dict.fromkeys(_SCHEMES, deny)})
     try:
-        for error in alone(document).iter_errors():
+        for error in alone(_without_extensions(document)).iter_errors():
             yield Finding(Level.ERROR, "schema", pointer_to(*error.absolute_path), cut(error.message))
     except RecursionError:
         reason = (
@@ -96,6 +96,14 @@ def _of_standard(document: Document, kind: DocumentKind) -> Iterator[Finding]:
     except Exception as error:  # noqa: BLE001  # the library's own faults, on documents that are none
         reason = f"openapi-spec-validator ends with {type(error).__name__}: {cut(str(error))}"
         yield Finding(Level.WARNING, "schema", "", reason)
+
+
+def _without_extensions(document: Document) -> Document:
+    """Without those of ``paths``, which are free-form: the library reads them as path items."""
+    paths = document.get("paths")
+    if not isinstance(paths, dict):
+        return document
+    return {**document, "paths": {key: item for key, item in paths.items() if key[:2] != "x-"}}
 
 
 _SCHEMES: Final = ("<all_urls>", "http", "https", "file", "")

@@ -18,6 +18,7 @@ from specmux_aggregator.sources.document_files import (
     FileRefused,
     document_files,
     file_of,
+    output_file_option,
     read_file,
     refusals,
     reported_refusals,
@@ -114,6 +115,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     type=click.Path(path_type=Path, file_okay=False),
     help="One file per group-version.",
 )
+@output_file_option
 @click.option(
     "--losses",
     "report",
@@ -144,6 +146,7 @@ def convert(
     source: Path,
     profile: Profile,
     split: Path | None,
+    output_file: Path | None,
     form: str,
     report: str | None,
     strict: bool,
@@ -155,11 +158,13 @@ def convert(
     anew; CustomResourceDefinitions as JSON or YAML. A folder with several documents is converted with
     --split, all CustomResourceDefinitions in it together.
 
-    Without --split one document is written to standard output, else DIR/apis/apps/v1.json and so on. What
-    cannot be carried over is reported on standard error.
+    Without --split one document is written to standard output or --output-file, else DIR/apis/apps/v1.json
+    and so on. What cannot be carried over is reported on standard error.
 
     Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict.
     """
+    if split is not None and output_file is not None:
+        raise click.UsageError("--split writes a folder, --output-file one document: give one of them")
     if verify and form != "pb":
         raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
     with reported_refusals(), progress("converting"):
@@ -167,7 +172,7 @@ def convert(
         _report(result.losses, report)
         if strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
-        _write(result, FORMATS[form], source, split, is_verified=verify)
+        _write(result, FORMATS[form], source, split, output_file, is_verified=verify)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +307,15 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
             click.echo(f"{counted(losses)} (--losses text lists them)", err=True)
 
 
-def _write(result: _Result, form: Format, source: Path, split: Path | None, *, is_verified: bool) -> None:
+def _write(
+    result: _Result,
+    form: Format,
+    source: Path,
+    split: Path | None,
+    output_file: Path | None,
+    *,
+    is_verified: bool,
+) -> None:
     fragments = codecs.Fragments()
     for key, document in result.documents.items():
         encode = form.as_is if key in result.as_is else form.canonical
@@ -311,6 +324,6 @@ def _write(result: _Result, form: Format, source: Path, split: Path | None, *, i
             if is_verified:
                 messages.verify(data)
         if split is None or key is None:
-            write_out(data, is_text=form.is_text)
+            write_out(data, output_file, is_text=form.is_text)
         else:
             write_file(file_of(split, key, form.suffix), data)

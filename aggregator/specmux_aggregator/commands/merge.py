@@ -18,10 +18,10 @@ from specmux_aggregator.sources import SourceOptions, opened, server_options
 from specmux_aggregator.sources.document_files import (
     FileRefused,
     document_files,
+    output_file_option,
     read_file,
     refusals,
     reported_refusals,
-    write_file,
     write_out,
 )
 from specmux_aggregator.sources.options import is_given
@@ -43,12 +43,7 @@ from specmux_converters.yaml.writer import to_yaml
     )
 )
 @click.argument("source_name", metavar="[DIR|URL]", required=False)
-@click.option(
-    "--output-file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write this file instead of standard output.",
-)
+@output_file_option
 @document_format
 @server_options
 def merge(source_name: str | None, output: str, output_file: Path | None, source: SourceOptions) -> None:
@@ -74,10 +69,7 @@ def merge(source_name: str | None, output: str, output_file: Path | None, source
             merged = merge_documents(documents)
         _report(merged)
         data = to_yaml(merged.document) if output == "yaml" else canonical(merged.document)
-        if output_file is None:
-            write_out(data, is_text=True)
-        else:
-            write_file(output_file, data)
+        write_out(data, output_file, is_text=True)
 
 
 def _server(name: str | None, source: SourceOptions) -> SourceOptions:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import click
@@ -22,6 +22,8 @@ from specmux_aggregator.sources.files import read_bytes
 from specmux_aggregator.sources.options import STDIN
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 _IN_NAMES: Final = "!$&'()+,;=@{}"
 
@@ -116,12 +118,25 @@ def write_file(path: Path, data: bytes) -> None:
         path.write_bytes(data)
 
 
-def write_out(data: bytes, *, is_text: bool) -> None:
-    """To standard output, exactly these bytes; on a terminal a text ends its line.
+def output_file_option(command: Command) -> Command:
+    """``--output-file``, for ``write_out``."""
+    return click.option(
+        "--output-file",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write this file instead of standard output.",
+    )(command)
+
+
+def write_out(data: bytes, path: Path | None = None, *, is_text: bool) -> None:
+    """To the file, else to standard output: exactly these bytes; on a terminal a text ends its line.
 
     Raises FileRefused; a reader who has gone (``| head``) is left to click, which ends with 1 and says
     nothing.
     """
+    if path is not None:
+        write_file(path, data)
+        return
     if sys.stdout is None:  # Python's own value where the descriptor is closed
         raise FileRefused("standard output", "closed")
     out = sys.stdout.buffer

@@ -117,6 +117,8 @@ class _Compiler:
 
 
 def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> Read:
+    own: set[str] = set()
+
     def read(cursor: Cursor, pos: int, end: int, depth: int) -> dict[str, Any]:
         if depth > cursor.max_depth:
             raise LimitExceeded(f"nested more than {cursor.max_depth} levels deep")
@@ -148,6 +150,11 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
                 out.setdefault(member.key, []).append(value)
             else:
                 name, item = value
+                if not own:
+                    own.update(field.key for field in members.values() if field.style != "entry")
+                    own.add("")  # of no field: the set is made once
+                if name in own and name:
+                    raise InvalidDocument(f"Protobuf: an entry with a field's name, before byte {pos}")
                 if fields_of.get(name) == tag:
                     raise InvalidDocument(f"Protobuf: two entries with one name, before byte {pos}")
                 # One of two fields is another matter: Go writes an "x-" key of a callback as both of its.

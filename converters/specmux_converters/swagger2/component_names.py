@@ -18,6 +18,9 @@ from specmux_converters.losses import tokens_of
 
 _OTHERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _ALLOWED: Final = re.compile(r"[A-Za-z0-9._-]*")
+_VALUES: Final = ("x-ms-discriminator-value", "x-discriminator-value")
+"""AutoRest's extension, and the one that other generators took over from it."""
+
 _DIGITS: Final = 12
 """Of a hash behind a name that would not be unique without: the name must not depend on which came first."""
 
@@ -28,7 +31,8 @@ Place: TypeAlias = tuple[str | int, ...]
 class Names:
     """Names that v3 does not allow -> those that they get, by the section of the Swagger document.
 
-    ``children``: where a schema stands -> the definitions that have it in their ``allOf``.
+    ``children``: where a schema stands -> the definitions that have it in their ``allOf``. ``values``: what
+    stands for a definition in a discriminator, where an extension says so and it is not the name.
     """
 
     definitions: Mapping[str, str] = field(default_factory=dict)
@@ -36,11 +40,12 @@ class Names:
     responses: Mapping[str, str] = field(default_factory=dict)
     security: Mapping[str, str] = field(default_factory=dict)
     children: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
 
     def mapping(self, place: Place) -> dict[str, str]:
         """The ``mapping`` of the discriminator there: its values are the names in Swagger 2.0, and without an
         entry those in v3."""
-        if not self.definitions:
+        if not self.children:
             return {}
         found: set[str] = set()
         names = [*self.children.get(place, ())]
@@ -52,8 +57,8 @@ class Names:
                 found.add(name)
                 names += self.children.get(("definitions", name), ())
         return {
-            name: f"#/components/schemas/{self.definitions[name]}"
-            for name in sorted(found & self.definitions.keys())
+            self.values.get(name, name): f"#/components/schemas/{self.definitions.get(name, name)}"
+            for name in sorted(found & (self.definitions.keys() | self.values.keys()))
         }
 
 
@@ -64,12 +69,20 @@ def choose_names(
     security: Iterable[str],
 ) -> Names:
     new = allowed_names(definitions)
+    values = {
+        name: value
+        for name, node in definitions.items()
+        if isinstance(node, dict)
+        for value in [node.get(_VALUES[0], node.get(_VALUES[1]))]
+        if isinstance(value, str) and value != name
+    }
     return Names(
         definitions=new,
         parameters=allowed_names(parameters),
         responses=allowed_names(responses),
         security=allowed_names(security),
-        children=_children(definitions) if new else {},
+        children=_children(definitions) if new or values else {},
+        values=values,
     )
 
 

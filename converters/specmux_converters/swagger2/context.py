@@ -62,9 +62,10 @@ class Context:
         if self.memo is None:
             return
         self.revision = self.memo.revisions.of(source.document)
-        if names.definitions:
+        if names.children:
             # A schema may refer to any, and a discriminator names those that are made of it.
-            self.named = sha256(encode([names.definitions, [*map(str, names.children.items())]])).hexdigest()
+            named = [names.definitions, names.values, [*map(str, names.children.items())]]
+            self.named = sha256(encode(named)).hexdigest()
         environment: list[Any] = [
             source.profile,
             source.parameters,
@@ -72,7 +73,7 @@ class Context:
             source.consumes,
             source.produces,
             [names.definitions, names.parameters, names.responses, names.security],
-            sorted(source.schemes),
+            dict(source.schemes),
         ]
         environment += [source.document.get(key) for key in ("host", "basePath")]
         self.shared = sha256(encode(environment)).hexdigest()

@@ -26,7 +26,7 @@ from specmux_converters.swagger2.document import convert_frame
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.given import check_profile, parsed
 from specmux_converters.swagger2.operation_ids import with_unique_ids
-from specmux_converters.swagger2.path_templates import plain_templates
+from specmux_converters.swagger2.path_templates import note_equal_templates, plain_templates
 from specmux_converters.swagger2.security import convert_security_schemes
 from specmux_converters.swagger2.source import Profile, object_at, read_source
 from specmux_converters.swagger2.trace import Budget, Trace
@@ -168,6 +168,7 @@ def _begin(
         frame["components"] = {"securitySchemes": schemes}
     paths = object_at(document, "paths", trace)
     templates = plain_templates(paths, source)
+    note_equal_templates(paths, trace)
     if templates:  # of several for one path the same one in any order of keys
         paths = dict(sorted(paths.items(), key=lambda item: (item[0] in templates, item[0])))
     return _Draft(

@@ -69,8 +69,12 @@ def is_present(key: str, value: Any, kinds: Kinds, trace: Trace) -> bool:
     if value is None:
         trace.note("null", "stands for nothing; left out", key)
         return False
-    wanted = next(name for kind, name in _NAMES.items() if kind in kinds)
-    return trace.refuse(f"{wanted} is required", key)
+    return trace.refuse(f"{name_of(kinds)} is required", key)
+
+
+def name_of(kinds: Kinds) -> str:
+    """The types as a reader knows them."""
+    return next(name for kind, name in _NAMES.items() if kind in kinds)
 
 
 def texts(node: Mapping[str, Any], key: str, trace: Trace) -> None:
@@ -103,6 +107,14 @@ def identity(value: Any) -> Hashable:
             return list, tuple(map(identity, value))
         case _:
             return dict, frozenset((key, identity(item)) for key, item in value.items())
+
+
+def is_plain_object(key: str, value: Any) -> bool:
+    """Whether it can be the object at ``key``, one of OBJECTS: each of its fields is of its type, or null."""
+    fields, _ = OBJECTS[key]
+    return value.__class__ is dict and all(
+        item is None or item.__class__ in fields.get(name, ANYTHING) for name, item in value.items()
+    )
 
 
 def plain_object(key: str, value: dict[str, Any], trace: Trace) -> dict[str, Any]:

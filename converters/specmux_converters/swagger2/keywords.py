@@ -6,20 +6,21 @@ from typing import Any, Final
 
 from specmux_converters.swagger2.fields import (
     ANYTHING,
-    ARRAY,
     COUNT,
     FLAG,
     NUMBER,
     TEXT,
     Kinds,
     is_present,
-    texts,
     without_repeats,
 )
 from specmux_converters.swagger2.trace import Trace
 
 DROPPED: Final = object()
 """Stands for the value of a keyword that OpenAPI 3.0 does not have."""
+
+MISTYPED: Final = object()
+"""Stands for a value of another type than the keyword's."""
 
 TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
 
@@ -52,7 +53,7 @@ def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
     nothing."""
     companion = _COMPANIONS.get(key)
     if companion is not None:
-        if node.get(companion) is not None:
+        if node.get(companion).__class__ in NUMBER:
             return value
         trace.note("bound", f"says nothing without {companion}; left out", key)
     elif value > 0 or (value == 0 and key != "multipleOf"):
@@ -64,15 +65,15 @@ def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
 
 def choices(key: str, value: Any, trace: Trace) -> Any:
     """``required`` and ``enum``, of which OpenAPI 3.0 allows no empty ones."""
-    if not is_present(key, value, ARRAY, trace):
-        return DROPPED
+    if value.__class__ is not list:
+        return MISTYPED
     if not value:
         if key == "enum":
             trace.lose("empty enum", "OpenAPI 3.0 has none; left out", key)
         return DROPPED
     if key == "required":
         if {*map(type, value)} != {str}:
-            texts({key: value}, key, trace)
+            return MISTYPED
         return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
     return without_repeats(key, value, trace)
 
@@ -84,15 +85,14 @@ def convert_type(result: dict[str, Any], trace: Trace) -> None:
         is_present("type", kind, TEXT, trace)
         return
     kinds = kind if kind.__class__ is list else [kind]
-    if any(item.__class__ is not str for item in kinds):
-        trace.refuse("a type name or an array of them is required", "type")
     if kinds == ["file"]:
         result.update(type="string", format="binary")
         return
-    known = [item for item in dict.fromkeys(kinds) if item in TYPES]
-    if "null" in kinds:
+    named = [item for item in kinds if item.__class__ is str]
+    known = [item for item in dict.fromkeys(named) if item in TYPES]
+    if "null" in named:
         result["nullable"] = True
-    if not kinds or any(item not in TYPES and item != "null" for item in kinds):
+    if not kinds or len(named) < len(kinds) or any(item not in TYPES and item != "null" for item in named):
         trace.lose("type", "no such type in OpenAPI 3.0; kept as x-type", "type")
         result["x-type"] = kind
     elif len(known) == 1:

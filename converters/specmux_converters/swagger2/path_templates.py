@@ -16,6 +16,7 @@ from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
 _EXPRESSION: Final = re.compile(r"\{([^{}:=/]+)([:=](?:[^{}]|\{[^{}]*\})*)\}")
+_NAME: Final = re.compile(r"\{[^{}]*\}")
 _MAYBE: Final = re.compile(r"\{[^{}:=/]+[:=]")
 
 
@@ -25,6 +26,15 @@ def plain_templates(paths: Mapping[str, Any], source: Source) -> dict[str, str]:
         return {}
     plain = {path: _plain(path, node, source) for path, node in paths.items() if _EXPRESSION.search(path)}
     return {path: written for path, written in plain.items() if path != written}
+
+
+def note_equal_templates(paths: Mapping[str, Any], trace: Trace) -> None:
+    """Reports paths that differ in the names of their parameters alone: both standards forbid them."""
+    first: dict[str, str] = {}
+    for path in paths:
+        if "{" in path and (other := first.setdefault(_NAME.sub("{}", path), path)) != path:
+            reason = f"differs from {cut(other)} in names of parameters only, which OpenAPI forbids; kept"
+            trace.note("path template", reason, "paths", path)
 
 
 def lose_expressions(path: str, trace: Trace) -> None:

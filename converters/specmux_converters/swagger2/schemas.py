@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.losses import tokens_of
 from specmux_converters.swagger2.defaults import fits
 from specmux_converters.swagger2.fields import (
+    ARRAY,
     COUNT,
     OBJECT,
-    OBJECTS,
     TEXT,
+    Kinds,
+    is_plain_object,
     is_present,
+    name_of,
     plain_object,
 )
 from specmux_converters.swagger2.formats import FORMATS
@@ -24,6 +28,7 @@ from specmux_converters.swagger2.keywords import (
     BOUNDS,
     DROPPED,
     FIELDS,
+    MISTYPED,
     PLAIN,
     TYPES,
     bound,
@@ -37,6 +42,13 @@ from specmux_converters.swagger2.trace import Trace
 
 _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
 _SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
+_OBJECTS: Final = ("externalDocs", "xml")
+_KINDS: Final[dict[str, Kinds]] = {
+    **FIELDS,
+    **dict.fromkeys((*_OBJECTS, "additionalProperties", "not", "properties", "items"), OBJECT),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "required", "enum"), ARRAY),
+    "discriminator": TEXT,
+}
 _NULLABLE: Final = frozenset({"default", "example"})
 _JUDGED: Final = frozenset({"description", "default"})
 """What most references have beside them, and needs no look of its own."""
@@ -53,6 +65,10 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
             trace.refuse("a schema object is required")
         trace.note("null", "stands for no schema; any value is allowed")
         return {}
+    if "$ref" in node and node["$ref"].__class__ is not str:
+        node = {**node}
+        trace.keep_mistyped("$ref", node["$ref"], name_of(TEXT), node)
+        del node["$ref"]
     return _reference(node, source, trace) if "$ref" in node else _keywords(node, source, trace)
 
 
@@ -76,8 +92,11 @@ def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, A
             continue
         if result is node:
             result = {**node}
-        if new is DROPPED:
+        if new is DROPPED or new is MISTYPED:
             del result[key]
+            if new is MISTYPED:
+                wanted = "an array of strings" if key == "required" else name_of(_KINDS[key])
+                trace.keep_mistyped(key, value, wanted, result)
         else:
             result[key] = new
     kind = node.get("type", "object")
@@ -90,14 +109,13 @@ def _field(key: str, value: Any, node: dict[str, Any], source: Source, trace: Tr
     kinds = FIELDS[key]
     if kinds is COUNT and value.__class__ is float and value.is_integer():
         value = int(value)  # Go reads no 3.0 as an integer
-    if not is_present(key, value, kinds, trace):
-        return DROPPED
+    if value.__class__ not in kinds:
+        return MISTYPED
     return bound(key, value, node, trace) if key in BOUNDS else value
 
 
 def _object(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
-    is_present(key, value, OBJECT, trace)
-    return plain_object(key, value, trace)
+    return plain_object(key, value, trace) if is_plain_object(key, value) else MISTYPED
 
 
 def _choices(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
@@ -107,18 +125,22 @@ def _choices(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
 def _schema(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
     if value.__class__ is bool and key == "additionalProperties":
         return value
-    return _at(key, value, source, trace)
+    return _at(key, value, source, trace) if value.__class__ is dict else MISTYPED
 
 
-def _discriminator(key: str, name: Any, node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
-    is_present(key, name, TEXT, trace)
+def _discriminator(key: str, name: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    if name.__class__ is not str:
+        return MISTYPED
     mapping = source.names.mapping(tuple(trace.path))
+    trace.refs.update(f"schemas/{tokens_of(target)[-1]}" for target in mapping.values())
     return {"propertyName": name, "mapping": mapping} if mapping else {"propertyName": name}
 
 
 def _alternatives(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """``allOf``, ``anyOf`` and ``oneOf``, of which OpenAPI 3.0 allows no empty ones."""
-    if value == []:
+    if value.__class__ is not list:
+        return MISTYPED
+    if not value:
         if key != "allOf":
             trace.lose(f"empty {key}", "OpenAPI 3.0 has none; left out", key)
         return DROPPED
@@ -146,10 +168,10 @@ def _at(key: str | int, value: Any, source: Source, trace: Trace) -> dict[str, A
 
 
 def _properties(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+    if value.__class__ is not dict:
+        return MISTYPED
     path = trace.path
     path.append(key)
-    if value.__class__ is not dict:
-        trace.refuse("an object is required")
     changed: dict[str, Any] | None = None
     for name, schema in value.items():
         if schema.__class__ is dict and schema.get("type").__class__ is str:
@@ -172,9 +194,7 @@ def _properties(key: str, value: Any, node: dict[str, Any], source: Source, trac
     return value if changed is None else changed
 
 
-def _list(key: str, value: Any, source: Source, trace: Trace) -> Any:
-    if value.__class__ is not list:
-        trace.refuse("an array of schemas is required", key)
+def _list(key: str, value: list[Any], source: Source, trace: Trace) -> Any:
     trace.path.append(key)
     converted = [_at(index, schema, source, trace) for index, schema in enumerate(value)]
     trace.path.pop()
@@ -183,8 +203,10 @@ def _list(key: str, value: Any, source: Source, trace: Trace) -> Any:
 
 def _items(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
     """One schema for all items, or (not in 3.0) a tuple with one for each position."""
-    if value.__class__ is not list:
+    if value.__class__ is dict:
         return _at("items", value, source, trace)
+    if value.__class__ is not list:
+        return MISTYPED
     trace.lose(
         "tuple items", "OpenAPI 3.0 has one schema for all items; the positions stay in x-items", "items"
     )
@@ -210,7 +232,7 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
 def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """A bare reference stays bare; with siblings it becomes ``allOf: [{$ref}]`` beside them (k/k#106387)."""
     ref = node["$ref"]
-    found = source.schema_refs.get(ref) if ref.__class__ is str else None
+    found = source.schema_refs.get(ref)
     if found is None or found.is_hoisted:
         target = _target(ref, source, trace)
     else:
@@ -234,9 +256,7 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     return siblings
 
 
-def _target(ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
-    if ref.__class__ is not str:
-        trace.refuse("a reference must be a string", "$ref")
+def _target(ref: str, source: Source, trace: Trace) -> dict[str, Any]:
     if not ref.startswith("#"):
         trace.lose("external $ref", "never fetched; kept as it is", "$ref")
         return {"$ref": ref}
@@ -253,7 +273,7 @@ def _target(ref: Any, source: Source, trace: Trace) -> dict[str, Any]:
 
 _CONVERTERS: Final[dict[str, Convert]] = {
     **dict.fromkeys(FIELDS, _field),
-    **dict.fromkeys(OBJECTS, _object),
+    **dict.fromkeys(_OBJECTS, _object),
     **dict.fromkeys(("allOf", "anyOf", "oneOf"), _alternatives),
     **dict.fromkeys(("required", "enum"), _choices),
     **dict.fromkeys(("additionalProperties", "not"), _schema),

@@ -73,11 +73,13 @@ def convert_requirements(requirements: list[Any], source: Source, trace: Trace) 
 
 
 def _scopes(name: str, scopes: Any, source: Source, trace: Trace) -> list[Any]:
+    if not is_present(name, scopes, ARRAY, trace):
+        scopes = []
+    texts({name: scopes}, name, trace)
     if name not in source.schemes:
         trace.note("security", "no security definition has this name; kept as it is", name)
-    if not is_present(name, scopes, ARRAY, trace):
-        return []
-    texts({name: scopes}, name, trace)
+    elif scopes and source.schemes[name] != "oauth2":
+        trace.note("scopes", "OpenAPI 3.0 has them for OAuth2 alone, and an empty list here; kept", name)
     return list(scopes)
 
 

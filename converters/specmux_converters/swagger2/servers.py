@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
-from specmux_converters.errors import InvalidDocument
+from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.losses import pointer_to
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
+
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def convert_servers(source: Source, trace: Trace) -> dict[str, Any]:
@@ -43,10 +46,21 @@ def _servers(schemes: Any, source: Source, trace: Trace) -> dict[str, Any]:
     path = f"/{base}" if base else ""
     if host:
         urls = [f"{scheme}://{host}{path}" for scheme in dict.fromkeys(schemes)] or [f"//{host}{path}"]
-        return {"servers": [{"url": url} for url in urls]}
+        return {"servers": [_server(url, trace) for url in urls]}
     if schemes:
         trace.note("schemes", "a server URL with a scheme needs a host", "schemes")
-    return {"servers": [{"url": path}]} if path else {}
+    return {"servers": [_server(path, trace)]} if path else {}
+
+
+def _server(url: str, trace: Trace) -> dict[str, Any]:
+    """Swagger 2.0 has no templates in a host or basePath, and OpenAPI 3.0 declares each variable of one."""
+    names = [name for name in dict.fromkeys(_VARIABLE.findall(url)) if name]
+    if not names:
+        return {"url": url}
+    for name in names:
+        reason = f"nothing says what {{{cut(name)}}} stands for; its name is the default"
+        trace.lose("server variable", reason)
+    return {"url": url, "variables": {name: {"default": name} for name in names}}
 
 
 def _text(source: Source, key: str) -> str:

@@ -42,7 +42,7 @@ class SchemaRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One Swagger 2.0 document. ``schemes`` are the names of its security definitions.
+    """One Swagger 2.0 document. ``schemes`` are its security definitions, by name the type.
 
     The others are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
     what its target costs written out. ``fit_empty``: whether the target allows an empty object.
@@ -57,7 +57,7 @@ class Source:
     definitions: Mapping[str, Any]
     parameters: Mapping[str, Any]
     responses: Mapping[str, Any]
-    schemes: frozenset[str] = frozenset()
+    schemes: Mapping[str, str] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
     consumes: tuple[str, ...] = ()
     produces: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ def read_source(document: Document, profile: Profile, trace: Trace) -> Source:
         definitions,
         parameters,
         responses,
-        frozenset(schemes),
+        {name: str(node.get("type")) if isinstance(node, dict) else "" for name, node in schemes.items()},
         choose_names(definitions, parameters, responses, schemes) if profile == "oas" else Names(),
     )
     consumes, produces = (

@@ -116,3 +116,8 @@ class Trace:
         """A field that OpenAPI 3.0 does not have there stays readable as an extension, and is reported."""
         self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)
         result.setdefault(f"x-{key}", value)
+
+    def keep_mistyped(self, key: str, value: Any, wanted: str, result: dict[str, Any]) -> None:
+        """A keyword whose value is of another type says nothing; the rest of its schema stands."""
+        self.lose("keyword of another type", f"{wanted} is required; kept as x-{key}", key)
+        result.setdefault(f"x-{key}", value)

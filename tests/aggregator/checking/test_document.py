@@ -54,6 +54,11 @@ def test_each_rule_of_v3(change: Any, expected: str) -> None:
     assert (expected in [rule for _, rule, _ in found({**OPENAPI, **change}, V1)]) is True
 
 
+def test_extensions_of_paths_are_free_form_and_the_rest_is_checked() -> None:
+    paths = {"x-paths": {"$ref": "#/definitions/none"}, "/a": {"get": {}}}
+    assert [rule for _, rule, _ in found({**OPENAPI, "paths": paths})] == ["schema"]
+
+
 def test_places_are_named() -> None:
     schemas = {"A": {"properties": {"p": {"$ref": "#/components/schemas/B"}}}}
     document = {**OPENAPI, "paths": {"/apis/other.com/v1/a": {}}, "components": {"schemas": schemas}}

@@ -57,6 +57,14 @@ def test_one_document_on_standard_output(path: Path) -> None:
     assert result.stdout_bytes == orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
+def test_one_document_in_a_file(path: Path, tmp_path: Path) -> None:
+    result = run(path, "--output-file", tmp_path / "v3.json")
+    assert (result.exit_code, result.output) == (0, "")
+    assert (tmp_path / "v3.json").read_bytes() == run(path).stdout_bytes
+    both = run(path, "--output-file", tmp_path / "v3.json", "--split", tmp_path / "out")
+    assert both.exit_code == 2
+
+
 def test_profile(path: Path) -> None:
     assert orjson.loads(run(path, "--profile", "oas").stdout_bytes)["openapi"] == "3.0.3"
 

@@ -172,6 +172,13 @@ INFO = field(1, b"3.0.0") + field(2, field(1, b"t"))
         pytest.param(INFO + field(9, field(1, b"x-a") + field(2, field(2, b"*a"))), id="alias"),
         pytest.param(INFO + field(9, field(1, b"x-a")) * 2, id="two entries with one name"),
         pytest.param(
+            INFO + field(9, field(1, b"info") + field(2, field(2, b"evil"))), id="entry with a field's name"
+        ),
+        pytest.param(
+            field(1, b"3.0.0") + field(2, field(7, field(1, b"title") + field(2, field(2, b"e")))),
+            id="entry with the name of a field that is not there",
+        ),
+        pytest.param(
             INFO + field(9, field(1, b"x-a") + field(2, field(2, b"a: [")))[:-1], id="YAML cut short"
         ),
         pytest.param(

@@ -334,7 +334,7 @@ def test_of_several_errors_the_first_by_name_is_reported() -> None:
     properties = {name: {"$ref": f"#/definitions/{name}"} for name in names}
     document = copied(DOCUMENT)
     document["definitions"]["Meta"] = {"properties": properties}
-    document["definitions"].update({name: {"properties": []} for name in reversed(names)})
+    document["definitions"].update({name: {"properties": {"p": 1}} for name in reversed(names)})
     with pytest.raises(ConverterError) as refused:
         convert(document)
-    assert refused.value.pointer == "/definitions/d00/properties"
+    assert refused.value.pointer == "/definitions/d00/properties/p"

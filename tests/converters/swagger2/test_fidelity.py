@@ -283,3 +283,103 @@ def test_12_form_fields_of_a_path_take_linear_time(count: int) -> None:
     whole = convert_whole(document, profile="kubernetes")
     assert time.process_time() - started < 10
     assert len(whole.losses) == count
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("required", True),
+        ("required", ["a", 1]),
+        ("enum", {}),
+        ("properties", []),
+        ("allOf", {}),
+        ("items", "x"),
+        ("additionalProperties", []),
+        ("description", 5),
+        ("pattern", ["^a$"]),
+        ("maximum", "9"),
+        ("maximum", True),
+        ("exclusiveMinimum", 5),
+        ("maxLength", 1.5),
+        ("discriminator", {}),
+        ("readOnly", "yes"),
+        ("externalDocs", "https://d.example"),
+        ("xml", {"attribute": "yes"}),
+        ("$ref", {}),
+        ("contact", {"team": "x"}),
+        ("license", "MIT"),
+    ],
+)
+def test_a_keyword_of_another_type_is_an_extension_and_a_loss(key: str, value: Any) -> None:
+    found, report = schema({"type": "string", key: value})
+    assert found == {"type": "string", f"x-{key}": value}
+    assert [(pointer, grade) for pointer, _, grade in report] == [(f"/definitions/S/{key}", LOSS)]
+
+
+def test_a_type_that_is_no_name_is_an_extension_and_a_loss() -> None:
+    found, report = schema({"type": ["string", 5]})
+    assert found == {"x-type": ["string", 5]}
+    assert report == [("/definitions/S/type", "type", LOSS)]
+
+
+def test_a_bound_excluded_beside_one_of_another_type_says_nothing() -> None:
+    found, report = schema({"type": "number", "exclusiveMinimum": True, "minimum": "1"})
+    assert found == {"type": "number", "x-minimum": "1"}
+    assert {grade for _, _, grade in report} == {NOTE, LOSS}
+
+
+@shared
+@pytest.mark.parametrize(
+    ("name", "losses"), [("required-true", 1), ("schema-contact-keyword", 1), ("schema-license-keyword", 2)]
+)
+def test_odd_keywords_of_schemas_are_losses(name: str, losses: int) -> None:
+    whole = defect(f"fidelity/{name}")
+    assert len([loss for loss in whole.losses if loss.grade is LOSS]) == losses
+
+
+@shared
+@pytest.mark.parametrize("name", ["real-enum-support-spec", "real-required-attributes-spec"])
+def test_real_documents_with_odd_keywords_convert(name: str) -> None:
+    assert any(loss.construct == "keyword of another type" for loss in defect(f"fidelity/{name}").losses)
+
+
+def test_variables_of_servers_are_declared() -> None:
+    document = {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {}, "schemes": ["https"]}
+    whole = convert_whole({**document, "host": "{sub}.example.com", "basePath": "/{v}"}, profile="oas")
+    variables = {"sub": {"default": "sub"}, "v": {"default": "v"}}
+    assert whole.document["servers"] == [{"url": "https://{sub}.example.com/{v}", "variables": variables}]
+    assert [loss.construct for loss in whole.losses] == ["server variable"] * 2
+
+
+def test_paths_that_differ_in_names_of_parameters_are_noted() -> None:
+    item = {"get": {"responses": {"200": {"description": "d"}}}}
+    paths = {"/a/{x}": item, "/a/{y}": item, "/a/{x}/b": item}
+    whole = convert_whole({"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": paths})
+    assert whole.document["paths"].keys() == paths.keys()
+    assert ("/paths/~1a~1{y}", "path template", NOTE) in reported(whole)
+
+
+def test_scopes_of_what_has_none_are_noted() -> None:
+    document = {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {}}
+    schemes = {
+        "key": {"type": "apiKey", "name": "k", "in": "header"},
+        "flow": {"type": "oauth2", "flow": "password", "tokenUrl": "https://t", "scopes": {"s": "d"}},
+    }
+    security = [{"key": ["s"]}, {"flow": ["s"]}, {"key": []}]
+    whole = convert_whole({**document, "securityDefinitions": schemes, "security": security})
+    assert whole.document["security"] == security
+    assert reported(whole) == [("/security/0/key", "scopes", NOTE)]
+
+
+@pytest.mark.parametrize("extension", ["x-ms-discriminator-value", "x-discriminator-value"])
+def test_values_of_discriminators_become_a_mapping(extension: str) -> None:
+    of_pet = {"allOf": [{"$ref": "#/definitions/S"}]}
+    found, report = schema(
+        {"type": "object", "discriminator": "kind", "required": ["kind"], "properties": {"kind": {}}},
+        Cat={**of_pet, extension: "#Zoo.Cat"},
+        Lion={"allOf": [{"$ref": "#/definitions/Cat"}], extension: "#Zoo.Lion"},
+        Dog=of_pet,
+    )
+    mapping = {"#Zoo.Cat": "#/components/schemas/Cat", "#Zoo.Lion": "#/components/schemas/Lion"}
+    assert found["discriminator"] == {"propertyName": "kind", "mapping": mapping}
+    assert report == []
