@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
 
 from specmux_aggregator.cli import main
+from specmux_schemas.reports import FORMS
 
 HOSTILE = "\x01\x1b[31m\ufffe\ud7ff]]>&<\"'\r\n::error::%"
 
@@ -72,14 +75,59 @@ def written(command: list[str], form: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("name", ["check", "diff", "validate"])
-def test_nothing_that_a_terminal_obeys_is_printed(commands: dict[str, list[str]], name: str) -> None:
-    for form in ("text", "junit"):
+every_command = pytest.mark.parametrize("name", ["check", "diff", "validate"])
+
+
+@every_command
+def test_every_form_is_written_and_holds_nothing_that_a_terminal_obeys(
+    commands: dict[str, list[str]], name: str
+) -> None:
+    for form in FORMS:
         text = written(commands[name], form)
-        assert all(mark.isprintable() or mark == "\n" for mark in text), form
+        assert text.endswith("\n"), form
+        assert all(mark.isprintable() or mark == "\n" for mark in text) or form == "json", form
+        assert "\n::error::" not in text, form
 
 
-@pytest.mark.parametrize("name", ["check", "diff", "validate"])
-def test_junit_is_well_formed(commands: dict[str, list[str]], name: str) -> None:
+@every_command
+def test_junit_has_what_jenkins_requires(commands: dict[str, list[str]], name: str) -> None:
     root = ET.fromstring(written(commands[name], "junit"))
     assert int(root.attrib["failures"]) > 0
+    for suite in root:
+        assert suite.tag == "testsuite"
+        assert {"name", "tests", "failures", "errors", "time"} <= suite.attrib.keys()
+        assert int(suite.attrib["tests"]) == len(suite.findall("testcase"))
+        for case in suite.findall("testcase"):
+            assert case.attrib.keys() == {"name", "classname", "time"}
+            assert {each.tag for each in case} <= {"skipped", "failure", "error", "system-out"}
+            assert all(each.attrib.keys() == {"message", "type"} for each in case.findall("failure"))
+
+
+def test_sarif_has_the_same_members(commands: dict[str, list[str]]) -> None:
+    for command in commands.values():
+        (run,) = json.loads(written(command, "sarif"))["runs"]
+        driver = run["tool"]["driver"]
+        assert driver.keys() == {"name", "version", "rules"}
+        for result in run["results"]:
+            assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+            assert result.keys() == {
+                "ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints",
+            }  # fmt: skip
+            (place,) = result["locations"]
+            assert place["physicalLocation"]["region"]["startLine"] >= 1
+            assert urlsplit(place["physicalLocation"]["artifactLocation"]["uri"]).path
+
+
+@every_command
+def test_annotations_cannot_be_forged(commands: dict[str, list[str]], name: str) -> None:
+    lines = [line for line in written(commands[name], "github").splitlines() if line.startswith("::")]
+    assert lines
+    assert all(re.match(r"::(error|warning|notice) \S.*?::", line) for line in lines)
+
+
+@every_command
+def test_tap_counts_its_cases(commands: dict[str, list[str]], name: str) -> None:
+    version, plan, *lines = written(commands[name], "tap").splitlines()
+    cases = [line for line in lines if re.match(r"(not )?ok \d+ - ", line)]
+    assert (version, plan) == ("TAP version 13", f"1..{len(cases)}")
+    assert any(line.startswith("not ok") for line in cases)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specmux_aggregator.checking.findings import Finding, Level
+from specmux_aggregator.checking.findings import DocumentFinding
 from specmux_converters.crd import build
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, cut
@@ -18,6 +18,7 @@ from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
 from specmux_converters.recognise import DocumentKind, Recognised, recognise
 from specmux_converters.references import METHODS, references
 from specmux_converters.swagger2.conversion import convert_whole
+from specmux_schemas.reports import Level
 
 FINDINGS_MAX: Final = 1000
 """Of one document; more are counted in one."""
@@ -31,26 +32,26 @@ _BY_NAME: Final = ("operationIds", "securitySchemes")
 
 def check(
     data: bytes, group_version: GroupVersion | None = None, *, limits: Limits = DEFAULT_LIMITS
-) -> tuple[Finding, ...]:
+) -> tuple[DocumentFinding, ...]:
     """What is wrong with a document in any form, by level and place. Never raises for what it holds."""
     try:
         found = list(_findings(recognise(data, limits=limits), group_version))
     except ConverterError as error:
-        return (Finding(Level.ERROR, "unread", error.pointer, error.reason),)
+        return (DocumentFinding(Level.ERROR, "unread", error.pointer, error.reason),)
     found.sort(key=lambda each: ([*Level].index(each.level), each.pointer, each.rule, each.message))
     more = len(found) - FINDINGS_MAX
     if more > 0:
-        found[FINDINGS_MAX:] = [Finding(Level.WARNING, "schema", "", f"and {more} more findings")]
+        found[FINDINGS_MAX:] = [DocumentFinding(Level.WARNING, "schema", "", f"and {more} more findings")]
     return tuple(found)
 
 
-def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator[Finding]:
+def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator[DocumentFinding]:
     yield from map(_of_loss, found.losses)
     match found.kind:
         case DocumentKind.CRDS:
             for problem in build(found.documents).problems:
                 message = f"{problem.crd}: {problem.reason}"
-                yield Finding(Level.ERROR, "definition", problem.pointer, message)
+                yield DocumentFinding(Level.ERROR, "definition", problem.pointer, message)
         case DocumentKind.SWAGGER_2:
             (document,) = found.documents
             yield from _of_standard(document, found.kind)
@@ -64,13 +65,13 @@ def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator
                 yield from _foreign_paths(document, group_version)
 
 
-def _of_loss(loss: Loss) -> Finding:
+def _of_loss(loss: Loss) -> DocumentFinding:
     rule = _NAMED.get(loss.construct, "loss")
     level = Level.ERROR if rule != "loss" else Level.WARNING if loss.grade is Grade.LOSS else Level.NOTE
-    return Finding(level, rule, loss.pointer, f"{cut(loss.construct)}: {loss.reason}")
+    return DocumentFinding(level, rule, loss.pointer, f"{cut(loss.construct)}: {loss.reason}")
 
 
-def _of_standard(document: Document, kind: DocumentKind) -> Iterator[Finding]:
+def _of_standard(document: Document, kind: DocumentKind) -> Iterator[DocumentFinding]:
     from openapi_spec_validator import (
         OpenAPIV2SpecValidator,
         OpenAPIV30SpecValidator,
@@ -87,15 +88,16 @@ def _of_standard(document: Document, kind: DocumentKind) -> Iterator[Finding]:
     alone = type("Alone", (validator,), {"resolver_handlers": dict.fromkeys(_SCHEMES, deny)})
     try:
         for error in alone(_without_extensions(document)).iter_errors():
-            yield Finding(Level.ERROR, "schema", pointer_to(*error.absolute_path), cut(error.message))
+            place = pointer_to(*error.absolute_path)
+            yield DocumentFinding(Level.ERROR, "schema", place, cut(error.message))
     except RecursionError:
         reason = (
             "a schema is made of itself, which openapi-spec-validator does not end on; not all was checked"
         )
-        yield Finding(Level.WARNING, "schema", "", reason)
+        yield DocumentFinding(Level.WARNING, "schema", "", reason)
     except Exception as error:  # noqa: BLE001  # the library's own faults, on documents that are none
         reason = f"openapi-spec-validator ends with {type(error).__name__}: {cut(str(error))}"
-        yield Finding(Level.WARNING, "schema", "", reason)
+        yield DocumentFinding(Level.WARNING, "schema", "", reason)
 
 
 def _without_extensions(document: Document) -> Document:
@@ -109,15 +111,16 @@ def _without_extensions(document: Document) -> Document:
 _SCHEMES: Final = ("<all_urls>", "http", "https", "file", "")
 
 
-def _dangling(document: Document) -> Iterator[Finding]:
+def _dangling(document: Document) -> Iterator[DocumentFinding]:
     for ref in sorted(references(document, "document")):
         tokens = tokens_of(ref)
         is_name = len(tokens) == 3 and tokens[1] in _BY_NAME
         if ref.startswith("#") and not is_name and not _is_there(document, tokens):
-            yield Finding(Level.ERROR, "reference", _place_of(ref, document), f"{cut(ref)} leads nowhere")
+            reason = f"{cut(ref)} leads nowhere"
+            yield DocumentFinding(Level.ERROR, "reference", _place_of(ref, document), reason)
         elif not ref.startswith("#"):
             reason = f"{cut(ref)} is outside the document; not checked"
-            yield Finding(Level.WARNING, "reference", _place_of(ref, document), reason)
+            yield DocumentFinding(Level.WARNING, "reference", _place_of(ref, document), reason)
 
 
 def _place_of(ref: str, document: Document) -> str:
@@ -146,7 +149,7 @@ def _is_there(document: Document, tokens: list[str]) -> bool:
     return True
 
 
-def _repeated_ids(document: Document) -> Iterator[Finding]:
+def _repeated_ids(document: Document) -> Iterator[DocumentFinding]:
     first: dict[str, str] = {}
     for path, item in _paths(document):
         for method in METHODS:
@@ -156,18 +159,18 @@ def _repeated_ids(document: Document) -> Iterator[Finding]:
                 continue
             place = pointer_to("paths", path, method, "operationId")
             if first.setdefault(name, place) != place:
-                yield Finding(
+                yield DocumentFinding(
                     Level.ERROR, "operation-id", place, f"{cut(name)} is that of {first[name]}, too"
                 )
 
 
-def _foreign_paths(document: Document, group_version: GroupVersion) -> Iterator[Finding]:
+def _foreign_paths(document: Document, group_version: GroupVersion) -> Iterator[DocumentFinding]:
     for path, _ in _paths(document):
         found = group_version_of(path)
         if found != group_version and path[:2] != "x-":
             whose = f"of {cut(found)}" if found else "of no group-version"
             message = f"is {whose}, in the document of {cut(group_version)}"
-            yield Finding(Level.ERROR, "group-version", pointer_to("paths", path), message)
+            yield DocumentFinding(Level.ERROR, "group-version", pointer_to("paths", path), message)
 
 
 def _paths(document: Document) -> list[tuple[str, Any]]:

@@ -6,21 +6,11 @@ Values only: they cross processes and lie in files.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.group_versions import GroupVersion
-
-
-class Level(StrEnum):
-    ERROR = "error"
-    """The document does not keep to its standard, or contradicts itself."""
-    WARNING = "warning"
-    """It says what conversion to OpenAPI v3 loses, or what could not be checked."""
-    NOTE = "note"
-    """Conversion says it in another way."""
-
+from specmux_schemas.reports import Level
 
 RULES: Final = {
     "unread": "The file is no document that can be read.",
@@ -34,7 +24,7 @@ RULES: Final = {
 """What each rule asks for."""
 
 
-class Finding(NamedTuple):
+class DocumentFinding(NamedTuple):
     """``pointer`` is a JSON pointer (RFC 6901) into the document."""
 
     level: Level
@@ -75,7 +65,7 @@ class Checked:
     """What was found in one document."""
 
     name: str
-    findings: tuple[Finding, ...]
+    findings: tuple[DocumentFinding, ...]
 
     def count(self, level: Level) -> int:
         return sum(finding.level is level for finding in self.findings)

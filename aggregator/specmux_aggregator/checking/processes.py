@@ -8,7 +8,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 from specmux_aggregator.checking.document import check
-from specmux_aggregator.checking.findings import Checked, Finding, Level, Subject
+from specmux_aggregator.checking.findings import Checked, DocumentFinding, Subject
+from specmux_schemas.reports import Level
 
 
 def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subject, Checked]]:
@@ -27,5 +28,5 @@ def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subje
                 findings = done.result()
             except BrokenProcessPool:
                 reason = "the process that checked it ended, by a signal or because memory is short"
-                findings = (Finding(Level.WARNING, "schema", "", reason),)
+                findings = (DocumentFinding(Level.WARNING, "schema", "", reason),)
             yield subject, Checked(subject.name, findings)

@@ -6,12 +6,13 @@ import os
 from typing import Final
 
 from specmux_aggregator.checking.document import check
-from specmux_aggregator.checking.findings import Level, Summary
+from specmux_aggregator.checking.findings import Summary
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.reports import Level
 
 EXAMPLES_MAX: Final = 5
 """Findings that are named; all are counted."""

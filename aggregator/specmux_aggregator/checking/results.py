@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.checking.findings import Checked, Finding, Level, Subject
+from specmux_aggregator.checking.findings import Checked, DocumentFinding, Subject
 from specmux_aggregator.version import VERSION
+from specmux_schemas.reports import Level
 
 KEPT_MAX: Final = 5000
 """Results in the folder; the oldest go."""
@@ -35,7 +36,7 @@ class Results:
     def get(self, subject: Subject) -> Checked | None:
         try:
             rows = orjson.loads(self._file(subject).read_bytes())
-            findings = tuple(Finding(Level(level), *map(str, rest)) for level, *rest in rows)
+            findings = tuple(DocumentFinding(Level(level), *map(str, rest)) for level, *rest in rows)
         except (OSError, ValueError, TypeError):
             return None
         return Checked(subject.name, findings)

@@ -12,6 +12,7 @@ import click
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.console import is_coloured
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.sources import (
     SourceOptions,
@@ -21,6 +22,8 @@ from specmux_aggregator.sources import (
     source_options,
 )
 from specmux_aggregator.sources.document_files import given_files, reported_refusals, write_out
+from specmux_aggregator.version import VERSION
+from specmux_schemas.reports import FORMS, render
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
     from specmux_aggregator.checking.findings import Checked, Subject
@@ -50,7 +53,7 @@ if TYPE_CHECKING:  # what checks is imported when something is checked
     help="Processes to check with.  [default: one for each processor]",
 )
 @click.option("--no-cache", is_flag=True, help="Check again what was checked before.")
-@format_option("text", "json", "junit", "sarif")
+@format_option(*FORMS)
 @source_options
 def check(
     paths: tuple[Path, ...],
@@ -78,9 +81,10 @@ def check(
         subjects = _of_files(files) if files else _of_server(source, group_versions)
         with progress(f"checking {len(subjects)} documents"):
             checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
-        from specmux_aggregator.checking.reports import render
+        from specmux_aggregator.checking.reports import report_of
 
-        write_out(render(checked, output).encode(), is_text=True)
+        report = report_of(checked)
+        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
     failing = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[fail_on]
     if any(finding.level in failing for each in checked for finding in each.findings):
         raise click.exceptions.Exit(FOUND)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -23,11 +22,11 @@ from specmux_aggregator.sources.document_files import (
     write_out,
 )
 from specmux_aggregator.sources.options import CONTEXT, is_given
+from specmux_aggregator.version import VERSION
 from specmux_converters.errors import ConverterError
 from specmux_schemas.differences import Served
 from specmux_schemas.differences.policy import NO_POLICY, Policy, read_policy
-
-_FORMATS: Final = ("text", "json", "markdown", "junit", "sarif", "github")
+from specmux_schemas.reports import FORMS
 
 
 @click.command(
@@ -60,7 +59,7 @@ _FORMATS: Final = ("text", "json", "markdown", "junit", "sarif", "github")
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Where a service keeps documents: OLD and NEW may be their hashes then.",
 )
-@format_option(*_FORMATS)
+@format_option(*FORMS)
 @server_options
 def diff(
     old: str,
@@ -108,7 +107,7 @@ def diff(
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
         report = report_of(found, old=old, new=new, policy=rules, today=today)
         level = None if fail_on == "never" else ChangeSeverity[fail_on.upper()]
-        text = render(report, output, fail_on=level, coloured=is_coloured())
+        text = render(report, output, fail_on=level, coloured=is_coloured(), version=VERSION)
         write_out(text.encode(), is_text=True)
     if level is not None and report.worst is not None and report.worst >= level:
         raise click.exceptions.Exit(FOUND)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,11 +12,12 @@ import click
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.commands.validation_outputs import WRITERS, written
-from specmux_aggregator.console import warn
+from specmux_aggregator.commands.validation_reports import report_of
+from specmux_aggregator.console import is_coloured, warn
 from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
+from specmux_aggregator.sources.document_files import reported_refusals, write_out
 from specmux_aggregator.sources.validated_objects import (
     Input,
     ObjectVerdict,
@@ -27,9 +27,11 @@ from specmux_aggregator.sources.validated_objects import (
     files_below,
     read_inputs,
 )
+from specmux_aggregator.version import VERSION
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.reports import FORMS, render
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, UnionAlgorithm, Validator
 from specmux_schemas.validation.decoding.manifests import (
@@ -80,7 +82,7 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     default=None,
     help="Processes for many objects.  [default: one for each processor]",
 )
-@format_option(*WRITERS)
+@format_option(*FORMS)
 @source_options
 def validate(
     paths: Sequence[str],
@@ -112,8 +114,10 @@ def validate(
         checked = _run(inputs, documents, preserving_kinds(definitions), rules, workers)
     for hint in _hints(inputs, paths, checked):
         warn(hint)
-    sys.stdout.write(written(output, checked, has_summary=summary))
-    sys.stdout.flush()
+    report = report_of(checked, has_summary=summary)
+    written = render(report, output, is_coloured=is_coloured(), version=VERSION)
+    with reported_refusals():
+        write_out(written, is_text=True)
     if any(each.outcome is ObjectVerdict.INVALID for each in checked):
         raise click.exceptions.Exit(INVALID)
 

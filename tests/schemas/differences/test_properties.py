@@ -17,7 +17,7 @@ from shared_data import DATA, files
 from specmux_converters.errors import ConverterError
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.differences import Served, add_document, add_manifests, compare
-from specmux_schemas.differences.reports import FORMATS, render, report_of
+from specmux_schemas.differences.reports import FORMS, render, report_of
 
 NAMES = st.sampled_from(["a", "b", "default", "required", "items", "ca.crt", "$ref", "status"])
 LEAVES = st.sampled_from(
@@ -132,7 +132,7 @@ def test_what_goes_one_way_comes_the_other_way(old: Any, new: Any) -> None:
 def test_every_form_of_a_report_is_the_same_bytes_each_time(old: Any, new: Any) -> None:
     first = compared_documents(document(old), document(new))
     again = compared_documents(reversed_members(document(old)), reversed_members(document(new)))
-    for form in FORMATS:
+    for form in FORMS:
         assert _rendered(first, form) == _rendered(again, form)
 
 

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from data.compared import compared_documents, compared_specs, document
 from specmux_schemas.differences import ChangeSeverity
-from specmux_schemas.differences.reports import FORMATS, Report, render, report_of
+from specmux_schemas.differences.reports import FORMS, Report, render, report_of
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "diff-report.schema.json"
 STRING = {"type": "string"}
@@ -138,7 +138,7 @@ def test_markdown_keeps_foreign_text_in_its_place() -> None:
 
 
 def test_every_form_says_that_nothing_changed() -> None:
-    for form in FORMATS:
+    for form in FORMS:
         assert render(many(0), form)
     with pytest.raises(ValueError, match="none of text"):
         render(many(0), "yaml")

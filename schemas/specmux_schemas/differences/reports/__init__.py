@@ -1,9 +1,10 @@
-"""A comparison written for its reader: a person, a script, or a system that runs tests and reviews.
+"""What a comparison says, in every form of report; and its members, which programs read.
 
 It knows what the comparison found, and the policy; no document.
 """
 
-from specmux_schemas.differences.reports.formats import FORMATS, render
+from specmux_schemas.differences.reports.rendering import render
 from specmux_schemas.differences.reports.report import Report, report_of
+from specmux_schemas.reports import FORMS
 
-__all__ = ["FORMATS", "Report", "render", "report_of"]
+__all__ = ["FORMS", "Report", "render", "report_of"]

@@ -1,0 +1,72 @@
+"""What ``specmux validate`` found, as a report: a file is a suite, an object a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from specmux_aggregator.sources.validated_objects import ObjectVerdict, ValidatedObject, counts
+from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
+from specmux_schemas.validation import Severity, Violation
+
+_LEVELS: Final = {
+    Severity.ERROR: Level.ERROR,
+    Severity.WARNING: Level.WARNING,
+    Severity.NOTE: Level.NOTE,
+}
+_UNJUDGED: Final = (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA)
+
+
+def report_of(checked: Sequence[ValidatedObject], *, has_summary: bool) -> FindingReport:
+    document: dict[str, Any] = {"objects": [each.as_document() for each in checked]}
+    if has_summary:
+        document["summary"] = {outcome.value: count for outcome, count in counts(checked).items()}
+    suites = (
+        Suite(file, tuple(map(_case, group))) for file, group in groupby(checked, lambda each: each.file)
+    )
+    return FindingReport(
+        command="specmux validate",
+        title="Validated objects",
+        suites=tuple(suites),
+        document=document,
+        summary=summary_line(checked) if has_summary else "",
+    )
+
+
+def summary_line(checked: Sequence[ValidatedObject]) -> str:
+    found = counts(checked)
+    files = len({each.file for each in checked})
+    told = [f"{found[ObjectVerdict.VALID]} valid", f"{found[ObjectVerdict.INVALID]} invalid"]
+    if found[ObjectVerdict.SKIPPED]:
+        told.append(f"{found[ObjectVerdict.SKIPPED]} skipped")
+    if found[ObjectVerdict.NO_SCHEMA]:
+        told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
+    return f"Summary: {len(checked)} objects in {files} files: {', '.join(told)}"
+
+
+def _case(each: ValidatedObject) -> Case:
+    kind = each.report.kind
+    class_name = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
+    if each.outcome in _UNJUDGED:
+        return Case(each.label, class_name, skipped=each.outcome.value)
+    return Case(each.label, class_name, tuple(_findings(each)))
+
+
+def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
+    for violation in each.report.violations:
+        yield ReportFinding(
+            rule=violation.check.value,
+            level=_LEVELS[violation.severity],
+            message=_message(violation),
+            where=Where(each.file, violation.line or each.line, violation.column or 1),
+            subject=each.label,
+            detail=each.source,
+            word=violation.severity.value,
+            title=each.label,
+            fails=violation.severity is Severity.ERROR,
+        )
+
+
+def _message(violation: Violation) -> str:
+    return violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else "")
