@@ -43,6 +43,10 @@ class InvalidDocument(ConverterError):
     """The bytes are not what they claim to be."""
 
 
+class NoDocument(InvalidDocument):
+    """Read, and no description of an API: another file that lies beside them."""
+
+
 class InvalidSchemas(InvalidDocument):
     """Schemas that cannot be converted: ``errors`` has all that is wrong, each ``<where>: <text>``."""
 

@@ -9,7 +9,7 @@ from specmux_converters import media_types
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.document_kinds import DocumentKind as DocumentKind
 from specmux_converters.document_kinds import kind_of
-from specmux_converters.errors import InvalidDocument
+from specmux_converters.errors import InvalidDocument, NoDocument
 from specmux_converters.losses import Loss
 from specmux_converters.revisions import Revisions
 
@@ -36,7 +36,7 @@ def recognise(
     else as YAML 1.2.
 
     With ``revisions``, documents are read and not written into: some are kept there.
-    Raises InvalidDocument for anything else, and for what breaks off or lies about what it is.
+    Raises NoDocument for anything else, and InvalidDocument for what breaks off or lies about what it is.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
     reading = _Reading(data, limits, revisions)
@@ -50,16 +50,16 @@ def recognise(
 def _recognised(reading: _Reading) -> Recognised:
     documents, losses = reading.documents(), reading.losses
     if not documents:
-        raise InvalidDocument("0 documents: there is nothing in it")
+        raise NoDocument("0 documents: there is nothing in it")
     manifests = [item for document in documents for item in _items(document)]
     crds = tuple(item for item in manifests if item.get("kind") == _CRD)
     if crds:
         return Recognised(DocumentKind.CRDS, crds, tuple(losses))
     if len(documents) != 1:
-        raise InvalidDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
+        raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind = kind_of(documents[0])
     if kind is None:
-        raise InvalidDocument("neither Swagger 2.0, OpenAPI 3.0 nor CustomResourceDefinitions")
+        raise NoDocument("neither Swagger 2.0, OpenAPI 3.0 nor CustomResourceDefinitions")
     return Recognised(kind, documents, tuple(losses))
 
 

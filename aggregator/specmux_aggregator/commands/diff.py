@@ -51,6 +51,11 @@ from specmux_schemas.reports import FORMS
     type=click.Choice(("enforced", "described")),
     help="Take schemas as enforced by an apiserver, or as descriptions only.  [default: as documents say]",
 )
+@click.option(
+    "--allow-unread",
+    is_flag=True,
+    help="Compare the rest where a file or document cannot be read, and name it in the report.",
+)
 @group_versions_option("Compare this group-version")
 @click.option(
     "--state",
@@ -68,6 +73,7 @@ def diff(
     fail_on: str,
     policy: Path | None,
     basis: str | None,
+    allow_unread: bool,
     group_versions: tuple[str, ...],
     state: Path | None,
     source: SourceOptions,
@@ -80,7 +86,7 @@ def diff(
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
     """
-    from specmux_aggregator.sources.diff_sides import is_hash, served_by
+    from specmux_aggregator.sources.diff_sides import is_hash, side_of
     from specmux_schemas.differences import Basis, ChangeSeverity, compare
     from specmux_schemas.differences.reports import render, report_of
 
@@ -89,6 +95,7 @@ def diff(
         raise click.UsageError("a cluster is compared as OLD or NEW: write context:NAME")
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(policy)
+        notes: tuple[str, ...] = ()
         if source.server and state is None and len(group_versions) == 1 and is_hash(old) and is_hash(new):
             from specmux_aggregator.sources.kept_documents import kept_comparison
 
@@ -98,14 +105,25 @@ def diff(
                 raise click.UsageError(
                     "--server is for two hashes and one --group-version; give its URL as OLD or NEW"
                 )
-            before, after = (
-                served_by(word, source, group_versions=group_versions, state=state) for word in (old, new)
-            )
+            sides = [
+                side_of(
+                    word,
+                    source,
+                    group_versions=group_versions,
+                    state=state,
+                    allows_unread=allow_unread,
+                )
+                for word in (old, new)
+            ]
+            before, after = (side.served for side in sides)
+            notes = (*sides[0].notes, *sides[1].notes)
             _require(group_versions, before, after, f"{old} and {new}")
+            if not any(each.group_versions or each.stored_versions for each in (before, after)):
+                raise FileRefused(f"{old} and {new}", "; ".join(notes) or "neither serves anything")
             with refusals(new):
                 found = compare(before, after, basis=Basis(basis) if basis else None)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-        report = report_of(found, old=old, new=new, policy=rules, today=today)
+        report = report_of(found, old=old, new=new, policy=rules, today=today, notes=notes)
         level = None if fail_on == "never" else ChangeSeverity[fail_on.upper()]
         text = render(report, output, fail_on=level, coloured=is_coloured(), version=VERSION)
         write_out(text.encode(), is_text=True)

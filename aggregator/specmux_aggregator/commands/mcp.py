@@ -53,7 +53,7 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     if not is_elsewhere and not Path(against or "").exists():
         named = "no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
         raise click.BadParameter(f"{against}: {named}", param_hint="--against")
-    before = None if against is None else partial(served_by, against, source, group_versions=())
+    before = None if against is None else partial(served_by, against, source)
     with reported_errors(), opened(source) as documents:
         documents.group_versions()  # what cannot be read is told now, and not to a model
         index = SearchIndex(documents, source.directory_of_cache)

@@ -23,14 +23,24 @@ from specmux_aggregator.sources.files import unpacked
 from specmux_aggregator.sources.git_files import PREFIX as GIT
 from specmux_aggregator.sources.git_files import git_files
 from specmux_aggregator.sources.options import CONTEXT, STDIN
+from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
-from specmux_converters.errors import ConverterError, cut
+from specmux_converters.errors import ConverterError, NoDocument, cut
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.differences import Served, add_document, add_manifests
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
 _HTTP: Final = ("http://", "https://")
+_NOT_COMPARED: Final = "not compared, because it cannot be read: "
 _ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison, and what its report has to say of how it was read."""
+
+    served: Served
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -40,34 +50,49 @@ class _Read:
     documents: list[tuple[str, Document]] = field(default_factory=list)
     swagger: list[tuple[str, Document]] = field(default_factory=list)
     manifests: list[tuple[str, Document]] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    """Files that are no documents, with the reason."""
+    unread: list[str] = field(default_factory=list)
+    """What may be one and could not be read, with the reason."""
 
 
-def served_by(
-    word: str, source: SourceOptions, *, group_versions: tuple[str, ...], state: Path | None = None
-) -> Served:
-    """What a word stands for. ``state``: where hashes are looked up. Raises FileRefused, SpecmuxError,
-    click.BadParameter."""
+def side_of(
+    word: str,
+    source: SourceOptions,
+    *,
+    group_versions: tuple[str, ...],
+    state: Path | None = None,
+    allows_unread: bool = False,
+) -> Side:
+    """The side that a word stands for. ``state``: where hashes are looked up. ``allows_unread``: the notes
+    name what cannot be read, else it is refused. Raises FileRefused, SpecmuxError, click.BadParameter."""
     if state is not None and len(group_versions) == 1 and is_hash(word):
         from specmux_aggregator.sources.kept_documents import kept_document
 
-        return kept_document(word, group_versions[0], state)
+        return Side(kept_document(word, group_versions[0], state))
     if word.startswith(CONTEXT) or word.lower().startswith(_HTTP):
-        served = _of_server(word, source)
+        side = _of_server(word, source, allows_unread=allows_unread)
     elif word.startswith(GIT):
-        served = _of_files(git_files(word), where=word)
+        side = _of_revision(word, allows_unread=allows_unread)
     else:
-        served = _of_path(word)
+        side = _of_path(word, allows_unread=allows_unread)
     if group_versions:
-        for name in [key for key in served.group_versions if key not in group_versions]:
-            del served.group_versions[name]
-    return served
+        named = side.served.group_versions
+        for name in [key for key in named if key not in group_versions]:
+            del named[name]
+    return side
+
+
+def served_by(word: str, source: SourceOptions) -> Served:
+    """The same, for who has no report: what cannot be read is refused."""
+    return side_of(word, source, group_versions=()).served
 
 
 def is_hash(word: str) -> bool:
     return _HASH.fullmatch(word) is not None and not Path(word).exists()
 
 
-def _of_path(word: str) -> Served:
+def _of_path(word: str, *, allows_unread: bool) -> Side:
     path = Path(word)
     if path != STDIN and not path.exists():
         raise click.UsageError(
@@ -75,25 +100,33 @@ def _of_path(word: str) -> Served:
         )
     files = given_files([path])
     where = "standard input" if path == STDIN else word
-    return _of_files({each.name: each.data for each in files}, where=where)
+    return _of_files({each.name: each.data for each in files}, where=where, allows_unread=allows_unread)
 
 
-def _of_server(word: str, source: SourceOptions) -> Served:
+def _of_revision(word: str, *, allows_unread: bool) -> Side:
+    """A pull request that adds the first definitions is compared with nothing."""
+    files = git_files(word)
+    if files is None:
+        return Side(Served(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
+    return _of_files(files, where=word, allows_unread=allows_unread)
+
+
+def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side:
     if word.lower().startswith(_HTTP) and _is_document(word):
         from specmux_aggregator.sources.answers import download
 
-        return _of_files({word: download(source.at(word))}, where=word)
+        return _of_files({word: download(source.at(word))}, where=word, allows_unread=allows_unread)
     from specmux_aggregator.sources import opened
 
     served = Served()
     with opened(source.at(word)) as server:
         loaded = server.load()
-    if loaded.unread:
+    if loaded.unread and not allows_unread:
         # A document that is missing would be told as a group-version that is gone.
         raise FileRefused(loaded.unread[0].where, loaded.unread[0].reason)
     for document in loaded.documents.documents.values():
         add_document(served, document)
-    return served
+    return Side(served, tuple(f"{_NOT_COMPARED}{each.where}: {each.reason}" for each in loaded.unread))
 
 
 def _is_document(url: str) -> bool:
@@ -101,25 +134,37 @@ def _is_document(url: str) -> bool:
     return is_document_name(path) or any(part in path for part in _ROOT_PATHS)
 
 
-def _of_files(files: Mapping[str, bytes], *, where: str) -> Served:
-    """Of several files, what is no document is told and skipped; there has to be one that is."""
+def _of_files(files: Mapping[str, bytes], *, where: str, allows_unread: bool) -> Side:
+    """Files that are no documents are told and skipped; there has to be one that is."""
     read = _Read()
-    refusals: list[str] = []
     for name, data in files.items():
-        try:
-            _recognise(name, data, read)
-        except (ConverterError, BadCoding, TooLarge) as error:
-            refusals.append(f"{cut(name)}: {error}" if len(files) > 1 else str(error))
-    served = _served(read, refusals)
+        _recognise(name, data, read, is_only=len(files) == 1)
+    served = _served(read)
+    if read.unread and not allows_unread:
+        raise FileRefused(where if len(files) > 1 else "", _refusal(read.unread, len(files)))
     if not served.group_versions and not served.stored_versions:
-        raise FileRefused(where, "; ".join(refusals[:3]) or "nothing in it is served")
-    for refusal in refusals:
-        warn(refusal)
-    return served
+        raise FileRefused(where, "; ".join([*read.unread, *read.others][:3]) or "nothing in it is served")
+    for other in read.others:
+        warn(other)
+    return Side(served, tuple(f"{_NOT_COMPARED}{each}" for each in read.unread))
 
 
-def _recognise(name: str, data: bytes, read: _Read) -> None:
-    found = recognise(unpacked(data))
+def _refusal(unread: list[str], files: int) -> str:
+    shown = "; ".join(unread[:3]) + (f"; and {len(unread) - 3} more" if len(unread) > 3 else "")
+    if files == 1:
+        return shown
+    return f"not all of it can be read: {shown}. Correct it, or pass --allow-unread to compare the rest"
+
+
+def _recognise(name: str, data: bytes, read: _Read, *, is_only: bool) -> None:
+    try:
+        found = recognise(unpacked(data))
+    except NoDocument as error:
+        read.others.append(str(error) if is_only else f"{cut(name)}: {error}")
+        return
+    except (ConverterError, BadCoding, TooLarge) as error:
+        read.unread.append(f"{cut(name)}: {error}")
+        return
     into = {
         DocumentKind.OPENAPI_3: read.documents,
         DocumentKind.SWAGGER_2: read.swagger,
@@ -128,7 +173,7 @@ def _recognise(name: str, data: bytes, read: _Read) -> None:
     into[found.kind].extend((name, document) for document in found.documents)
 
 
-def _served(read: _Read, refusals: list[str]) -> Served:
+def _served(read: _Read) -> Served:
     served = Served()
     seen = set()
     for name, document in read.documents:
@@ -136,13 +181,23 @@ def _served(read: _Read, refusals: list[str]) -> Served:
         seen.add(group_version_of_file(name))
     for _, swagger in read.swagger:
         _add_swagger(served, swagger, seen)
+    first: dict[Any, tuple[str, Document]] = {}
     for name, manifest in read.manifests:
+        key = shown_name(manifest)
+        if key in first:
+            if first[key][1].get("spec") != manifest.get("spec"):
+                other = cut(first[key][0])
+                read.unread.append(
+                    f"{cut(name)}: {key} is defined otherwise in {other}, and one of them counts"
+                )
+            continue
+        first[key] = name, manifest
         try:
             problems: Iterable[Any] = add_manifests(served, [manifest])
         except ConverterError as error:
-            refusals.append(f"{cut(name)}: {error}")
+            read.unread.append(f"{cut(name)}: {error}")
             continue
-        refusals += [f"{cut(name)}: {cut(each.pointer)}: {each.reason}" for each in problems]
+        read.unread += [f"{cut(name)}: {cut(each.pointer)}: {each.reason}" for each in problems]
     return served
 
 

@@ -17,16 +17,18 @@ PREFIX: Final = "git:"
 _SECONDS: Final = 60.0
 
 
-def git_files(word: str) -> dict[str, bytes]:
+def git_files(word: str) -> dict[str, bytes] | None:
     """The file that ``git:REV:PATH`` names, or all documents below the folder that it names, by their paths.
 
-    Raises FileRefused.
+    None where the revision does not have the path. Raises FileRefused.
     """
     revision, colon, path = word.removeprefix(PREFIX).partition(":")
     if not colon or not revision or revision.startswith("-"):
         raise FileRefused(word, 'must be written as git:REV:PATH, such as "git:main:crds/"')
     commit = _run(word, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     name = commit.decode().strip()
+    if not _run(word, "ls-tree", "-z", "--name-only", name, "--", path.rstrip("/") or "."):
+        return None
     found = f"{name}:./{path}" if path else f"{name}:./"
     kind = _run(word, "cat-file", "-t", found).decode().strip()
     if kind == "blob":

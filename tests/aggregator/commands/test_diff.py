@@ -171,3 +171,64 @@ def test_what_is_no_document_is_refused(tmp_path: Path, old: Path) -> None:
     result = run(old, written(tmp_path / "x.json", {"a": 1}))
     assert result.exit_code == 1
     assert "x.json" in result.output
+
+
+TEMPLATE = "{{- if .Values.crds }}\n"
+
+
+def test_a_file_that_cannot_be_read_fails_the_gate(tmp_path: Path) -> None:
+    """A template whose definition loses a field, beside one that stays as it is."""
+    other = definition({"type": "object"})
+    other["metadata"]["name"] = "gizmos.example.org"
+    other["spec"] |= {"group": "example.org", "names": {"kind": "Gizmo", "plural": "gizmos"}}
+    for side, schema in (("1", OLD), ("2", NEW)):
+        written(tmp_path / side / "gizmos.yaml", other)
+        text = TEMPLATE + yaml.safe_dump(definition(schema)) + "{{- end }}\n"
+        (tmp_path / side / "widgets.yaml").write_text(text)
+    refused = run(tmp_path / "1", tmp_path / "2")
+    assert refused.exit_code == 1
+    assert "widgets.yaml" in refused.stderr
+    assert "--allow-unread" in refused.stderr
+    allowed = run(tmp_path / "1", tmp_path / "2", "--allow-unread", "--format", "json")
+    assert allowed.exit_code == 0
+    notes = orjson.loads(allowed.stdout)["summary"]["notes"]
+    assert len(notes) == 2
+    assert all("widgets.yaml" in note for note in notes)
+
+
+def test_a_version_that_cannot_be_read_fails_the_gate(tmp_path: Path, old: Path) -> None:
+    broken = definition(NEW)
+    broken["spec"]["versions"].append({"name": "v2", "served": "yes"})
+    refused = run(old, written(tmp_path / "broken.yaml", broken))
+    assert refused.exit_code == 1
+    assert "/spec/versions/1/served" in refused.stderr
+    assert run(old, tmp_path / "broken.yaml", "--allow-unread").exit_code == 5
+
+
+def test_a_definition_that_two_files_give_in_different_ways_is_refused(tmp_path: Path) -> None:
+    for name, schemas in (("1", (OLD, NEW)), ("2", (NEW, OLD)), ("3", (OLD, OLD))):
+        for file, schema in zip(("a.yaml", "b.yaml"), schemas, strict=True):
+            written(tmp_path / name / file, definition(schema))
+    refused = run(tmp_path / "1", tmp_path / "2")
+    assert refused.exit_code == 1
+    assert "widgets.example.com is defined otherwise in" in refused.stderr
+    assert run(tmp_path / "3", tmp_path / "3").exit_code == 0
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_path_that_a_revision_does_not_have_is_an_empty_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    (tmp_path / "README.md").write_text("first\n")
+    for command in (("init", "-q"), ("add", "."), ("commit", "-qm", "one")):
+        subprocess.run(["git", *identity, *command], cwd=tmp_path, check=True, capture_output=True)
+    written(tmp_path / "crds" / "widgets.yaml", definition(NEW))
+    monkeypatch.chdir(tmp_path)
+    added = run("git:HEAD:crds", "crds")
+    assert added.exit_code == 0
+    assert "group-version-added" in added.output
+    assert "git:HEAD:crds: the revision has no such path" in added.output
+    assert run("crds", "git:HEAD:crds").exit_code == 5
+    assert run("git:HEAD:crds", "git:HEAD:elsewhere").exit_code == 1
+    assert run("git:nowhere:crds", "crds").exit_code == 1

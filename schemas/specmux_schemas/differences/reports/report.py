@@ -38,12 +38,19 @@ class Report:
 
 
 def report_of(
-    comparison: Comparison, *, old: str, new: str, policy: Policy = NO_POLICY, today: str = ""
+    comparison: Comparison,
+    *,
+    old: str,
+    new: str,
+    policy: Policy = NO_POLICY,
+    today: str = "",
+    notes: tuple[str, ...] = (),
 ) -> Report:
-    """``today`` ("2026-11-30") ends entries of the policy; without it none ends."""
+    """``today`` ("2026-11-30") ends entries of the policy; without it none ends. ``notes``: on how the sides
+    were read."""
     judged = judge(comparison.places, policy, today=today)
     changes = changes_of(judged.places)
-    return Report(old, new, changes, comparison.documentation, judged.allowed, judged.notes)
+    return Report(old, new, changes, comparison.documentation, judged.allowed, (*notes, *judged.notes))
 
 
 def summary_line(report: Report) -> str:
