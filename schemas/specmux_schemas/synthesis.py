@@ -32,6 +32,10 @@ _VERBS: Final = {
 _METHODS: Final = {"get": "get", "post": "create", "put": "update", "patch": "patch", "delete": "delete"}
 """Verbs of single objects, and of what is connected to (``pods/exec``)."""
 
+_CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""In the order in which an apiserver lists those of custom resources; those of its own kinds it sorts
+(apiextensions-apiserver, customresource_discovery_controller.go)."""
+
 _COLLECTION_METHODS: Final = {"get": "list", "post": "create", "delete": "deletecollection"}
 
 
@@ -166,7 +170,8 @@ def _verbs(draft: _Draft, has_watch_paths: bool) -> tuple[str, ...]:
     # Documents of built-in kinds have the old paths for watching; those of custom ones only the parameter,
     # which built-in kinds have even where they cannot be watched (componentstatuses).
     if draft.takes_watch and not has_watch_paths:
-        return tuple(sorted({*draft.verbs, "watch"}))
+        found = {*draft.verbs, "watch"}
+        return (*(verb for verb in _CUSTOM_VERBS if verb in found), *sorted(found.difference(_CUSTOM_VERBS)))
     return tuple(sorted(draft.verbs))
 
 

@@ -56,7 +56,7 @@ def test_resource_of_a_namespace() -> None:
     assert list(things) == ["things"]
     thing = things["things"]
     assert thing.verbs == (
-        "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"
+        "delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"
     )  # fmt: skip
     assert (thing.kind, thing.singular) == (GroupVersionKind("g", "v1", "Thing"), "thing")
     assert thing.is_namespaced

@@ -231,4 +231,5 @@ class BackendDiscovery:
             return
         with contextlib.suppress(BadCoding, TooLarge, ConverterError):
             page = parse(decoded(answer.body, answer.coding, max_bytes=VERSION_MAX), limits=self._limits)
-            self.version = orjson.dumps(page)
+            # As apiservers write it: who compares the two finds one page.
+            self.version = orjson.dumps(page, option=orjson.OPT_INDENT_2)

@@ -61,6 +61,10 @@ class Rendering:
         return ETag(f'"{self.json_digest}{suffix}{coded}"')
 
 
+LINE_END: Final = b"\n"
+"""Behind every list of an apiserver (Go's json.Encoder), so that a list is the same bytes here and there."""
+
+
 class DiscoveryIndex:
     """All answers at one moment. Bytes are added, never changed, so threads may share it."""
 
@@ -112,7 +116,10 @@ class DiscoveryIndex:
         key = (path, form)
         if key not in self._renderings:
             if form.media_type == JSON:
-                body = yield from written(self._tree(subject, form), JSON_WRITER)
+                if subject == VERSION_PATH and self.directory.version is not None:
+                    body = self.directory.version
+                else:
+                    body = (yield from written(self._tree(subject, form), JSON_WRITER)) + LINE_END
                 digest = hashlib.sha256(body).hexdigest().upper()
             else:
                 # Forms of one version share their content's hash.

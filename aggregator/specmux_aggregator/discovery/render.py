@@ -22,6 +22,9 @@ from specmux_schemas.resources import (
 
 DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 
+UNVERSIONED_GROUPS: Final = ("", "extensions")
+"""Whose lists name no apiVersion (apiserver, endpoints/discovery/version.go, keepUnversioned)."""
+
 SHORT: Final = 20
 """Elements of an array that are written at once."""
 
@@ -68,7 +71,7 @@ def group_list(directory: Directory) -> Tree:
 
 def group_tree(group: Group) -> Tree:
     """The APIGroup at ``/apis/<group>``."""
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group_fields(group)}
+    return {"kind": "APIGroup", **_versioned(group.name), **_group_fields(group)}
 
 
 def resource_list(version: Version) -> Tree:
@@ -77,18 +80,22 @@ def resource_list(version: Version) -> Tree:
     assert parts is not None
     return {
         "kind": "APIResourceList",
-        "apiVersion": "v1",
+        **_versioned(parts[0]),
         "groupVersion": api_version(*parts),
         "resources": _legacy_resources(version.resources, parts),
     }
 
 
+def _versioned(group: str) -> Tree:
+    return {} if group in UNVERSIONED_GROUPS else {"apiVersion": "v1"}
+
+
 def _aggregated_version(version: Version) -> Tree:
-    return {
-        "version": version.name,
-        "resources": _array(_aggregated_resource, version.resources),
-        "freshness": version.freshness.value,
-    }
+    tree: Tree = {"version": version.name}
+    if version.resources:
+        tree["resources"] = _array(_aggregated_resource, version.resources)
+    tree["freshness"] = version.freshness.value
+    return tree
 
 
 def _aggregated_resource(resource: Resource) -> Tree:
@@ -109,13 +116,10 @@ def _aggregated_resource(resource: Resource) -> Tree:
 
 
 def _aggregated_subresource(subresource: Subresource) -> Tree:
-    tree: Tree = {
-        "subresource": subresource.name,
-        "responseKind": _kind(subresource.kind),
-        "verbs": subresource.verbs,
-    }
+    tree: Tree = {"subresource": subresource.name, "responseKind": _kind(subresource.kind)}
     if subresource.accepted:
         tree["acceptedTypes"] = [_kind(kind) for kind in subresource.accepted]
+    tree["verbs"] = subresource.verbs
     return tree
 
 
@@ -160,14 +164,11 @@ def _legacy_resources(resources: Resources, parts: tuple[str, str]) -> Iterator[
 def _legacy(
     name: str, kind: GroupVersionKind, verbs: tuple[str, ...], of: Resource, parts: tuple[str, str]
 ) -> Tree:
-    tree: Tree = {
-        "name": name,
-        "singularName": "",
-        "namespaced": of.is_namespaced,
-        "kind": kind.kind,
-        "verbs": verbs,
-    }
+    tree: Tree = {"name": name, "singularName": "", "namespaced": of.is_namespaced}
     if kind.kind and (kind.group, kind.version) != parts:
-        # Written only where they are not those of the list; an empty group would mean the list's.
-        tree["group"], tree["version"] = kind.group, kind.version
+        # Only where they differ from the list's. An apiserver's own kinds have neither in aggregated
+        # discovery, and an empty one, which says the list's, is left out (kr8s takes it for a version).
+        tree |= {name: value for name, value in (("group", kind.group), ("version", kind.version)) if value}
+    tree["kind"] = kind.kind
+    tree["verbs"] = verbs
     return tree

@@ -12,6 +12,7 @@ import zstandard
 
 from data.discovery_values import DOWN, knowledge, resource
 from specmux_aggregator.discovery.accept import Form as WireForm
+from specmux_aggregator.discovery.aggregated import parse_aggregated
 from specmux_aggregator.discovery.index import DiscoveryIndex
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.rendering import render
@@ -124,7 +125,7 @@ def test_aggregated_groups() -> None:
                             },
                         ],
                     },
-                    {"version": "v1beta1", "freshness": "Current", "resources": []},
+                    {"version": "v1beta1", "freshness": "Current"},
                 ],
             }
         ],
@@ -165,6 +166,50 @@ def test_legacy_lists() -> None:
     group = {"name": "apps", "versions": [v1, beta], "preferredVersion": v1}
     assert tree("/apis") == {"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]}
     assert tree("/apis/apps") == {"kind": "APIGroup", "apiVersion": "v1", **group}
+
+
+def test_lists_are_the_bytes_that_an_apiserver_writes() -> None:
+    """Of the same aggregated discovery, where an apiserver names no group and version of its own kinds. The
+    lists: types of apimachinery and Go's encoder; kube-apiserver 1.34 adds storageVersionHash alone."""
+    aggregated = orjson.dumps({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "items": [
+            {"metadata": {"name": name}, "versions": [{"version": "v1", "resources": resources}]}
+            for name, resources in (("", [{
+                "resource": "pods",
+                "responseKind": {"group": "", "version": "", "kind": "Pod"},
+                "scope": "Namespaced",
+                "singularResource": "pod",
+                "verbs": ["get", "list"],
+                "shortNames": ["po"],
+                "subresources": [{
+                    "subresource": "eviction",
+                    "responseKind": {"group": "policy", "version": "v1", "kind": "Eviction"},
+                    "acceptedTypes": [{"group": "policy", "version": "v1", "kind": "Eviction"}],
+                    "verbs": ["create"],
+                }],
+            }]), ("extensions", []))
+        ],
+    })  # fmt: skip
+    lists = parse_aggregated(aggregated, limits=Limits(), max_group_versions=9)
+    told = Told(DiscoverySource.AGGREGATED, dict(lists.resources), b'{\n  "major": "1"\n}')
+    at = DiscoveryIndex(
+        merge([after(Knowledge(backend=Backend(name=BackendName("a"))), told, now=0.0)], now=0.0, grace=GRACE)
+    )
+    assert ask("/api/v1", at).body == (
+        b'{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","singularName":"pod",'
+        b'"namespaced":true,"kind":"Pod","verbs":["get","list"],"shortNames":["po"]},{"name":"pods/eviction",'
+        b'"singularName":"","namespaced":true,"group":"policy","version":"v1","kind":"Eviction",'
+        b'"verbs":["create"]}]}\n'
+    )
+    empty = b'{"kind":"APIResourceList","groupVersion":"extensions/v1","resources":[]}\n'
+    assert ask("/apis/extensions/v1", at).body == empty
+    assert b'"apiVersion"' not in (ask("/apis/extensions", at).body or b"")
+    assert b'"acceptedTypes":[{"group":"policy","version":"v1","kind":"Eviction"}],"verbs"' in (
+        ask("/api", at, accept=V2).body
+    )
+    assert ask("/version", at).body == b'{\n  "major": "1"\n}'
 
 
 def test_legacy_resources_with_subresources_beside_them() -> None:
@@ -324,7 +369,7 @@ def test_legacy_list_is_unavailable_when_its_resources_never_could_be_had() -> N
     assert (answer.status, head(answer)["Retry-After"]) == (503, "1")
     assert "refused" in orjson.loads(answer.body)["message"]
     stale = next(item for item in tree("/apis", at, accept=V2)["items"] if item["metadata"]["name"] == "dead")
-    assert stale["versions"] == [{"version": "v1", "resources": [], "freshness": "Stale"}]
+    assert stale["versions"] == [{"version": "v1", "freshness": "Stale"}]
 
 
 def test_private_when_who_asks_matters() -> None:
