@@ -29,6 +29,8 @@ class ConverterError(Exception):
         super().__init__(f"{cut(pointer) or '(document)'}: {reason}")
         self.reason = reason
         self.pointer = pointer
+        self.line: int | None = None
+        """Of the text, from 1, where its reader counts lines."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would call __init__ with the joined message when an error crosses a process pool.

@@ -21,7 +21,7 @@ from specmux_converters.codecs.cbor_writer import UnusualNumber, write_document
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
-from specmux_converters.go.scalars import INT64_MAX
+from specmux_converters.go.text import INT64_MAX
 from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import SELF_DESCRIBED_CBOR
 

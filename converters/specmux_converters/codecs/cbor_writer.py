@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import cbor2
 
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.go.scalars import INT64_MAX
+from specmux_converters.go.text import INT64_MAX
 from specmux_converters.media_types import CBOR
 
 _Shape: TypeAlias = "Mapping[str, _Shape] | None"

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from specmux_converters.go.scalars import INT64_MAX, UINT64_MAX, is_plain_string
+from specmux_converters.go.scalars import UINT64_MAX, is_plain_string
+from specmux_converters.go.text import INT64_MAX
 
 _STEP: Final = 4
 _SIMPLE_KEY_MAX: Final = 128

@@ -13,7 +13,8 @@ from typing import Any, Final, TypeAlias
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic_any_writer import write_yaml
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed, varint
-from specmux_converters.go.scalars import INT64_MAX, UINT64_MAX
+from specmux_converters.go.scalars import UINT64_MAX
+from specmux_converters.go.text import INT64_MAX
 
 Write: TypeAlias = Callable[[Any, Fragments], bytes]
 """A JSON value to a message body, or to whole fields with their keys."""

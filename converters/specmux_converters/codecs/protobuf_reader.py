@@ -19,7 +19,7 @@ from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, re
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-from specmux_converters.go.scalars import INT64_MAX
+from specmux_converters.go.text import INT64_MAX
 
 ABSENT: Final = object()
 """What a oneof without a member stands for: its key is left out."""

@@ -11,7 +11,8 @@ from typing import Any, Final
 from specmux_converters.codecs.wire import read_varint
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-from specmux_converters.go.scalars import INT64_MAX, UINT64_MAX
+from specmux_converters.go.scalars import UINT64_MAX
+from specmux_converters.go.text import INT64_MAX
 
 
 class Cursor:

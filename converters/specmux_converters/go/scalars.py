@@ -6,10 +6,14 @@ this text?) need go-yaml's own rules (its resolve.go); PyYAML's are those of YAM
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Final
+import struct
+from base64 import b64decode
+from typing import Any, Final
 
-INT64_MAX: Final = 2**63 - 1
+from specmux_converters.go.text import INT64_MAX, general_text
+
 UINT64_MAX: Final = 2**64 - 1
 
 _WORDS: Final[dict[str, object]] = {
@@ -93,3 +97,78 @@ def _is_timestamp(text: str) -> bool:
     if match["t"].startswith(" ") == (match["zone"] is not None):
         return False
     return int(match["hour"]) < 24 and int(match["minute"]) < 60 and int(match["second"]) < 60
+
+
+_V2_WORDS: Final[dict[str, object]] = {
+    **_WORDS,
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF"), False),
+}
+_ONLY_IN_V3: Final = re.compile(r"0_*o_*[-+]")
+"""A number to go-yaml v3, whose rules are v2's otherwise."""
+_MOST_DIGITS: Final = 300
+"""Characters of a number; Python's int() takes quadratic time."""
+_TAG: Final = "tag:yaml.org,2002:"
+_TAG_OF: Final[dict[type, str]] = {bool: "bool", int: "int", float: "float", type(None): "null"}
+_RESOLVED_TAGS: Final = frozenset({_TAG + name for name in (*_TAG_OF.values(), "timestamp")})
+_LINE_BREAKS: Final = str.maketrans("", "", "\r\n")
+
+
+def resolve(text: str) -> Any:
+    """The value of an unquoted scalar to go-yaml v2 (YAML 1.1), which Kubernetes reads manifests with."""
+    if text in _V2_WORDS:
+        return _V2_WORDS[text]
+    if text[0] not in _FIRST or len(text) > _MOST_DIGITS or _ONLY_IN_V3.match(text) or _is_timestamp(text):
+        return text
+    number = _number(text)
+    return text if number is None else number
+
+
+def resolve_tagged(text: str, tag: str) -> Any:
+    """The value of a scalar with a tag. Raises ValueError, in go-yaml's words, where they contradict."""
+    if tag == _TAG + "binary":
+        return _binary(text)
+    if tag not in _RESOLVED_TAGS:
+        return text
+    value = resolve(text)
+    if type(value) is int and tag == _TAG + "float":
+        return float(value)
+    name = "timestamp" if type(value) is str and _is_timestamp(text) else _TAG_OF.get(type(value), "str")
+    if _TAG + name != tag:
+        raise ValueError(f"yaml: cannot decode !!{name} `{text}` as a !!{tag.removeprefix(_TAG)}")
+    return value
+
+
+def key_text(key: Any) -> str:
+    """The name in JSON of a key that is no text (sigs.k8s.io/yaml, convertToJSONableObject); of null, ""."""
+    match key:
+        case None:
+            return ""
+        case bool():
+            return "true" if key else "false"
+        case float():
+            text = general_text(_single(key))
+            return {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}.get(text, text)
+        case int() if -INT64_MAX - 1 <= key <= INT64_MAX:
+            return str(key)
+        case _:
+            raise ValueError(f"unsupported map key of type: uint64, key: {key:#x}")
+
+
+def _single(value: float) -> float:
+    """The number of as few digits as tell it from others in single precision."""
+    try:
+        (wanted,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    if not math.isfinite(wanted):
+        return value
+    shortest = (float(f"{wanted:.{digits}e}") for digits in range(9))
+    return next(each for each in shortest if struct.unpack("<f", struct.pack("<f", each))[0] == wanted)
+
+
+def _binary(text: str) -> str:
+    try:
+        return b64decode(text.translate(_LINE_BREAKS), validate=True).decode("utf-8", "replace")
+    except ValueError as error:
+        raise ValueError("yaml: !!binary value contains invalid base64 data") from error

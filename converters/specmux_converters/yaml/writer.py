@@ -14,7 +14,7 @@ import yaml
 
 from specmux_converters.document import Document
 from specmux_converters.errors import LimitExceeded, Unrepresentable
-from specmux_converters.yaml.reader import is_plain_text
+from specmux_converters.go.yaml_dialects import is_plain_text
 
 _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _NUMBER_START: Final = re.compile(r"[-+._]*[0-9]")

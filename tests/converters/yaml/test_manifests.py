@@ -26,8 +26,10 @@ from specmux_converters.yaml.reader import parse_yaml_stream
         ("0x1F", 31),
         ("-0b11", -3),
         ("1_000", 1000),
-        ("08", 8.0),
-        ("1e3", 1000.0),
+        ("08", 8),
+        ("1.5e3", 1500),
+        ("1e3", 1000),
+        ("0.5", 0.5),
         ("18446744073709551615", 2**64 - 1),
         ("18446744073709551616", float(2**64)),
         ("'yes'", "yes"),
@@ -69,11 +71,10 @@ def test_what_no_json_says_is_refused(text: str) -> None:
 
 
 def test_keys_that_are_one_to_kubectl_are_reported() -> None:
-    losses: list[Loss] = []
-    assert parse_yaml_stream(b"p: {y: 1, on: 2}", is_manifest=True, losses=losses) == ({"p": {"true": 2}},)
-    assert [(loss.pointer, loss.construct) for loss in losses] == [("/p/true", "key")]
-    with pytest.raises(InvalidDocument, match="twice"):
-        parse_yaml_stream(b"p: {y: 1, y: 2}", is_manifest=True)
+    for text in (b"p: {y: 1, on: 2}", b"p: {y: 1, y: 2}"):
+        losses: list[Loss] = []
+        assert parse_yaml_stream(text, is_manifest=True, losses=losses) == ({"p": {"true": 2}},)
+        assert [(loss.pointer, loss.construct) for loss in losses] == [("/p/true", "key")]
 
 
 MANIFEST = """

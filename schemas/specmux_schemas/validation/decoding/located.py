@@ -30,7 +30,7 @@ def located(
 def _places(violations: Sequence[Violation], body: Body) -> Places | None:
     places = Places((*body.prefix, *violation.path) for violation in violations)
     if body.document is not None:
-        places.read_yaml(body.document.events)
+        places.read_yaml(body.document.marks)
     elif body.format is BodyFormat.JSON and body.value is not None:
         places.read_json(body.data.decode("utf-8", "replace"))
     else:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmux_converters.go.text import json_text
+from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
 from specmux_schemas.resources import api_version
 from specmux_schemas.validation.decoding import embedded
 from specmux_schemas.validation.decoding.cbor_reader import read_cbor, unknown_field_text
@@ -26,12 +27,7 @@ from specmux_schemas.validation.decoding.structural import Structural
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, json_error, read_type_meta
 from specmux_schemas.validation.decoding.typed_nodes import mismatch_text
 from specmux_schemas.validation.decoding.untyped import decode_untyped
-from specmux_schemas.validation.decoding.yaml_reader import (
-    DuplicateKey,
-    YAMLDocument,
-    read_yaml,
-    strict_yaml_error,
-)
+from specmux_schemas.validation.decoding.yaml_reader import read_yaml, strict_yaml_error
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat
@@ -45,7 +41,7 @@ class Body:
     data: bytes
     format: BodyFormat
     value: Any
-    document: YAMLDocument | None = None
+    document: Parsed | None = None
     is_plain: bool = False
     """No key is there twice, and no number is unusual."""
     prefix: Path = ()

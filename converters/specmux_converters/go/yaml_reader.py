@@ -1,0 +1,429 @@
+"""YAML in, JSON values out, by the rules of a Dialect.
+
+Built from libyaml's events, without recursion and without PyYAML's constructors: there ``=`` is an error,
+``1:30`` is ninety, and a date is an object. An alias is counted as if it were written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final, NoReturn, TypeAlias
+
+import yaml
+
+from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding
+from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
+from specmux_converters.go.text import go_syntax
+from specmux_converters.go.yaml_dialects import NULL, Dialect, Mark, Merging, kubernetes_key
+from specmux_converters.json_text import is_rounded
+from specmux_converters.losses import Loss, pointer_to
+
+MAX_TAG_DIRECTIVES: Final = 1000
+"""libyaml compares each with all before it: 40,000 of them would take three seconds."""
+NODE_BYTES: Final = 128
+"""What a value counts for beside its text: 256 MiB are two million of them, which take eight seconds."""
+_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
+_WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the value"
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+class Duplicates(Enum):
+    """The fate of a key that its mapping has already."""
+
+    REFUSED = "an error"
+    REPORTED = "the last counts, and all are listed"
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateKey:
+    """A key that its mapping has already. ``line`` is that of the value, from 1."""
+
+    line: int
+    path: Path
+    key: str
+    """In Go's syntax."""
+
+    @property
+    def text(self) -> str:
+        return f"line {self.line}: key {self.key} already set in map"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Aliased values are the same object wherever they stand: read them, never write into them."""
+
+    value: Any
+    duplicates: tuple[DuplicateKey, ...] = ()
+    marks: list[Any] = field(default_factory=list)
+    """libyaml's events of the document, for places; empty unless wanted."""
+    losses: tuple[Loss, ...] = ()
+    """Integers that became doubles, and different keys that are one name in JSON."""
+
+
+def read(
+    data: bytes | str,
+    *,
+    dialect: Dialect,
+    duplicates: Duplicates = Duplicates.REFUSED,
+    limits: Limits = DEFAULT_LIMITS,
+    with_marks: bool = False,
+) -> Parsed:
+    """The first document; null where there is none. Errors as ``read_all``."""
+    documents = read_all(data, dialect=dialect, duplicates=duplicates, limits=limits, with_marks=with_marks)
+    return next(documents, Parsed(None))
+
+
+def read_all(
+    data: bytes | str,
+    *,
+    dialect: Dialect,
+    duplicates: Duplicates = Duplicates.REFUSED,
+    limits: Limits = DEFAULT_LIMITS,
+    with_marks: bool = False,
+) -> Iterator[Parsed]:
+    """Each document in turn. Raises InvalidDocument with ``line``, chained to libyaml's error where the text
+    is no YAML; LimitExceeded past ``limits``.
+    """
+    plain = data.encode() if isinstance(data, str) else data.replace(b"\0", b"")  # in UTF-16, too
+    if plain.count(b"%TAG") > MAX_TAG_DIRECTIVES:
+        raise LimitExceeded(f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
+    composer = _Composer(limits, dialect, duplicates)
+    loader = None
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(data)
+        # Not yaml.parse, which asks for each event whether there is one first.
+        yield from composer.documents(iter(loader.get_event, None), with_marks=with_marks)
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise _refusal(error) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _refusal(error: yaml.YAMLError | UnicodeError) -> InvalidDocument:
+    mark = getattr(error, "problem_mark", None)
+    place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
+    refusal = InvalidDocument(f"not YAML: {cut(str(problem))}{place}")
+    refusal.line = mark.line + 1 if mark else None
+    return refusal
+
+
+class _MergeKey(str):
+    """A plain ``<<``, which a quoted one is not."""
+
+
+_MERGE: Final = _MergeKey("<<")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or sequence whose end has not come."""
+
+    value: dict[str, Any] | list[Any]
+    anchor: str | None
+    start: int
+    first_duplicate: int
+    is_key: bool
+    key: str | None = None
+    repeated: str | None = None
+    """The key, in Go's syntax, where it is there already."""
+    line: int = 0
+    """Of the value of such a key."""
+    typed: dict[str, set[Mark | None]] | None = None
+    """The marks of keys by their name in JSON, where one was no text."""
+    merged: list[Any] | None = None
+    """Sources of merges that wait for the end."""
+    lines: dict[str, int] | None = None
+    """Of the values, where the mapping may be merged into others."""
+    is_merge: bool = False
+    """The source of a merge, or a list of them."""
+    height: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    value: Any
+    cost: int
+    height: int
+    duplicates: tuple[DuplicateKey, ...] = ()
+    """With paths from the value."""
+
+
+class _Composer:
+    """What is spent counts bytes as if every alias were written out."""
+
+    def __init__(self, limits: Limits, dialect: Dialect, duplicates: Duplicates) -> None:
+        self._limits = limits
+        self._dialect = dialect
+        self._values, self._names = dialect.values, dialect.keys
+        self._is_ordered = dialect.merging is Merging.IN_ORDER
+        self._is_strict = duplicates is Duplicates.REFUSED
+        self._spent = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._open: list[_Open] = []
+        self._anchors: dict[str, _Anchored | None] = {}
+        self._root: Any = None
+        self._losses: list[Loss] = []
+        self._duplicates: list[DuplicateKey] = []
+        self._lines: dict[int, tuple[Any, dict[str, int]]] = {}
+        """Of the values of mappings that can be merged, by identity."""
+
+    def documents(self, events: Iterator[Any], *, with_marks: bool) -> Iterator[Parsed]:
+        marks: list[Any] = []
+        event = None
+        try:
+            for event in events:
+                kind = event.__class__
+                if with_marks:
+                    marks.append(event)
+                if kind is yaml.ScalarEvent:
+                    self._scalar(event)
+                elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                    self._end()
+                elif kind is yaml.MappingStartEvent:
+                    self._start(event, {})
+                elif kind is yaml.SequenceStartEvent:
+                    self._start(event, [])
+                elif kind is yaml.AliasEvent:
+                    self._alias(event)
+                elif kind is yaml.DocumentStartEvent:
+                    self._begin()
+                    marks.clear()
+                elif kind is yaml.DocumentEndEvent:
+                    yield Parsed(self._root, tuple(self._duplicates), marks[:-1], tuple(self._losses))
+        except ConverterError as error:
+            if event is not None:
+                error.line = event.start_mark.line + 1
+            raise
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        text = event.value
+        self._spent += len(text) + NODE_BYTES
+        if self._spent > self._limits.max_expanded_bytes:
+            self._spend(0)
+        parent = self._open[-1] if self._open else None
+        if parent is not None and parent.key is None and parent.value.__class__ is dict:
+            self._scalar_key(parent, event)
+            return
+        value = self._value(event)
+        if event.anchor is not None:
+            self._anchor(event.anchor, _Anchored(value, len(text) + NODE_BYTES, 0))
+        if parent is not None and (parent.lines is not None or parent.repeated is not None):
+            self._note_line(event)
+        self._add(value, 0)
+
+    def _scalar_key(self, parent: _Open, event: yaml.ScalarEvent) -> None:
+        text, is_plain, dialect = event.value, event.implicit[0], self._dialect
+        if text == "<<" and dialect.merging is not Merging.NONE and (is_plain or event.tag == _MERGE_TAG):
+            parent.key = _MERGE
+            return
+        name, mark = text, None
+        try:
+            if event.tag is not None and not dialect.scalar_keys:
+                name, mark = kubernetes_key(dialect.tagged(text, event.tag, is_plain))
+            elif is_plain:
+                name, mark = self._names[text]
+        except ValueError as error:
+            self._refuse(str(error))
+        if event.anchor is not None:
+            self._anchor(
+                event.anchor, _Anchored(text if mark is None else mark[1], len(text) + NODE_BYTES, 0)
+            )
+        self._key(parent, name, mark, text)
+
+    def _key(self, parent: _Open, key: str, mark: Mark | None, text: str) -> None:
+        parent.key = key
+        if mark is not None and parent.typed is None:
+            parent.typed = {}
+        if key not in parent.value and mark is None:
+            return
+        # 1 and "1" are two keys to Go, and one name in JSON.
+        is_there = key in parent.value
+        marks: set[Mark | None] = {None} if is_there else set()
+        if parent.typed is not None:
+            marks = parent.typed.setdefault(key, marks)
+        if is_there:
+            if self._is_strict:
+                self._refuse("the key is there twice")
+            reason = f"{cut(text)} is there already, or a key that is read so; the last counts"
+            self._losses.append(Loss(self._pointer(), "key", reason))
+            if mark in marks:
+                parent.repeated = go_syntax(key if mark is None else mark[1])
+        marks.add(mark)
+
+    def _value(self, event: yaml.ScalarEvent) -> Any:
+        text, is_plain = event.value, event.implicit[0]
+        try:
+            if event.tag is not None:
+                return self._dialect.tagged(text, event.tag, is_plain)
+            if not is_plain:
+                return text
+            value = self._values[text]
+        except ValueError as error:
+            self._refuse(str(error))
+        if value.__class__ is float and text.strip("+-").isdecimal() and is_rounded(int(text)):
+            self._losses.append(rounding(int(text), self._pointer()))
+        return value
+
+    def _anchor(self, name: str, anchored: _Anchored | None) -> None:
+        if not self._dialect.has_aliases:
+            self._refuse("an anchor")
+        self._anchors[name] = anchored
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        name = event.anchor or ""
+        anchored = self._anchors.get(name)
+        if anchored is None:
+            if name in self._anchors:
+                self._refuse(f"yaml: anchor '{cut(name)}' value contains itself")
+            self._refuse(f"yaml: unknown anchor '{cut(name)}' referenced")
+        if len(self._open) + anchored.height > self._limits.max_depth:
+            self._refuse_depth()
+        self._spend(anchored.cost)
+        parent = self._open[-1] if self._open else None
+        if parent is not None and parent.key is None and type(parent.value) is dict:
+            self._alias_key(parent, anchored.value)
+            return
+        if parent is not None and parent.key is _MERGE and self._is_ordered and type(anchored.value) is list:
+            self._refuse(_WANT_MAP)
+        if anchored.duplicates:
+            path = self._path()
+            self._duplicates += [replace(each, path=path + each.path) for each in anchored.duplicates]
+        self._note_line(event)
+        self._add(anchored.value, anchored.height)
+
+    def _alias_key(self, parent: _Open, value: Any) -> None:
+        if self._dialect.scalar_keys:
+            self._refuse("an alias cannot be a key")
+        if isinstance(value, dict | list):
+            self._refuse(f"yaml: invalid map key: {go_syntax(value)}")
+        self._key(parent, *kubernetes_key(value), str(value))
+
+    def _start(self, event: yaml.CollectionStartEvent, value: dict[str, Any] | list[Any]) -> None:
+        parent = self._open[-1] if self._open else None
+        is_key = parent is not None and parent.key is None and type(parent.value) is dict
+        if is_key and self._dialect.scalar_keys:
+            self._refuse("a key must be a scalar")
+        if event.tag is not None:
+            tags = self._dialect.container_tags
+            if tags is not None and event.tag not in tags:
+                self._refuse(f"the tag {cut(event.tag)} is not known")
+        if len(self._open) >= self._limits.max_depth:
+            self._refuse_depth()
+        self._spent += NODE_BYTES
+        if self._spent > self._limits.max_expanded_bytes:
+            self._spend(0)
+        opened = _Open(value, event.anchor, self._spent, len(self._duplicates), is_key)
+        if event.anchor is not None:
+            self._anchor(event.anchor, None)
+            opened.lines = {}
+        if parent is not None:
+            if parent.key is _MERGE or parent.is_merge:
+                opened.is_merge, opened.lines = True, {}
+            if parent.lines is not None or parent.repeated is not None:
+                self._note_line(event)
+        self._open.append(opened)
+
+    def _note_line(self, event: Any) -> None:
+        """Of a value, where that may be asked for."""
+        parent = self._open[-1] if self._open else None
+        if parent is not None and parent.key is not None:
+            if parent.lines is not None:
+                parent.lines[parent.key] = event.start_mark.line + 1
+            if parent.repeated is not None:
+                parent.line = event.start_mark.line + 1
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        value = done.value
+        if done.typed is not None and NULL in done.typed.get("", ()):
+            shown = go_syntax(value[""])  # type: ignore[call-overload]
+            self._refuse(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
+        if done.is_key:
+            self._refuse(f"yaml: invalid map key: {go_syntax(value)}")
+        if type(value) is dict:
+            for source in done.merged or ():
+                self._merge_missing(value, source)
+            if self._dialect.sorts_keys:
+                value = dict(sorted(value.items()))
+            if done.lines is not None:
+                self._lines[id(value)] = value, done.lines
+        if done.anchor is not None:
+            depth, inner = len(self._path()), self._duplicates[done.first_duplicate :]
+            self._spend(len(inner) * NODE_BYTES)
+            relative = tuple([replace(each, path=each.path[depth:]) for each in inner])
+            cost = self._spent - done.start + NODE_BYTES
+            self._anchors[done.anchor] = _Anchored(value, cost, done.height, relative)
+        self._add(value, done.height)
+
+    def _add(self, value: Any, height: int) -> None:
+        if not self._open:
+            self._root = value
+            return
+        parent = self._open[-1]
+        if parent.height <= height:
+            parent.height = height + 1
+        into, key = parent.value, parent.key
+        if type(into) is list:
+            into.append(value)
+        elif key is _MERGE:
+            self._merge(parent, into, value)
+        elif type(into) is dict and key is not None:
+            into[key] = value
+            if parent.repeated is not None:
+                self._duplicates.append(DuplicateKey(parent.line, self._path(), parent.repeated))
+                parent.repeated = None
+        parent.key = None
+
+    def _merge(self, parent: _Open, into: Any, source: Any) -> None:
+        if not self._is_ordered:
+            if parent.merged is None:
+                parent.merged = []
+            parent.merged.append(source)
+            return
+        parent.key = None
+        sources = source if isinstance(source, list) else [source]
+        for each in sources[::-1]:  # earlier ones take precedence
+            if not isinstance(each, dict):
+                self._refuse(_WANT_MAP)
+            _, lines = self._lines.get(id(each), (None, {}))
+            for key, value in each.items():
+                if key in into:
+                    again = DuplicateKey(lines.get(key, 0), (*self._path(), key), go_syntax(key))
+                    self._duplicates.append(again)
+                    self._spend(NODE_BYTES)
+                into[key] = value
+            if parent.lines is not None:
+                parent.lines.update(lines)
+
+    def _merge_missing(self, target: dict[str, Any], source: Any) -> None:
+        for each in source if isinstance(source, list) else [source]:
+            if not isinstance(each, dict):
+                self._refuse("only a mapping can be merged")
+            for key, value in each.items():
+                target.setdefault(key, value)
+
+    def _spend(self, cost: int) -> None:
+        self._spent += cost
+        if self._spent > self._limits.max_expanded_bytes:
+            raise LimitExceeded("too large, aliases written out", pointer=self._pointer())
+
+    def _path(self) -> Path:
+        """Of what is read now."""
+        places = [len(each.value) if isinstance(each.value, list) else each.key for each in self._open]
+        return tuple(place for place in places if place is not None and place is not _MERGE)
+
+    def _pointer(self) -> str:
+        return pointer_to(*self._path())
+
+    def _refuse_depth(self) -> NoReturn:
+        raise LimitExceeded(f"nested more than {self._limits.max_depth} deep", pointer=self._pointer())
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise InvalidDocument(reason, pointer=self._pointer())
