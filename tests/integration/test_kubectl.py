@@ -185,7 +185,7 @@ def test_manifests_alone(tmp_path: Path) -> None:
             listed = await kubectl.good("api-resources", "--no-headers", "-o", "wide")
             assert re.match(
                 r"widgets +wd +example.com/v1 +true +Widget +"
-                r"create,delete,deletecollection,get,list,patch,update,watch +all\n",
+                r"delete,deletecollection,get,list,patch,create,update,watch +all\n",
                 listed,
             )
             proxy.take()

@@ -6,7 +6,7 @@ What a document's schemas have in common is kept between calls, within a bound, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from specmux_aggregator.http.content_codings import encoded
@@ -41,7 +41,7 @@ class FileContext:
     tree: str
     """The hash of the tree that it is in."""
     absent: tuple[str, ...] = ()
-    """Backends whose kinds are missing."""
+    """Backends whose kinds are missing, and group-versions whose document cannot be read."""
     base: str = ""
 
 
@@ -72,9 +72,19 @@ _MEMO: Final = SchemaMemo()
 def json_schema(
     file: Wanted, sources: Sequence[SchemaSource], told: FileContext, *, coding: Coding, limits: Limits
 ) -> bytes | Unencodable | None:
-    """The file in its coding; None where the documents have nothing of that name."""
+    """The file in its coding; None where the documents have nothing of that name. Of all kinds: without those
+    of a document that is refused, which the file names."""
+    found: dict[GroupVersion, DocumentSchemas] = {}
+    refused: list[str] = []
     try:
-        found = {source.group_version: _MEMO.schemas(source, limits) for source in sources}
+        for source in sources:
+            try:
+                found[source.group_version] = _MEMO.schemas(source, limits)
+            except REFUSALS:
+                if isinstance(file, OneFile):
+                    raise
+                refused.append(source.group_version)
+        told = replace(told, absent=(*told.absent, *refused))
         text = next(_texts(file, found, told), None)
         return None if text is None else encoded(text, coding)
     except REFUSALS as error:

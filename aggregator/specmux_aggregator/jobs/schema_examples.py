@@ -1,6 +1,7 @@
 """The example in a kind's JSON Schema: its skeleton, where the schema takes it as it is. Pure.
 
-Placeholders are no values that a pattern or a least length takes; such a kind has no example.
+Placeholders are no values that a pattern or a least length takes; such a kind has no example. Nor has one
+whose document is odd in any way: an example is a courtesy, and must never cost a schema.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.errors import ConverterError
-from specmux_converters.go.regexp_match import Pattern, Undecided
+from specmux_converters.go.regexp_match import Pattern
 from specmux_converters.json_schema import Kind, Schema
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.explain.skeleton import skeleton
@@ -35,12 +35,12 @@ def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any]
             return None
         (value,) = parse_yaml_stream(text)
         return value if _takes(schema, value) else None
-    except (ConverterError, RecursionError, Undecided):
+    except Exception:  # noqa: BLE001  # jsonschema raises whatever odd keywords make its code raise
         return None
 
 
 def _takes(schema: Schema, value: dict[str, Any]) -> bool:
-    """Raises Undecided for a pattern that is not understood."""
+    """Raises Undecided for a pattern that is not understood, and what jsonschema raises for a keyword."""
     return bool(_validator()(schema).is_valid(value))
 
 

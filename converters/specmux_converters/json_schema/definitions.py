@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import DRAFT, Form, Schema
@@ -88,7 +89,10 @@ def _components(schemas: Mapping[GroupVersion, DocumentSchemas], form: Form) -> 
     named = replace(form, is_named=True)
     found: dict[str, Any] = {}
     for name, owner in sorted(_owners(schemas).items()):
-        found[name] = owner.definition(name, named)
+        try:
+            found[name] = owner.definition(name, named)
+        except ConverterError as error:  # costs this component, and no other
+            found[name] = {"$comment": f"cannot be converted, so that anything passes: {cut(str(error))}"}
     for each in schemas.values():
         for name, schema in each.shared(named).items():
             found.setdefault(name, schema)
