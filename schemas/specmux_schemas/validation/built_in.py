@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from specmux_schemas.validation.decoding.typed_nodes import Struct
@@ -36,19 +37,20 @@ _SUBDOMAIN_OTHERS: Final = frozenset(
 """By group and kind (pkg/apis/*/validation)."""
 
 
-def check_typed(value: dict[str, Any], kind: TypedKind) -> list[Violation]:
+def check_typed(value: dict[str, Any], kind: TypedKind) -> Iterator[Violation]:
     """``value`` was decoded."""
     node = kind.node
     inner = node.fields.get("metadata") if isinstance(node, Struct) else None
     if not isinstance(inner, Struct) or inner.name != "ObjectMeta":
-        return []
+        return
     metadata = value.get("metadata")
     errors = metadata_errors(
         metadata if isinstance(metadata, dict) else {},
         needs_name=kind.needs_name,
         is_subdomain=_is_subdomain(kind),
     )
-    return [Violation(Severity.ERROR, Check.METADATA, error.path, error.text) for error in errors]
+    for error in errors:
+        yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
 
 
 def _is_subdomain(kind: TypedKind) -> bool:

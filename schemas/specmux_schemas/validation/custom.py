@@ -3,6 +3,7 @@ embedded objects, sets and maps (apiextensions, pkg/registry/customresource)."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -35,13 +36,16 @@ class Checked:
     violations: tuple[Violation, ...]
     blocks_rules: bool
     correlation: Correlation | None = None
+    left_out: int = 0
+    """Errors that are not listed."""
     """With the stored object, where errors are left alone in what an update does not change."""
 
 
 def check_custom(value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None = None) -> Checked:
     """``value`` was decoded and pruned; ``old`` is the stored object, settled, of an update."""
     value = settled(_with_metadata(_without_status(value, kind)), kind.structural)
-    walk = Walk()
+    # What an update does not change is taken out of all that is found.
+    walk = Walk() if old is None else Walk(most=sys.maxsize)
     kind.schema.check(value, walk)
     correlation = None if old is None else Correlation(value, old, kind.structural, is_root=True)
     schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
@@ -51,7 +55,7 @@ def check_custom(value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | 
         *_violations(Check.LIST, _list_errors(value, old, kind.structural)),
     ]
     own = _violations(Check.METADATA, _metadata_errors(metadata))
-    violations = [
+    violations = (
         *own,
         *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
         *around,
@@ -60,10 +64,10 @@ def check_custom(value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | 
             Violation(Severity.NOTE, Check.NOT_CHECKED, path, reason)
             for path, reason in dict.fromkeys(walk.undecided)
         ),
-    ]
+    )
     blocks = any(error.blocks_rules for error in schema_errors) or any(map(_blocks_rules, (*own, *around)))
     found = tuple(_once(violations, lambda violation: violation.message))
-    return Checked(value, found, blocks, correlation)
+    return Checked(value, found, blocks, correlation, walk.left_out)
 
 
 def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:
@@ -116,7 +120,7 @@ def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
 
 def _metadata_errors(metadata: Any) -> list[MetadataError]:
     decoded = marshalled(metadata) if isinstance(metadata, dict) else {}
-    return metadata_errors(decoded)
+    return list(metadata_errors(decoded))
 
 
 def _violations(check: Check, errors: list[MetadataError]) -> list[Violation]:

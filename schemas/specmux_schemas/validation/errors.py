@@ -8,6 +8,7 @@ ValidationError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from specmux_schemas.validation.report import Path
@@ -18,16 +19,24 @@ class ValidationError(Exception):
 
 
 class Undecodable(ValidationError):
-    """``text`` is what an apiserver says. ``path`` or ``offset`` (in bytes) tell where, where it is known."""
+    """``text`` is what an apiserver says. ``path`` or ``offset`` (in bytes) tell where, where it is known.
+    ``others``: texts and paths of what it would say next."""
 
     def __init__(
-        self, text: str, *, path: Path = (), offset: int | None = None, line: int | None = None
+        self,
+        text: str,
+        *,
+        path: Path = (),
+        offset: int | None = None,
+        line: int | None = None,
+        others: Iterable[tuple[str, Path]] = (),
     ) -> None:
         super().__init__(text)
         self.text = text
         self.path = path
         self.offset = offset
         self.line = line
+        self.others = tuple(others)
 
 
 class InvalidDirective(ValidationError):

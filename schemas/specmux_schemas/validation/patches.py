@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch, Stopped
+from specmux_schemas.validation.decoding.decoding_state import Decoding
 from specmux_schemas.validation.decoding.embedded import marshalled
 from specmux_schemas.validation.decoding.json_reader import read_json
 from specmux_schemas.validation.decoding.type_meta import kind_of
@@ -121,12 +121,10 @@ def _convert_scalar(value: Any, node: Text | Boolean | Integer | Float) -> None:
 
 def _convert_by_reader(value: Any, node: Node) -> None:
     """Types that read JSON themselves are given it."""
-    try:
-        node.decode(value, Decoding())
-    except Stopped as stopped:
-        fault = stopped.fault
-        text = mismatch_text(Interface(), fault) if isinstance(fault, Mismatch) else fault
-        raise Undecodable(text) from stopped
+    state = Decoding()
+    node.decode(value, state)
+    if state.mismatch is not None:
+        raise Undecodable(mismatch_text(Interface(), state.mismatch))
 
 
 def _go_kind(value: Any) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from specmux_schemas.resources import GroupVersionKind
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the root of the object."""
+
+MOST_VIOLATIONS: Final = 300
+"""Of one object; the rest is counted."""
 
 
 class Directive(StrEnum):
@@ -43,6 +47,8 @@ class Check(StrEnum):
     """``x-kubernetes-unions``, where that is asked for."""
     NOT_CHECKED = "not-checked"
     """A rule or a pattern that could not be evaluated here."""
+    LEFT_OUT = "left-out"
+    """How many violations are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,28 @@ class ValidationReport:
             "valid": self.is_valid,
             "violations": [violation.as_document() for violation in self.violations],
         }
+
+
+def bounded(violations: Iterable[Violation], left_out: int = 0) -> list[Violation]:
+    """The first MOST_VIOLATIONS, errors before all others, in their order; then one that counts the rest.
+    ``left_out``: errors that nobody has listed."""
+    kept: list[Violation] = []
+    errors = 0
+    for violation in violations:
+        is_error = violation.severity is Severity.ERROR
+        errors += is_error
+        if len(kept) < MOST_VIOLATIONS:
+            kept.append(violation)
+            continue
+        left_out += 1
+        if is_error and errors <= MOST_VIOLATIONS:
+            other = next(n for n in reversed(range(len(kept))) if kept[n].severity is not Severity.ERROR)
+            del kept[other]
+            kept.append(violation)
+    if left_out:
+        severity = Severity.ERROR if errors else Severity.NOTE
+        kept.append(Violation(severity, Check.LEFT_OUT, (), f"and {left_out} more"))
+    return kept
 
 
 def path_text(path: Path) -> str:

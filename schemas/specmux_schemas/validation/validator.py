@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_schemas.kinds import DocumentSet
@@ -28,7 +29,7 @@ from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.messages import BLOCKED
-from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation
+from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
@@ -137,17 +138,21 @@ class Validator:
         directive: Directive,
         old: Any,
     ) -> ValidationReport:
-        violations = [
-            *_strict(decoded.strict, directive, wanted),
-            *decoded.schema,
-            *self._object(found, wanted, decoded, old),
-        ]
+        violations = chain(
+            decoded.faults,
+            _strict(decoded.strict, directive, wanted),
+            decoded.schema,
+            self._object(found, wanted, decoded, old) if not decoded.faults else (),
+        )
+        is_strict = directive is not Directive.IGNORE
+        left_out = decoded.left_out + (decoded.strict_left_out if is_strict else 0)
         name, namespace = names_of(source.value)
         return ValidationReport(
             kind=found.as_kind(),
             directive=directive,
-            violations=located(violations, source),
-            strict_errors=tuple(decoded.strict_errors) if directive is not Directive.IGNORE else (),
+            violations=located(bounded(violations, left_out), source),
+            fatal=decoded.faults[0].message if decoded.faults else None,
+            strict_errors=tuple(decoded.strict_errors) if is_strict and not decoded.faults else (),
             name=name,
             namespace=namespace,
         )
@@ -157,7 +162,8 @@ class Validator:
     ) -> Iterable[Violation]:
         """What is wrong with an object that could be decoded."""
         if isinstance(wanted, TypedKind):
-            return (*check_typed(decoded.value, wanted), *self._union_errors(wanted, decoded.value, old))
+            unions = self._union_errors(wanted, decoded.value, old)
+            return chain(check_typed(decoded.value, wanted), unions)
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
             return ()
@@ -165,6 +171,7 @@ class Validator:
 
         older = _stored(old, described) if isinstance(old, dict) else None
         checked = check_custom(decoded.value, described, older if self._ratchets else None)
+        decoded.left_out += checked.left_out
         violations = (*checked.violations, *self._union_errors(described, checked.value, old))
         if not described.rules.has_rules:
             return violations
@@ -262,11 +269,12 @@ def _fatal(
     error: Undecodable, source: Body, found: TypeMeta | None, directive: Directive
 ) -> ValidationReport:
     violation = Violation(Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line)
+    others = [Violation(Severity.ERROR, Check.DECODING, path, text) for text, path in error.others]
     name, namespace = names_of(source.value)
     return ValidationReport(
         kind=found.as_kind() if found is not None else None,
         directive=directive,
-        violations=located([violation], source, offset=error.offset),
+        violations=located(bounded([violation, *others]), source, offset=error.offset),
         fatal=error.text,
         name=name,
         namespace=namespace,

@@ -245,3 +245,24 @@ def test_no_text_breaks_it(text: str) -> None:
     for media_type in ("application/json", "application/yaml", "application/cbor"):
         report = VALIDATOR.validate(text.encode("utf-8", "surrogatepass"), media_type)
         assert not report.is_valid
+
+
+def test_all_wrong_types_are_listed_and_the_status_has_what_an_apiserver_says() -> None:
+    text = (
+        "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: a}\nspec:\n"
+        "  size: two\n  labels: {b: 1}\n  colr: red\n  parts: [3, {}]\n"
+    )
+    report = VALIDATOR.validate(text.encode(), "application/yaml")
+    first = "json: cannot unmarshal number into Go struct field BoxSpec.spec.labels of type string"
+    assert report.fatal == first  # Go reads the keys in their order
+    assert [(each.check, each.line) for each in report.violations] == [
+        (Check.DECODING, 6),
+        (Check.DECODING, 8),
+        (Check.DECODING, 5),
+        (Check.UNKNOWN_FIELD, 7),
+        (Check.SCHEMA, 8),
+    ]
+    assert report.violations[0].message == first
+    status = status_of(report)
+    assert status is not None
+    assert status["message"] == f'Box in version "v1" cannot be handled as a Box: {first}'

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from typing import Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.report import Check, Path, Severity, Violation, path_text
+from specmux_schemas.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
 
 MOST_STRICT_ERRORS: Final = 100
 """kubernetes_patch.go: saveStrictError."""
@@ -26,14 +27,39 @@ class StrictError:
 
 @dataclass(slots=True)
 class Decoding:
-    """``path`` is where the walk stands. ``mismatch`` is the first value of a wrong type: the walk goes on,
-    but nothing else counts then."""
+    """``path`` is where the walk stands. The walk goes on behind a value of a wrong type, but an apiserver
+    says one alone: the first of those that ``stopped`` it, else the first of all."""
 
     path: list[str | int] = field(default_factory=list)
     strict: list[StrictError] = field(default_factory=list)
-    mismatch: Mismatch | None = None
+    mismatches: list[Mismatch] = field(default_factory=list)
+    stopped: Mismatch | None = None
     schema: list[Violation] = field(default_factory=list)
+    left_out: int = 0
+    """Violations of the schema, and wrong types, that are counted and not listed."""
     _seen: set[str] = field(default_factory=set)
+
+    @property
+    def mismatch(self) -> Mismatch | None:
+        """What decoding fails with."""
+        return self.stopped or (self.mismatches[0] if self.mismatches else None)
+
+    def mismatched(self, value: str, go_type: str) -> None:
+        """A value of a wrong type, or, without a type, a text of its own."""
+        if self.has_room(self.mismatches):
+            self.mismatches.append(Mismatch(tuple(self.path), value, go_type))
+
+    def stop(self, value: str, go_type: str = "") -> None:
+        """As ``mismatched``, where a type's own UnmarshalJSON fails: Go goes no further."""
+        self.mismatched(value, go_type)
+        self.stopped = self.stopped or Mismatch(tuple(self.path), value, go_type)
+
+    def has_room(self, found: Sized) -> bool:
+        """One more is listed; else it is counted."""
+        if len(found) < MOST_VIOLATIONS:
+            return True
+        self.left_out += 1
+        return False
 
     def unknown(self, key: str) -> None:
         self._save(Check.UNKNOWN_FIELD, key)
@@ -53,21 +79,12 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that does not fit its Go type. Raised where Go stops at once, else kept."""
+    """A value that does not fit its Go type."""
 
     path: Path
     value: str
     """What Go calls the value: ``number 1.5``, ``object``."""
     go_type: str
-
-
-class Stopped(Exception):
-    """Where a type's own UnmarshalJSON fails, decoding ends: with a mismatch, or with a text of its own."""
-
-    def __init__(self, path: Path, fault: Mismatch | str) -> None:
-        super().__init__(fault)
-        self.path = path
-        self.fault = fault
 
 
 _WORDS: Final = {Check.UNKNOWN_FIELD: "unknown field", Check.DUPLICATE_FIELD: "duplicate field"}

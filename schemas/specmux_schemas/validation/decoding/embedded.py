@@ -9,7 +9,7 @@ from typing import Any
 
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX
 from specmux_converters.go.text import INT64_MAX, Number, float_text
-from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch, Stopped
+from specmux_schemas.validation.decoding.decoding_state import Decoding
 from specmux_schemas.validation.decoding.structural import Structural
 from specmux_schemas.validation.decoding.typed import TypedSchemas
 from specmux_schemas.validation.decoding.typed_nodes import Node, mismatch_text
@@ -39,15 +39,15 @@ def unknown_in_metadata(
     node = object_meta()
     state = Decoding()
     value = marshalled(metadata)
-    fault: Mismatch | str | None
-    try:
-        node.decode(value, state)
-        fault = state.mismatch
-    except Stopped as stopped:
-        fault = stopped.fault
+    node.decode(value, state)
+    fault = state.mismatch
     if fault is not None:
-        text = mismatch_text(node, fault) if isinstance(fault, Mismatch) else fault
-        raise Undecodable(text, path=(*path, *(fault.path if isinstance(fault, Mismatch) else ())))
+        others = [each for each in state.mismatches if each is not fault and each != fault]
+        raise Undecodable(
+            mismatch_text(node, fault),
+            path=(*path, *fault.path),
+            others=[(mismatch_text(node, each), (*path, *each.path)) for each in others],
+        )
     return [
         UnknownMetadataField((*path, *error.path), f"{place}.{path_text(error.path)}")
         for error in state.strict
@@ -97,7 +97,7 @@ def _coerce_meta(value: dict[str, Any], path: Path, place: str, found: list[Unkn
             found += unknown_in_metadata(value["metadata"], (*path, "metadata"), f"{prefix}metadata")
         except Undecodable as error:
             text = invalid(f"{prefix}metadata", value["metadata"], error.text)
-            raise Undecodable(text, path=error.path) from error
+            raise Undecodable(text, path=error.path, others=error.others) from error
 
 
 def marshalled(value: Any) -> Any:

@@ -62,27 +62,25 @@ def read_plain(data: bytes) -> Any:
         return None
     if len(written) != len(data) and count_strings(data) != count_strings(written):
         return None
-    return value if _is_shallow(written) else None
+    return value if _is_shallow(value) else None
 
 
 _UNUSUAL: Final = re.compile(rb"[0-9][eE][-+0-9]|[0-9]{19}")
 
 
-def _is_shallow(written: bytes) -> bool:
-    """Whether a text cannot be too deep: brackets in strings count, too."""
-    return written.count(b"{") + written.count(b"[") <= MOST_DEPTH or _depth(written) <= MOST_DEPTH
-
-
-def _depth(written: bytes) -> int:
-    depth = deepest = 0
-    for mark in re.finditer(rb'"(?:[^"\\]|\\.)*"|[][{}]', written, re.DOTALL):
-        character = mark[0][:1]
-        if character in b"{[":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in b"}]":
-            depth -= 1
-    return deepest
+def _is_shallow(value: Any) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_DEPTH + 1):
+        level = [
+            inner
+            for each in level
+            if each
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if type(inner) is list or isinstance(inner, dict)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def read_json(data: bytes) -> Any:
@@ -97,7 +95,7 @@ def read_json(data: bytes) -> Any:
         if found is not None:
             raise Undecodable(found[0], offset=found[1]) from error
         raise Undecodable(f"nested more than {MOST_DEPTH} deep") from error
-    if not _is_shallow(data):
+    if not _is_shallow(value):
         raise Undecodable(f"nested more than {MOST_DEPTH} deep")
     return value
 

@@ -32,7 +32,8 @@ def _places(violations: Sequence[Violation], body: Body) -> Places | None:
     if body.document is not None:
         places.read_yaml(body.document.marks)
     elif body.format is BodyFormat.JSON and body.value is not None:
-        places.read_json(body.data.decode("utf-8", "replace"))
+        repeats = any(violation.check is Check.DUPLICATE_FIELD for violation in violations)
+        places.read_json(body.data.decode("utf-8", "replace"), repeats=repeats)
     else:
         return None
     return places

@@ -6,8 +6,8 @@ ObjectMeta, and what their schema does not know is pruned (apiextensions, custom
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from typing import Any
 
 from specmux_converters.go.text import json_text
@@ -15,12 +15,7 @@ from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
 from specmux_schemas.resources import api_version
 from specmux_schemas.validation.decoding import embedded
 from specmux_schemas.validation.decoding.cbor_reader import read_cbor, unknown_field_text
-from specmux_schemas.validation.decoding.decoding_state import (
-    Decoding,
-    Mismatch,
-    Stopped,
-    StrictError,
-)
+from specmux_schemas.validation.decoding.decoding_state import Decoding, StrictError
 from specmux_schemas.validation.decoding.json_reader import read_json, read_plain
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.structural import Structural
@@ -31,7 +26,7 @@ from specmux_schemas.validation.decoding.yaml_reader import read_yaml, strict_ya
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat
-from specmux_schemas.validation.report import Check, Path, Violation, path_text
+from specmux_schemas.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +77,12 @@ class Decoded:
     strict_errors: list[str] = field(default_factory=list)
     """Texts as an apiserver groups them."""
     schema: list[Violation] = field(default_factory=list)
+    faults: list[Violation] = field(default_factory=list)
+    """Values of a wrong type in a built-in object, first what an apiserver fails with."""
+    left_out: int = 0
+    """Errors that are not listed."""
+    strict_left_out: int = 0
+    """Of ``strict``."""
 
 
 def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
@@ -118,28 +119,24 @@ def shown_body(body: Body) -> str:
 
 
 def decode_typed(body: Body, kind: TypedKind) -> Decoded:
-    """Raises Undecodable."""
+    """Of an object that cannot be decoded, ``fatal`` says what an apiserver says; the rest is found, too."""
     state = Decoding()
-    fault = _run(lambda: kind.node.decode(body.value, state), state)
-    if body.is_plain and (fault is not None or state.strict):
+    kind.node.decode(body.value, state)
+    if body.is_plain and (state.mismatch is not None or state.strict):
         return decode_typed(body.exact(), kind)
-    if fault is not None:
-        text, path = fault
-        raise Undecodable(mismatch_text(kind.node, text) if isinstance(text, Mismatch) else text, path=path)
     # Creating ignores a status; manifests that tools write have an empty one.
     schema = [each for each in state.schema if each.path[:1] != ("status",)]
-    decoded = _finished(body, Decoded(body.value, state.strict, schema=schema))
+    decoded = Decoded(body.value, state.strict, schema=schema, left_out=state.left_out)
+    if state.mismatch is not None:
+        others = [each for each in state.mismatches if each != state.mismatch]
+        decoded.faults = [
+            Violation(Severity.ERROR, Check.DECODING, each.path, mismatch_text(kind.node, each))
+            for each in (state.mismatch, *others)
+        ]
+    decoded = _finished(body, decoded)
     if body.format is BodyFormat.CBOR and decoded.strict:
         decoded.strict_errors = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
     return decoded
-
-
-def _run(decode: Callable[[], None], state: Decoding) -> tuple[Mismatch | str, Path] | None:
-    try:
-        decode()
-    except Stopped as stopped:
-        return stopped.fault, stopped.path
-    return (state.mismatch, state.mismatch.path) if state.mismatch is not None else None
 
 
 def decode_custom(body: Body, found: TypeMeta, kind: CustomKind, schema: Structural | None) -> Decoded:
@@ -156,16 +153,19 @@ def decode_custom(body: Body, found: TypeMeta, kind: CustomKind, schema: Structu
     value = body.value
     unknown = embedded.unknown_in_metadata(value["metadata"]) if "metadata" in value else []
     errors = [*state.strict, *(_unknown(each.path, each.place) for each in unknown)]
+    left_out = 0
     if schema is not None:
         if not kind.preserves_unknown:
             value, pruned = prune(value, schema)
-            errors += sorted(
-                (_unknown(path, path_text(path)) for path in pruned), key=lambda error: error.text
-            )
+            if body.is_plain and (errors or pruned):
+                return decode_custom(body.exact(), found, kind, schema)
+            texts = nsmallest(MOST_VIOLATIONS, ((f'{path_text(path)}"', path) for path in pruned))
+            errors += [_unknown(path, text[:-1]) for text, path in texts]
+            left_out = len(pruned) - len(texts)
         errors += (_unknown(each.path, each.place) for each in embedded.unknown_in_embedded(value, schema))
     if body.is_plain and errors:
         return decode_custom(body.exact(), found, kind, schema)
-    return _finished(body, Decoded(value, errors))
+    return _finished(body, Decoded(value, errors, strict_left_out=left_out))
 
 
 def _unknown(path: Path, place: str) -> StrictError:
@@ -178,9 +178,11 @@ def _finished(body: Body, decoded: Decoded) -> Decoded:
     texts = [error.text for error in decoded.strict]
     duplicates = body.duplicates
     if duplicates:
-        repeated = [StrictError(Check.DUPLICATE_FIELD, each.path, each.text) for each in duplicates]
+        listed = duplicates[:MOST_VIOLATIONS]
+        decoded.strict_left_out += len(duplicates) - len(listed)
+        repeated = [StrictError(Check.DUPLICATE_FIELD, each.path, each.text) for each in listed]
         decoded.strict = [*repeated, *decoded.strict]
-        texts = [strict_yaml_error(duplicates), *texts]
+        texts = [strict_yaml_error(listed), *texts]
     decoded.strict_errors = texts
     return decoded
 

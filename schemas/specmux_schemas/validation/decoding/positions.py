@@ -27,6 +27,8 @@ class TextPlace:
     below: dict[str | int, TextPlace] = field(default_factory=dict)
     found: list[tuple[int, int]] = field(default_factory=list)
     """Line and column, in the order of the text."""
+    wanted: int = 0
+    """Paths that end here or below, and are still to come."""
 
 
 class Places:
@@ -35,9 +37,11 @@ class Places:
     def __init__(self, paths: Iterable[Path]) -> None:
         self.root = TextPlace()
         for path in paths:
-            place = self.root
+            passed = [self.root]
             for part in path:
-                place = place.below.setdefault(part, TextPlace())
+                passed.append(passed[-1].below.setdefault(part, TextPlace()))
+            for place in passed if path else ():
+                place.wanted += 1
 
     def of(self, path: Path, occurrence: int = 0) -> tuple[int, int] | None:
         """Line and column; of the last occurrence where there are not so many."""
@@ -51,12 +55,12 @@ class Places:
             best = place.found[:1]
         return place.found[min(occurrence, len(place.found) - 1)] if place.found else None
 
-    def read_json(self, text: str) -> None:
-        """A text that is JSON."""
+    def read_json(self, text: str, *, repeats: bool = False) -> None:
+        """A text that is JSON. ``repeats``: a path may be there more than once."""
         starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._read_json(text, starts)
+        self._read_json(text, starts, repeats=repeats)
 
-    def _read_json(self, text: str, starts: list[int]) -> None:
+    def _read_json(self, text: str, starts: list[int], *, repeats: bool) -> None:
         stack: list[tuple[bool, TextPlace | None, int]] = []
         current: TextPlace | None = self.root
         awaits_key = False
@@ -65,8 +69,11 @@ class Places:
             if mark == ":":
                 continue
             if mark in "}]":
-                stack.pop()
+                _, place, _ = stack.pop()
                 awaits_key = False
+                # All that was wanted below it was found, or is not there.
+                if place is not None and not repeats and self._settle(place, stack):
+                    return
                 continue
             if mark == ",":
                 is_object, place, index = stack[-1]
@@ -78,6 +85,8 @@ class Places:
                 parent = stack[-1][1]
                 current = parent.below.get(_key(mark)) if parent is not None and parent.below else None
                 _note(current, match.start(), starts)
+                if current is not None and not current.below and not repeats and self._settle(current, stack):
+                    return
                 continue
             if stack and not stack[-1][0]:
                 _, parent, index = stack[-1]
@@ -88,6 +97,14 @@ class Places:
             if mark in "{[":
                 stack.append((mark == "{", current, 0))
                 awaits_key = mark == "{"
+
+    def _settle(self, place: TextPlace, stack: list[tuple[bool, TextPlace | None, int]]) -> bool:
+        """Nothing is wanted at this place any more, nor, if True, anywhere."""
+        gone, place.wanted = place.wanted, 0
+        for _, above, _ in stack if gone else ():
+            if above is not None:
+                above.wanted -= gone
+        return self.root.wanted <= 0
 
     def read_yaml(self, events: list[Any], line: int = 0) -> None:
         """The events of one document; ``line`` is how many lines stand before its text."""

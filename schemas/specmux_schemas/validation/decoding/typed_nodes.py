@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from specmux_converters.go.text import INT64_MAX, Number, number_text
-from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch, Stopped
+from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch
 from specmux_schemas.validation.decoding.json_reader import Repeats
 from specmux_schemas.validation.decoding.type_meta import kind_of
 from specmux_schemas.validation.decoding.untyped import decode_untyped
@@ -30,11 +30,9 @@ class Node(Protocol):
 
 
 def _mismatch(state: Decoding, value: Any, go_type: str, *, with_text: bool = False) -> None:
-    """Keeps the first. ``with_text``: a number is shown, where a number is wanted."""
-    if state.mismatch is None:
-        kind = kind_of(value)
-        shown = f"number {number_text(value)}" if with_text and kind == "number" else kind
-        state.mismatch = Mismatch(tuple(state.path), shown, go_type)
+    """``with_text``: a number is shown, where a number is wanted."""
+    kind = kind_of(value)
+    state.mismatched(f"number {number_text(value)}" if with_text and kind == "number" else kind, go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class Text:
 
     def decode(self, value: Any, state: Decoding) -> None:
         if type(value) is str:
-            if self.choices and value and value not in self.choices:
+            if self.choices and value and value not in self.choices and state.has_room(state.schema):
                 _schema(state, not_supported(tuple(state.path), value, sorted(self.choices)))
         elif value is not None:
             _mismatch(state, value, self.go_type)
@@ -114,8 +112,8 @@ class Bytes:
     def decode(self, value: Any, state: Decoding) -> None:
         if type(value) is str:
             fault = base64_fault(value)
-            if fault is not None and state.mismatch is None:
-                state.mismatch = Mismatch(tuple(state.path), fault, "")
+            if fault is not None:
+                state.mismatched(fault, "")
         elif type(value) is list:
             for index, item in enumerate(value):
                 state.path.append(index)
@@ -139,10 +137,9 @@ class Time:
         if type(value) is str:
             fault = time_fault(value, self.layout)
             if fault is not None:
-                raise Stopped(tuple(state.path), fault)
+                state.stop(fault)
         elif value is not None:
-            path = tuple(state.path)
-            raise Stopped(path, Mismatch(path, kind_of(value), "string"))
+            state.stop(kind_of(value), "string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +152,7 @@ class Quantity:
         text = value if type(value) is str else number_text(value) if kind_of(value) == "number" else ""
         fault = quantity_fault(text)
         if fault is not None:
-            raise Stopped(tuple(state.path), fault)
+            state.stop(fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +164,8 @@ class IntOrString:
             return
         if type(value) is int and -(2**31) <= value < 2**31:
             return
-        path = tuple(state.path)
         kind = kind_of(value)
-        shown = f"number {number_text(value)}" if kind == "number" else kind
-        raise Stopped(path, Mismatch(path, shown, "int32"))
+        state.stop(f"number {number_text(value)}" if kind == "number" else kind, "int32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +252,7 @@ class Struct:
                 elif not self.is_open:
                     state.unknown(key)
         for name in self.required:
-            if value.get(name) is None:
+            if value.get(name) is None and state.has_room(state.schema):
                 _schema(state, required((*state.path, name)))
 
     def _decode_repeats(self, value: Repeats, state: Decoding) -> None:

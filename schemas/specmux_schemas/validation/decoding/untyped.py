@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specmux_converters.go.text import Number
-from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch
+from specmux_schemas.validation.decoding.decoding_state import Decoding
 from specmux_schemas.validation.decoding.json_reader import Repeats
 
 _INFINITE = float("inf")
@@ -27,8 +27,8 @@ def decode_untyped(value: Any, state: Decoding) -> None:
         case list():
             for index, item in enumerate(value):
                 _inside(index, item, state)
-        case Number() if abs(value) == _INFINITE and state.mismatch is None:
-            state.mismatch = Mismatch(tuple(state.path), f"number {value.text}", "float64")
+        case Number() if abs(value) == _INFINITE:
+            state.mismatched(f"number {value.text}", "float64")
 
 
 def _inside(part: str | int, item: Any, state: Decoding) -> None:

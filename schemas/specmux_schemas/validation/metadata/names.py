@@ -46,13 +46,21 @@ _SUBDOMAIN_PATTERN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*)(?:\.[a-z0-9][-a-
 _LABEL_1035_PATTERN: Final = re.compile(_LABEL_1035)
 
 
+def _shape_text(text: str, pattern: str, *examples: str) -> str:
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{text} (e.g. {listed}regex used for validation is '{pattern}')"
+
+
+_QUALIFIED_SHAPE: Final = _shape_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
+_LABEL_VALUE_SHAPE: Final = _shape_text(_LABEL_VALUE_TEXT, f"({_QUALIFIED})?", "MyValue", "my_value", "12345")
+
+
 def qualified_name_faults(value: str) -> list[str]:
     """Of keys of labels and annotations, and of finalizers."""
     prefix, slash, name = value.partition("/")
     if "/" in name:
-        shape = _shape_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
         example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return [f"a qualified name {shape} {example}"]
+        return [f"a qualified name {_QUALIFIED_SHAPE} {example}"]
     faults = []
     if slash:
         faults = [f"prefix part {fault}" for fault in subdomain_faults(prefix)]
@@ -64,15 +72,14 @@ def qualified_name_faults(value: str) -> list[str]:
     elif size_of(name) > _MOST_LABEL:
         faults.append(f"name part {_too_long(_MOST_LABEL)}")
     if not _QUALIFIED_PATTERN.fullmatch(name):
-        shape = _shape_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
-        faults.append(f"name part {shape}")
+        faults.append(f"name part {_QUALIFIED_SHAPE}")
     return faults
 
 
 def label_value_faults(value: str) -> list[str]:
     faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
     if value and not _QUALIFIED_PATTERN.fullmatch(value):
-        faults.append(_shape_text(_LABEL_VALUE_TEXT, f"({_QUALIFIED})?", "MyValue", "my_value", "12345"))
+        faults.append(_LABEL_VALUE_SHAPE)
     return faults
 
 
@@ -120,8 +127,3 @@ def _is_subdomain(value: str) -> bool:
 
 def _too_long(most: int) -> str:
     return f"must be no more than {most} characters"
-
-
-def _shape_text(text: str, pattern: str, *examples: str) -> str:
-    listed = " or ".join(f"'{example}', " for example in examples)
-    return f"{text} (e.g. {listed}regex used for validation is '{pattern}')"

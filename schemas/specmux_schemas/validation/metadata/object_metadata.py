@@ -27,6 +27,7 @@ _MOST_SUBRESOURCE: Final = 256
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _ONE_CONTROLLER: Final = "Only one reference can have Controller set to true"
+_MOST_OWNERS: Final = 100
 _OWNER_TEXTS: Final = ("kind", "name", "uid")
 
 
@@ -47,24 +48,22 @@ def metadata_errors(
     is_namespaced: bool | None = None,
     needs_name: bool = True,
     is_subdomain: bool | None = True,
-) -> list[MetadataError]:
+) -> Iterator[MetadataError]:
     """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
 
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
     ``is_subdomain``: whether the name must be one; False for kinds whose names are freer, None for no check.
     """
     checks = _Checks(metadata, path, place)
-    errors = [
-        *(checks.names(is_subdomain, needs_name=needs_name) if is_subdomain is not None else ()),
-        *checks.namespace(is_namespaced),
-        *checks.generation(),
-        *checks.labels(),
-        *checks.annotations(),
-        *checks.owners(),
-        *checks.finalizers(),
-        *checks.managed_fields(),
-    ]
-    return list(errors)
+    if is_subdomain is not None:
+        yield from checks.names(is_subdomain, needs_name=needs_name)
+    yield from checks.namespace(is_namespaced)
+    yield from checks.generation()
+    yield from checks.labels()
+    yield from checks.annotations()
+    yield from checks.owners()
+    yield from checks.finalizers()
+    yield from checks.managed_fields()
 
 
 class _Checks:
@@ -116,6 +115,9 @@ class _Checks:
 
     def owners(self) -> Iterator[MetadataError]:
         owners = self._objects("ownerReferences")
+        # Said once for each controller: of thousands the end is left out.
+        listed = ",".join(map(_owner_text, owners[:_MOST_OWNERS]))
+        listed += ",…" if len(owners) > _MOST_OWNERS else ""
         controllers: list[str] = []
         for owner in owners:
             yield from self._owner(owner)
@@ -124,7 +126,6 @@ class _Checks:
                 if len(controllers) > 1:
                     names = f"{controllers[0]} and {controllers[-1]}"
                     detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
-                    listed = ",".join(map(_owner_text, owners))
                     yield self._invalid_owners(f"[{listed}]", detail)
 
     def _owner(self, owner: Mapping[str, Any]) -> Iterator[MetadataError]:

@@ -55,7 +55,8 @@ def wrong_type(path: Path, wanted: str, found: str) -> SchemaError:
     return detailed(path, found, f"must be of type {wanted}: {quoted(found)}", blocks_rules=True)
 
 
-def missing(path: Path) -> SchemaError:
+def missing(path: Path, name: str) -> SchemaError:
+    path = (*path, name)
     text = f"{field_path(path)}: Required value"
     return SchemaError(path, text, f".{name_of(path)} in body is required", blocks_rules=True)
 

@@ -6,12 +6,13 @@ are reported that matched most (schema_props.go). Errors are appended to a list;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.go.regexp_match import Pattern, Undecided
 from specmux_converters.go.text import json_text
+from specmux_schemas.validation.report import MOST_VIOLATIONS
 from specmux_schemas.validation.schema import errors
 from specmux_schemas.validation.schema.errors import SchemaError
 from specmux_schemas.validation.schema.formats import Format
@@ -29,6 +30,31 @@ class Walk:
     path: list[str | int] = field(default_factory=list)
     found: Found = field(default_factory=list)
     undecided: list[tuple[tuple[str | int, ...], str]] = field(default_factory=list)
+    most: int = MOST_VIOLATIONS
+    left_out: int = 0
+    """Errors beyond ``most``, which are counted."""
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.found or self.left_out)
+
+    def add(self, error: Callable[..., SchemaError], *told: Any) -> None:
+        """An error of the value at ``path``."""
+        if len(self.found) < self.most:
+            self.found.append(error(tuple(self.path), *told))
+        else:
+            self.left_out += 1
+
+    def add_branch(self, inner: Walk) -> None:
+        """What another walk found, from here."""
+        listed = inner.found[: self.most - len(self.found)]
+        self.found += errors.of_branches(listed, len(self.path))
+        self.left_out += inner.left_out + len(inner.found) - len(listed)
+
+    def cannot_tell(self, reason: str) -> None:
+        """The value at ``path`` cannot be checked."""
+        if len(self.undecided) < self.most:
+            self.undecided.append((tuple(self.path), reason))
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +92,11 @@ class SchemaNode:
     def _check_null(self, walk: Walk) -> int:
         matched = 0
         if self.types and not self.is_nullable:
-            walk.found.append(errors.wrong_type(tuple(walk.path), ",".join(self.types), "null"))
+            walk.add(errors.wrong_type, ",".join(self.types), "null")
         else:
             matched = 1
         if self.enum:
-            walk.found.append(errors.not_in_enum(tuple(walk.path), None, self.enum))
+            walk.add(errors.not_in_enum, None, self.enum)
         return matched
 
     def _check_type(self, value: Any, walk: Walk) -> int:
@@ -81,12 +107,12 @@ class SchemaNode:
         fits = fits or (found == "integer" and "number" in types)
         if self.format and found not in ("string", "array"):
             if not fits and found_format != self.format:
-                walk.found.append(errors.wrong_type(tuple(walk.path), self.format, found_format))
+                walk.add(errors.wrong_type, self.format, found_format)
                 return 1
         elif self.format and "number" not in types and "integer" not in types:
             return 2
         if not fits:
-            walk.found.append(errors.wrong_type(tuple(walk.path), ",".join(types), found))
+            walk.add(errors.wrong_type, ",".join(types), found)
             return 1
         return 2
 
@@ -94,7 +120,7 @@ class SchemaNode:
         for choice in self.enum:
             if _is_choice(value, choice):
                 return
-        walk.found.append(errors.not_in_enum(tuple(walk.path), value, self.enum))
+        walk.add(errors.not_in_enum, value, self.enum)
 
 
 def _type_of(value: Any) -> tuple[str, str]:
@@ -137,23 +163,23 @@ class TextLimits:
         self._check_text(value, walk)
         if self.format is not None:
             if not self.format.accepts(value):
-                walk.found.append(errors.wrong_type(tuple(walk.path), self.format.name, value))
+                walk.add(errors.wrong_type, self.format.name, value)
             return 2
         return 1
 
     def _check_text(self, value: str, walk: Walk) -> None:
         if self.most is not None and len(value) > self.most:
-            walk.found.append(errors.too_long(tuple(walk.path), self.most))
+            walk.add(errors.too_long, self.most)
         elif self.least is not None and len(value) < self.least:
             detail = f"should be at least {self.least} chars long"
-            walk.found.append(errors.detailed(tuple(walk.path), value, detail))
+            walk.add(errors.detailed, value, detail)
         elif self.pattern is not None:
             try:
                 if not self.pattern.matches(value):
                     detail = f"should match '{self.pattern.text}'"
-                    walk.found.append(errors.detailed(tuple(walk.path), value, detail))
+                    walk.add(errors.detailed, value, detail)
             except Undecided as undecided:
-                walk.undecided.append((tuple(walk.path), str(undecided)))
+                walk.cannot_tell(str(undecided))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +208,14 @@ class NumberLimits:
 
     def _check_multiple(self, value: int | float, factor: float, is_integer: bool, walk: Walk) -> None:
         if is_integer and int(factor) <= 0:
-            walk.found.append(errors.no_factor(tuple(walk.path), int(factor)))
+            walk.add(errors.no_factor, int(factor))
         elif not _is_multiple(value, factor):
             shown = errors.bound_text(factor, is_integer=is_integer)
-            walk.found.append(errors.detailed(tuple(walk.path), value, f"should be a multiple of {shown}"))
+            walk.add(errors.detailed, value, f"should be a multiple of {shown}")
 
     def _refuse(self, value: Any, words: str, bound: float, is_integer: bool, walk: Walk) -> None:
         shown = errors.bound_text(bound, is_integer=is_integer)
-        walk.found.append(errors.detailed(tuple(walk.path), value, f"should be {words} {shown}"))
+        walk.add(errors.detailed, value, f"should be {words} {shown}")
 
 
 def _is_multiple(value: int | float, factor: float) -> bool:
@@ -226,11 +252,11 @@ class ListLimits:
                 path.pop()
         if self.least is not None and len(value) < self.least:
             detail = f"should have at least {self.least} items"
-            walk.found.append(errors.detailed(tuple(walk.path), len(value), detail))
+            walk.add(errors.detailed, len(value), detail)
         if self.most is not None and len(value) > self.most:
-            walk.found.append(errors.too_many(tuple(walk.path), len(value), self.most, "items"))
+            walk.add(errors.too_many, len(value), self.most, "items")
         if self.is_unique and _has_equal(value):
-            walk.found.append(errors.detailed(tuple(walk.path), "", "shouldn't contain duplicates"))
+            walk.add(errors.detailed, "", "shouldn't contain duplicates")
         return matched
 
 
@@ -252,9 +278,9 @@ class ObjectLimits:
         path, properties = walk.path, self.properties
         if self.least is not None and len(value) < self.least:
             detail = f"should have at least {self.least} properties"
-            walk.found.append(errors.detailed(tuple(path), len(value), detail))
+            walk.add(errors.detailed, len(value), detail)
         if self.most is not None and len(value) > self.most:
-            walk.found.append(errors.too_many(tuple(path), len(value), self.most, "properties"))
+            walk.add(errors.too_many, len(value), self.most, "properties")
         for key, item in value.items():
             node = properties.get(key) or self.additional
             if node is not None:
@@ -262,10 +288,10 @@ class ObjectLimits:
                 matched += node.check(item, walk)
                 path.pop()
             elif self.forbids_additional and key not in properties:
-                walk.found.append(errors.forbidden_property(tuple(path), key))
+                walk.add(errors.forbidden_property, key)
         for name in self.required:
             if name not in value:
-                walk.found.append(errors.missing((*path, name)))
+                walk.add(errors.missing, name)
         return matched
 
 
@@ -283,49 +309,48 @@ class Branches:
         for check, nodes in ((self._any, self.any_of), (self._one, self.one_of), (self._all, self.all_of)):
             if nodes:
                 matched += check(nodes, value, walk)
-        if self.forbidden is not None and not self._try(self.forbidden, value, walk)[1]:
-            walk.found.append(errors.composite(tuple(walk.path), "must not validate the schema (not)"))
+        if self.forbidden is not None and not self._try(self.forbidden, value, walk)[1].has_failed:
+            walk.add(errors.composite, "must not validate the schema (not)")
         return matched
 
-    def _try(self, node: SchemaNode, value: Any, walk: Walk) -> tuple[int, Found]:
-        inner = Walk(walk.path, [], walk.undecided)
-        return node.check(value, inner), inner.found
+    def _try(self, node: SchemaNode, value: Any, walk: Walk) -> tuple[int, Walk]:
+        inner = Walk(walk.path, [], walk.undecided, max(walk.most - len(walk.found), 0))
+        return node.check(value, inner), inner
 
     def _any(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
-        best: tuple[int, Found] | None = None
+        best: tuple[int, Walk] | None = None
         for node in nodes:
             result = self._try(node, value, walk)
-            if not result[1]:
+            if not result[1].has_failed:
                 return result[0]
             if best is None or result[0] > best[0]:
                 best = result
-        walk.found.append(errors.composite(tuple(walk.path), "must validate at least one schema (anyOf)"))
-        matched, found = best or (0, [])
-        walk.found += errors.of_branches(found, len(walk.path))
-        return matched
+        walk.add(errors.composite, "must validate at least one schema (anyOf)")
+        if best is None:
+            return 0
+        walk.add_branch(best[1])
+        return best[0]
 
     def _one(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
         results = [self._try(node, value, walk) for node in nodes]
-        valid = [result for result in results if not result[1]]
+        valid = [result for result in results if not result[1].has_failed]
         if len(valid) == 1:
             return valid[0][0]
         said = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
         detail = f"must validate one and only one schema (oneOf). {said}"
-        walk.found.append(errors.composite(tuple(walk.path), detail))
+        walk.add(errors.composite, detail)
         if valid:
             return 0
-        matched, found = max(results, key=lambda result: result[0])
-        walk.found += errors.of_branches(found, len(walk.path))
+        matched, inner = max(results, key=lambda result: result[0])
+        walk.add_branch(inner)
         return matched
 
     def _all(self, nodes: Sequence[SchemaNode], value: Any, walk: Walk) -> int:
         results = [self._try(node, value, walk) for node in nodes]
-        for _, found in results:
-            walk.found += errors.of_branches(found, len(walk.path))
-        valid = sum(not found for _, found in results)
+        for _, inner in results:
+            walk.add_branch(inner)
+        valid = sum(not inner.has_failed for _, inner in results)
         if valid < len(nodes):
             none = "" if valid else ". None validated"
-            walk.found.append(
-                errors.composite(tuple(walk.path), f"must validate all the schemas (allOf){none}")
-            )
+            walk.add(errors.composite, f"must validate all the schemas (allOf){none}")
         return sum(matched for matched, _ in results)
