@@ -3,18 +3,18 @@
 Kubernetes before 1.25 published ``default: {}`` for every struct, strings included; grpc-gateway writes
 numbers as strings. OpenAPI 3.0 calls such a document invalid.
 
-This checks what validators find wrong in practice, not all of JSON Schema: patterns where a match is sure to
-end (``patterns``), nothing below ``not``.
+This checks what validators find wrong in practice, not all of JSON Schema: patterns as Go reads them, in time
+linear in the text; nothing below ``not``.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from specmux_converters.go.regexp_match import Pattern, Undecided
 from specmux_converters.losses import tokens_of
 from specmux_converters.swagger2.fields import identity
 from specmux_converters.swagger2.formats import has_format
-from specmux_converters.swagger2.patterns import has_pattern
 from specmux_converters.swagger2.source import Source
 from specmux_converters.swagger2.trace import Trace
 
@@ -41,6 +41,8 @@ _SIZES: Final[dict[type, tuple[str, str]]] = {
     list: ("minItems", "maxItems"),
     dict: ("minProperties", "maxProperties"),
 }
+_PATTERN_MAX: Final = 1000
+"""Characters of a pattern that is looked at."""
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 _BARE: Final = frozenset({"$ref", "default", "description"})
 """Keywords of a reference that leave everything to its target."""
@@ -84,10 +86,13 @@ def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[
 
 def _has_pattern(value: str, pattern: str, trace: Trace) -> bool:
     trace.spend(_STEP_COST)
-    found = has_pattern(value, pattern)
-    if found is None:
-        trace.note("default", "whether it fits its pattern cannot be told; kept")
-    return found is not False
+    try:
+        if len(pattern) <= _PATTERN_MAX:
+            return Pattern(pattern).matches(value)
+    except Undecided:
+        pass
+    trace.note("default", "whether it fits its pattern cannot be told; kept")
+    return True
 
 
 def _items_fit(value: list[Any], items: Any, source: Source, trace: Trace) -> bool:
