@@ -16,7 +16,9 @@ from urllib.parse import parse_qsl
 import orjson
 
 from specmux_aggregator.changes.entries import Findings, LogEntry
+from specmux_aggregator.changes.event_ids import read_id
 from specmux_aggregator.changes.history import History
+from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag, Request
@@ -46,7 +48,7 @@ OFFERED: Final = (JSON, TEXT, MARKDOWN)
 _FORMATS: Final[dict[MediaType, str]] = {JSON: "json", TEXT: "text", MARKDOWN: "text"}
 
 ENTRIES_MAX: Final = 100
-"""Entries of one answer; ``since`` has the rest."""
+"""Entries of one answer; ``since`` and ``continue`` have the rest."""
 
 
 class BadLogQuery(ValueError):
@@ -55,9 +57,24 @@ class BadLogQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    since: int = 0
+    since: int | None = None
+    """None: the newest, else all that came after it, the oldest first."""
+    limit: int = ENTRIES_MAX
     severity: ChangeSeverity | None = None
     hashes: tuple[Hash, Hash] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries of one answer."""
+
+    entries: list[LogEntry]
+    last: int
+    """The id to follow the log from."""
+    is_reset: bool = False
+    """Something before the entries is not known any more, or ``since`` is of another log."""
+    following: int | None = None
+    """``continue`` of the next page."""
 
 
 class ChangesEndpoint:
@@ -83,13 +100,10 @@ class ChangesEndpoint:
         name = GroupVersion(request.path.removeprefix(PATH).strip("/"))
         if query.hashes is not None:
             return await self._comparison(request, name, query.hashes, media_type)
-        if not name:
-            entries = [entry for entry in self._history.log.latest() if _is_wanted(entry, query)]
-            return await self._delivered(request, media_type, lambda: listed(entries, media_type))
-        entries = self._history.log.of(name, since=query.since, at_least=query.severity)[:ENTRIES_MAX]
-        if not entries and not self._history.is_published(name):
+        page = page_of(self._history.log, name, query)
+        if name and not page.entries and not self._history.is_published(name):
             return status_reply(404, "no such group-version is published", route=ROUTE, request=request)
-        return await self._delivered(request, media_type, lambda: listed(entries, media_type))
+        return await self._delivered(request, media_type, lambda: listed(page, media_type))
 
     async def _comparison(
         self, request: Request, name: GroupVersion, hashes: tuple[Hash, Hash], media_type: MediaType
@@ -141,24 +155,59 @@ class ChangesEndpoint:
 def read_query(query: str) -> Query:
     """Raises BadLogQuery. Parameters that are not ours are skipped: kubectl adds some to every URL."""
     values = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=32))
-    since = values.get("since", "0")
-    if not since.isascii() or not since.isdigit() or len(since) > 18:
-        raise BadLogQuery('"since" must be the id of an entry')
+    since = _asked_since(values)
+    limit = values.get("limit", str(ENTRIES_MAX))
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= ENTRIES_MAX):
+        raise BadLogQuery(f'"limit" must be from 1 to {ENTRIES_MAX}')
     level = values.get("severity")
     if level is not None and level.upper() not in ChangeSeverity.__members__:
         raise BadLogQuery('"severity" must be breaking, warning or notice')
     if ("from" in values) != ("to" in values):
         raise BadLogQuery('"from" and "to" belong together')
     hashes = (Hash(values["from"]), Hash(values["to"])) if "from" in values else None
-    return Query(int(since), None if level is None else ChangeSeverity[level.upper()], hashes)
+    severity = None if level is None else ChangeSeverity[level.upper()]
+    return Query(since, int(limit), severity, hashes)
 
 
-def listed(entries: list[LogEntry], media_type: MediaType) -> bytes:
+def _asked_since(values: dict[str, str]) -> int | None:
+    """``continue`` names the last entry of the page before, so it is a later ``since``."""
+    for name in ("continue", "since"):
+        if name in values:
+            try:
+                return read_id(values[name])
+            except ValueError as error:
+                raise BadLogQuery(f'"{name}" must be the id of an entry') from error
+    return None
+
+
+def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
+    """Of one group-version, or of all where none is named."""
+    if query.since is None:
+        entries = log.of(name, at_least=query.severity) if name else log.latest(query.severity)
+        return Page(entries[: query.limit] if name else entries, log.last_id)
+    is_whole, after = log.since(query.since)
+    if not is_whole and not after:
+        after = list(log)
+    wanted = [
+        entry
+        for entry in after
+        if (not name or entry.group_version == name) and entry.is_at_least(query.severity)
+    ]
+    page = wanted[: query.limit]
+    following = page[-1].id if len(wanted) > len(page) else None
+    return Page(page, following or log.last_id, not is_whole, following)
+
+
+def listed(page: Page, media_type: MediaType) -> bytes:
     """Entries as one answer."""
-    body = b'{"format":"%b","entries":[%b]}' % (FORMAT.encode(), b",".join(entry.body for entry in entries))
-    return shown(
-        [orjson.loads(entry.body) for entry in entries] if media_type != JSON else [], body, media_type
-    )
+    if media_type == JSON:
+        head = orjson.dumps({"format": FORMAT, "last": page.last, "reset": page.is_reset})[:-1]
+        more = b"" if page.following is None else b',"continue":%d' % page.following
+        return b'%b%b,"entries":[%b]}' % (head, more, b",".join(entry.body for entry in page.entries))
+    said = shown([orjson.loads(entry.body) for entry in page.entries], b"", media_type)
+    if page.is_reset:
+        said = b"reset: what came before is not known any more\n" + said
+    return said if page.following is None else said + b"more: continue=%d\n" % page.following
 
 
 def comparison_body(name: GroupVersion, hashes: tuple[Hash, Hash], found: Findings) -> bytes:
@@ -199,11 +248,6 @@ def _side(name: str, version: dict[str, str] | None) -> str:
         return "nothing"
     backend = f" of {version['backend']}" if "backend" in version else ""
     return f"{name} {version['hash'][:12]}{backend}"
-
-
-def _is_wanted(entry: LogEntry, query: Query) -> bool:
-    is_severe = query.severity is None or (entry.severity is not None and entry.severity >= query.severity)
-    return entry.id > query.since and is_severe
 
 
 def _made(make: Callable[[], bytes], coding: Coding) -> tuple[bytes, bytes]:

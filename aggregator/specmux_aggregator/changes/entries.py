@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
     COMPARED = "compared"
     RETURNED = "returned"
-    """To a document that was published before: an upgrade that rolls, backends that differ. Not compared."""
+    """To a document that was published before: an upgrade that rolls, backends that differ, a way back."""
     MOVED = "moved"
     """The same document, of another backend."""
     UNAVAILABLE = "unavailable"
@@ -63,6 +63,9 @@ class LogEntry:
         return max(
             (ChangeSeverity[word.upper()] for word, count in self.counts.items() if count), default=None
         )
+
+    def is_at_least(self, severity: ChangeSeverity | None) -> bool:
+        return severity is None or (self.severity is not None and self.severity >= severity)
 
     @property
     def hashes(self) -> tuple[Hash, ...]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.changes.entries import LogEntry, PublishedVersion
+from specmux_aggregator.changes.event_ids import new_base
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.server.client_addresses import ClientAddresses
 from specmux_converters.group_versions import GroupVersion
@@ -102,12 +103,11 @@ class Followers:
         self._addresses = ClientAddresses(most_of_address)
         self._followers: set[Follower] = set()
         self._publications: deque[Event] = deque(maxlen=MOST_REPLAYED)
-        self._floor: int | None = None
-        """Publications up to here are not remembered any more; None: no process remembers any."""
+        self._last_publication = self._floor = new_base()
+        """``_floor``: publications up to here are not remembered any more. No process remembers another's."""
         self._published: dict[GroupVersion, PublishedVersion] = {}
         self._everything: Event | None = None
         """All of ``_published`` as one event, once somebody has asked for it: the same for all who ask."""
-        self._last_publication = 0
 
     def __len__(self) -> int:
         return len(self._followers)
@@ -134,10 +134,8 @@ class Followers:
     def changed(self, entry: LogEntry) -> None:
         self._tell(Feed.CHANGES, _change(entry))
 
-    def published(self, number: int, versions: Mapping[GroupVersion, PublishedVersion]) -> None:
-        """All that is published now. ``number``: the id of the event, higher than any before."""
-        if self._floor is None:
-            self._floor = number
+    def published(self, versions: Mapping[GroupVersion, PublishedVersion]) -> None:
+        """All that is published now."""
         different = {
             name: versions.get(name)
             for name in self._published.keys() | versions.keys()
@@ -147,8 +145,8 @@ class Followers:
             return
         self._published = dict(versions)
         self._everything = None
-        self._last_publication = number
-        event = Event(number, "publication", orjson.dumps(_shown(different)))
+        self._last_publication += 1
+        event = Event(self._last_publication, "publication", orjson.dumps(_shown(different)))
         if len(self._publications) == self._publications.maxlen:
             self._floor = self._publications[0].id
         self._publications.append(event)
@@ -158,10 +156,11 @@ class Followers:
         if kind is Feed.CHANGES:
             if since is None:
                 return []
-            entries = [_change(entry) for entry in self._log.since(since)]
-            is_whole = since >= self._log.dropped_id
-            return entries if is_whole else [Event(self._log.dropped_id, "reset", b"{}"), *entries]
-        if since is None or self._floor is None or not self._floor <= since <= self._last_publication:
+            is_whole, found = self._log.since(since)
+            entries = [_change(entry) for entry in found]
+            last = found[0].id - 1 if found else self._log.last_id
+            return entries if is_whole else [Event(last, "reset", b"{}"), *entries]
+        if since is None or not self._floor <= since <= self._last_publication:
             if self._everything is None:
                 body = orjson.dumps(_shown(self._published))
                 self._everything = Event(self._last_publication, "publications", body)

@@ -56,7 +56,7 @@ KEPT_AFTER: Final = 2.0
 class ChangeArchive(Protocol):
     """Where entries and documents outlive the process."""
 
-    def keep_change(self, name: str, number: int, body: bytes) -> None: ...
+    async def keep_change(self, name: str, number: int, body: bytes) -> None: ...
 
     def drop_change(self, name: str, number: int) -> None: ...
 
@@ -111,7 +111,6 @@ class History:
         self._looks_at = -math.inf
         """When it looks of itself at what is due, the loop's time; long ago: it is looking."""
         self._task: asyncio.Task[None] | None = None
-        self._last_id = 0
 
     async def start(self) -> None:
         """Recall what an earlier process kept; then follow."""
@@ -119,8 +118,11 @@ class History:
             bodies, published = await self._archive.recall_changes()
             entries = filter(None, map(read_entry, bodies))
             self._drop(self.log.restore(entries))
-            self._last_id = self.log.last_id
             self._settled = _read_published(published)
+            for entry in self.log.latest():  # an entry is kept before what was published is
+                self._settled.pop(entry.group_version, None)
+                if entry.new is not None:
+                    self._settled[entry.group_version] = entry.new
             self._is_known = bool(self._settled)
         self._task = asyncio.create_task(self._run(), name="changes")
         log_failure(self._task, logger, "changes are no longer logged")
@@ -134,7 +136,7 @@ class History:
         """A Snapshot was published."""
         before, self._snapshot = self._snapshot, snapshot
         current = _versions(snapshot)
-        self.followers.published(self._next_id(), current)
+        self.followers.published(current)
         now = asyncio.get_running_loop().time()
         last = {} if before is None else _versions(before)
         for name in current.keys() | last.keys():
@@ -227,8 +229,8 @@ class History:
         else:
             self._settled[name] = new
         if self._is_known:
-            self._keep_published()
             await self._record(name, old, new)
+            self._keep_published()
 
     def _keep_published(self) -> None:
         if self._archive is not None:
@@ -239,10 +241,11 @@ class History:
     ) -> None:
         started = time.perf_counter()
         outcome, found = await self._outcome(name, old, new)
-        entry = entry_of(self._next_id(), time.time(), name, outcome, (old, new), found)
+        entry = entry_of(self.log.next_id(), time.time(), name, outcome, (old, new), found)
         self._drop(self.log.add(entry))
         if self._archive is not None:
-            self._archive.keep_change(name, entry.id, entry.body)
+            # Before anybody is told: who comes back after a kill asks for what follows an id that is known.
+            await self._archive.keep_change(name, entry.id, entry.body)
         self._noted(entry, time.perf_counter() - started)
         self.followers.changed(entry)
 
@@ -251,13 +254,12 @@ class History:
     ) -> tuple[Outcome, Findings]:
         if old is not None and new is not None and old.hash == new.hash:
             return Outcome.MOVED, NOTHING
-        if new is not None and self.log.has_seen(name, new.hash):
-            return Outcome.RETURNED, NOTHING
+        returns = new is not None and self.log.has_seen(name, new.hash)
         bodies = []
         for version in (old, new):
             body = None if version is None else await self.document(name, version.hash)
             if version is not None and body is None:
-                return Outcome.UNAVAILABLE, NOTHING
+                return Outcome.RETURNED if returns else Outcome.UNAVAILABLE, NOTHING
             bodies.append(body)
         try:
             others = () if old is None else self._others(name)  # nothing went that they could serve
@@ -267,7 +269,7 @@ class History:
         if isinstance(found, str):
             logger.warning("%s could not be compared with what it was: %s", name, found)
             return Outcome.FAILED, NOTHING
-        return Outcome.COMPARED, found
+        return Outcome.RETURNED if returns else Outcome.COMPARED, found
 
     def _others(self, name: GroupVersion) -> Sequence[bytes]:
         """Documents of the group's other versions, as far as they are in memory."""
@@ -333,11 +335,6 @@ class History:
         if self._archive is not None:
             for entry in entries:
                 self._archive.drop_change(entry.group_version, entry.id)
-
-    def _next_id(self) -> int:
-        """Higher than any before, those of earlier processes included, as long as clocks do not go back."""
-        self._last_id = max(self._last_id + 1, time.time_ns() // 1_000_000)
-        return self._last_id
 
 
 def _versions(snapshot: Snapshot) -> dict[GroupVersion, PublishedVersion]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from specmux_aggregator.changes.entries import LogEntry
+from specmux_aggregator.changes.event_ids import BEGINNING, base_of, is_named, new_base
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences import ChangeSeverity
@@ -19,9 +20,10 @@ class ChangeLog:
         self._most_bytes = most_bytes
         self._entries: list[LogEntry] = []
         self.bytes = 0
-        self.last_id = 0
-        self.dropped_id = 0
-        """Entries up to here are gone; 0: none is."""
+        self._base = new_base()
+        self.last_id = self._base
+        self.dropped_id = self._base
+        """Entries of this log up to here are gone."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -29,49 +31,63 @@ class ChangeLog:
     def __iter__(self) -> Iterator[LogEntry]:
         return iter(self._entries)
 
+    def next_id(self) -> int:
+        """For the next entry."""
+        following = self.last_id + 1
+        return following if base_of(following) == self._base else new_base(above=following) + 1
+
     def add(self, entry: LogEntry) -> list[LogEntry]:
         """Takes an entry with a higher id than all before; returns those that had to go."""
+        if base_of(entry.id) != self._base:
+            self._base = base_of(entry.id)
+            self.dropped_id = entry.id - 1
+        elif entry.id > self.last_id + 1:  # one in between was not kept
+            self.dropped_id = entry.id - 1
         self._entries.append(entry)
         self.bytes += len(entry.body)
-        self.last_id = max(self.last_id, entry.id)
+        self.last_id = entry.id
         dropped = []
         while len(self._entries) > self._most_entries or (
             self.bytes > self._most_bytes and len(self._entries) > 1
         ):
             gone = self._entries.pop(0)
             self.bytes -= len(gone.body)
-            self.dropped_id = gone.id
+            self.dropped_id = max(self.dropped_id, gone.id)
             dropped.append(gone)
         return dropped
 
     def restore(self, entries: Iterable[LogEntry]) -> list[LogEntry]:
-        """What an earlier process kept, in any order; returns those that are too many."""
+        """Entries that an earlier process kept, in any order; returns those that are too many."""
         dropped = []
+        number = 0
         for entry in sorted(entries, key=lambda entry: entry.id):
-            if entry.id > self.last_id:
+            if entry.id > number:
                 dropped += self.add(entry)
+                number = entry.id
+        if not is_named(self.last_id):
+            self._base = self.last_id = self.dropped_id = new_base()
         return dropped
 
-    def latest(self) -> list[LogEntry]:
-        """The last entry of each group-version, by its name."""
-        found = {entry.group_version: entry for entry in self._entries}
+    def latest(self, at_least: ChangeSeverity | None = None) -> list[LogEntry]:
+        """The last entry of each group-version that is so severe, by its name."""
+        found = {entry.group_version: entry for entry in self._entries if entry.is_at_least(at_least)}
         return [found[name] for name in sorted(found)]
 
-    def since(self, number: int) -> list[LogEntry]:
-        """Entries with a higher id, the oldest first."""
+    def since(self, number: int) -> tuple[bool, list[LogEntry]]:
+        """Entries after one, the oldest first, and whether those are all; none after an id of another log."""
+        if number <= BEGINNING:
+            return self.dropped_id == base_of(self.dropped_id), list(self._entries)
+        if not self._base <= number <= self.last_id:
+            return False, []
         newest = takewhile(lambda entry: entry.id > number, reversed(self._entries))
-        return list(newest)[::-1]
+        return number >= self.dropped_id, list(newest)[::-1]
 
-    def of(
-        self, group_version: GroupVersion, *, since: int = 0, at_least: ChangeSeverity | None = None
-    ) -> list[LogEntry]:
+    def of(self, group_version: GroupVersion, *, at_least: ChangeSeverity | None = None) -> list[LogEntry]:
         """The newest first."""
         return [
             entry
             for entry in reversed(self._entries)
-            if entry.group_version == group_version
-            and entry.id > since
-            and (at_least is None or (entry.severity is not None and entry.severity >= at_least))
+            if entry.group_version == group_version and entry.is_at_least(at_least)
         ]
 
     def has_seen(self, group_version: GroupVersion, hash: Hash) -> bool:

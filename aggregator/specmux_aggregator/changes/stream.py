@@ -19,6 +19,7 @@ from aiohttp import HttpVersion10
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.changes.endpoint import PATH, ROUTE
+from specmux_aggregator.changes.event_ids import read_id
 from specmux_aggregator.changes.events import (
     MOST_FOLLOWERS,
     MOST_OF_ADDRESS,
@@ -43,8 +44,6 @@ STREAMED: Final = (EVENT_STREAM, JSON_LINES, NDJSON, CBOR_SEQUENCE)
 
 HEARTBEAT: Final = 15.0
 """Seconds without an event after which a keep-alive is sent: proxies end what is silent."""
-
-ID_DIGITS_MAX: Final = 18
 
 PIECE: Final = 64 * 1024
 """Bytes of a larger event that are handed over at a time: so much waits for each client that reads nothing,
@@ -231,9 +230,10 @@ def asked(message: RawRequestMessage) -> tuple[Feed, int | None]:
     since = message.headers.get("Last-Event-ID") or query.get("since")
     if since is None:
         return Feed(kind), None
-    if not since.isascii() or not since.isdigit() or len(since) > ID_DIGITS_MAX:
-        raise ValueError('"since" and Last-Event-ID must be the id of an event')
-    return Feed(kind), int(since)
+    try:
+        return Feed(kind), read_id(since)
+    except ValueError as error:
+        raise ValueError('"since" and Last-Event-ID must be the id of an event') from error
 
 
 def _is_stream(message: RawRequestMessage) -> bool:

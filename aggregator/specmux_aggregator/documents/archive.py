@@ -97,9 +97,9 @@ class StateDirectory:
             self._quietly, self._put, _resource_key(backend, path), Coded(Coding.IDENTITY, body)
         )
 
-    def keep_change(self, name: str, number: int, body: bytes) -> None:
-        """An entry of the change log."""
-        self._thread.submit(self._quietly, self._put_bytes, _change_key(name, number), body)
+    async def keep_change(self, name: str, number: int, body: bytes) -> None:
+        """An entry of the change log; returns when it is written."""
+        await self._in_thread(self._put_bytes, _change_key(name, number), body)
 
     def drop_change(self, name: str, number: int) -> None:
         self._thread.submit(self._quietly, self._store.delete, _change_key(name, number))

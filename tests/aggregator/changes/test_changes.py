@@ -112,7 +112,8 @@ async def test_a_document_that_was_there_before_returned(tmp_path: Path) -> None
             await entries_of(client, number + 1)
         found = await entries(client)
         assert [entry["result"] for entry in found] == ["returned", "compared"]
-        assert await entries(client, f"/openapi/changes/{KEY}?severity=notice") == found[1:]
+        assert [entry["summary"]["breaking"] for entry in found] == [1, 0]  # the way back removes the field
+        assert await entries(client, f"/openapi/changes/{KEY}?severity=breaking") == found[:1]
         assert await entries(client, f"/openapi/changes/{KEY}?since={found[1]['id']}") == found[:1]
 
 
@@ -184,6 +185,38 @@ async def test_the_log_outlives_the_process_and_so_does_what_it_is_told_against(
         assert second["old"] == first["new"]
         assert [each["path"] for each in second["changes"]] == ["spec.b"]
         assert second["id"] > first["id"]
+
+
+@on_a_loop
+async def test_all_entries_are_had_page_by_page_the_oldest_first(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a"))
+    async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
+        await settled(client)
+        for number, names in enumerate(("ab", "b", "bc", "bcd", "bcde")):
+            write(tmp_path / "crds", fields(*names))
+            await entries_of(client, number + 1)
+        newest = await entries(client)
+        for path in ("/openapi/changes", f"/openapi/changes/{KEY}"):
+            found, query = [], "?since=1&limit=2"
+            for _ in range(3):
+                _, _, body = await client.get(f"{path}{query}")
+                page = orjson.loads(body)
+                assert page["reset"] is False
+                found += page["entries"]
+                query = f"?since=1&limit=2&continue={page.get('continue')}"
+            assert found == newest[::-1]
+            assert "continue" not in page
+            assert page["last"] == newest[0]["id"]
+            _, _, body = await client.get(f"{path}?since={page['last']}")
+            assert orjson.loads(body)["entries"] == []
+            # The last breaking one, whatever came after it.
+            assert await entries(client, f"{path}?severity=breaking") == [newest[3]]
+            _, _, body = await client.get(f"{path}?since={newest[0]['id'] + 10**8}")
+            assert orjson.loads(body)["reset"] is True
+            _, _, body = await client.get(f"{path}?since=1&limit=2", Accept="text/plain")
+            assert body.endswith(b"more: continue=%d\n" % newest[3]["id"])
+            for query in ("?limit=0", "?limit=101", "?limit=x", "?since=1&continue=x"):
+                assert (await client.get(f"{path}{query}"))[0] == 400
 
 
 @pytest.mark.parametrize("fetches", [False, True])

@@ -54,7 +54,7 @@ async def test_those_who_read_nothing_share_one_copy(tmp_path: Path, form: str) 
     async with service() as client:
         await client.says_ready()
         followers, connections = parts(client)
-        followers.published(1, VERSIONS)
+        followers.published(VERSIONS)
         clients = [await opened(client, form) for _ in range(READERS)]
         await client.until(lambda: len(followers) == READERS, "followers")
         await client.until(lambda: all(one.outgoing.is_paused for one in connections._open), "unread")
@@ -82,7 +82,7 @@ async def test_large_event_comes_whole_in_every_form(tmp_path: Path) -> None:
         await client.says_ready()
         followers, _ = parts(client)
         some = dict(list(VERSIONS.items())[:3000])
-        followers.published(1, some)
+        followers.published(some)
         wanted = {name: {"hash": "A" * 128, "backend": "b"} for name in some}
         for form in ("text/event-stream", "application/jsonl", "application/cbor-seq"):
             reader, writer = await opened(client, form)

@@ -16,8 +16,8 @@ import yaml
 from data.compared import definition
 from running.event_loop import on_a_loop
 from running.service import Client, service
-from specmux_aggregator.changes.entries import Outcome, PublishedVersion, entry_of
-from specmux_aggregator.changes.events import MOST_FOLLOWERS, MOST_QUEUED, SILENCE, Feed, Followers
+from specmux_aggregator.changes.entries import Outcome, PublishedVersion, entry_of, read_entry
+from specmux_aggregator.changes.events import MOST_FOLLOWERS, MOST_QUEUED, SILENCE, Feed, Follower, Followers
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import Changes
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -188,6 +188,13 @@ def note(followers: Followers, number: int) -> None:
     followers.changed(entry)
 
 
+def note_next(followers: Followers, hash: str) -> None:
+    versions = (None, PublishedVersion(Hash(hash), BackendName("b")))
+    entry = entry_of(followers._log.next_id(), 0.0, KEY, Outcome.COMPARED, versions)
+    followers._log.add(entry)
+    followers.changed(entry)
+
+
 @on_a_loop
 async def test_who_reads_too_slowly_is_cut() -> None:
     hub = followers()
@@ -230,19 +237,117 @@ async def test_no_more_follow_than_may() -> None:
 @on_a_loop
 async def test_publications_that_are_not_remembered_begin_anew() -> None:
     hub = followers()
-    version = PublishedVersion(Hash("A"), BackendName("b"))
-    hub.published(100, {KEY: version})
-    hub.published(200, {KEY: PublishedVersion(Hash("B"), BackendName("b"))})
-    hub.published(300, {KEY: PublishedVersion(Hash("B"), BackendName("b"))})  # nothing differs
-    for since, names in ((100, ["publication"]), (99, ["publications"]), (201, ["publications"])):
+    beginning = hub.add(Feed.PUBLICATIONS, None)
+    assert beginning is not None
+    first = await beginning.next(0.01)
+    assert first is not None
+    for hash in ("A", "B", "B"):  # the last time nothing differs
+        hub.published({KEY: PublishedVersion(Hash(hash), BackendName("b"))})
+    last = first.id + 2
+    for since, names in (
+        (first.id, ["publication", "publication"]),
+        (first.id + 1, ["publication"]),
+        (first.id - 1, ["publications"]),
+        (last + 1, ["publications"]),
+    ):
         follower = hub.add(Feed.PUBLICATIONS, since)
         assert follower is not None
-        event = await follower.next(0.01)
-        assert event is not None
-        assert [event.name] == names
-    again = hub.add(Feed.PUBLICATIONS, 200)
+        assert [await told(follower) for _ in names] == [
+            (name, last - len(names) + 1 + n) for n, name in enumerate(names)
+        ]
+    again = hub.add(Feed.PUBLICATIONS, last)
     assert again is not None
     assert await again.next(0.01) is SILENCE
+
+
+async def told(follower: Follower) -> tuple[str, int] | None:
+    event = await follower.next(0.01)
+    return None if event is None else (event.name, event.id)
+
+
+@on_a_loop
+async def test_an_id_of_another_replica_is_answered_with_all_or_a_reset() -> None:
+    """B saw X, then Y; a reader of A was told X alone, and comes back to B."""
+    here, there = followers(), followers()
+    for hub, hashes in ((there, "X"), (here, "XY")):
+        for hash in hashes:
+            hub.published({KEY: PublishedVersion(Hash(hash), BackendName("b"))})
+            note_next(hub, hash)
+    reader, watcher = there.add(Feed.PUBLICATIONS, None), there.add(Feed.CHANGES, 1)
+    assert reader is not None
+    assert watcher is not None
+    last, last_change = await told(reader), await told(watcher)
+    assert last is not None
+    assert last_change is not None
+    back = here.add(Feed.PUBLICATIONS, last[1])
+    assert back is not None
+    event = await back.next(0.01)
+    assert event is not None
+    assert event.name == "publications"
+    assert orjson.loads(event.data)[KEY]["hash"] == "Y"
+    back = here.add(Feed.CHANGES, last_change[1])
+    assert back is not None
+    assert (await told(back) or ("",))[0] == "reset"
+
+
+@on_a_loop
+async def test_an_id_of_an_earlier_life_is_answered_with_a_reset() -> None:
+    before = followers()
+    note_next(before, "A")
+    last = before._log.last_id
+    without_state = followers()
+    back = without_state.add(Feed.CHANGES, last)
+    assert back is not None
+    assert (await told(back) or ("",))[0] == "reset"
+    for since in (1795326013220, 12345678901234567):  # a clock's milliseconds, and a log that nobody has
+        back = without_state.add(Feed.CHANGES, since)
+        assert back is not None
+        assert (await told(back) or ("",))[0] == "reset"
+
+
+@on_a_loop
+async def test_what_was_dropped_is_known_after_a_restart() -> None:
+    before = followers(entries=3)
+    for number in range(10):
+        note_next(before, str(number))
+    log = before._log
+    missed = log.last_id - 8
+    again = ChangeLog(most_entries=3, most_bytes=1 << 20)
+    again.restore(entry for body in log if (entry := read_entry(body.body)) is not None)
+    for kept in (before, Followers(again)):
+        follower = kept.add(Feed.CHANGES, missed)
+        assert follower is not None
+        names = [await told(follower) for _ in range(4)]
+        assert [name for name, _ in filter(None, names)] == ["reset", "change", "change", "change"]
+    assert again.next_id() == log.last_id + 1
+    assert again.since(log.last_id - 3)[0]
+    assert not again.since(1)[0]
+
+
+def test_entries_that_were_not_written_are_gone() -> None:
+    """One in the middle was lost: a reader that was told the one before it is not told the rest alone."""
+    log = followers()._log
+    hub = Followers(log)
+    for number in range(4):
+        note_next(hub, str(number))
+    kept = [entry for entry in log if entry.id != log.last_id - 1]
+    again = ChangeLog(most_entries=9, most_bytes=1 << 20)
+    again.restore(kept)
+    assert not again.since(log.last_id - 3)[0]
+    assert again.since(log.last_id - 1)[0]
+
+
+def test_a_log_of_an_earlier_version_goes_on_under_a_name_of_its_own() -> None:
+    versions = (None, PublishedVersion(Hash("A"), BackendName("b")))
+    old = entry_of(1795326013220, 0.0, KEY, Outcome.COMPARED, versions)
+    log = ChangeLog(most_entries=9, most_bytes=1 << 20)
+    log.restore([old])
+    assert log.since(old.id) == (False, [])
+    entry = entry_of(log.next_id(), 1.0, KEY, Outcome.COMPARED, versions)
+    log.add(entry)
+    assert log.since(entry.id) == (True, [])
+    assert log.since(1) == (True, [old, entry])
+    assert log.next_id() < 1 << 53
 
 
 @on_a_loop
