@@ -9,10 +9,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import orjson
 import pytest
 
 from running.validating import KIND, PATIENCE, Shop, head_of, order, request_head, run
+from specmux_aggregator.config.settings import Validation
+from specmux_aggregator.questions.state import ReaderState
 from specmux_aggregator.questions.validation_endpoint import BODY_MAX
 from specmux_aggregator.server.bodies import BODIES_MAX
 
@@ -196,6 +199,37 @@ def test_lone_surrogates_and_control_characters_are_data(tmp_path: Path) -> None
         assert await reader._worker.run(os.getpid) == first
 
     run(tmp_path, scenario)
+
+
+def sleepy(state: ReaderState) -> None:
+    time.sleep(2)
+
+
+def test_64_clients_that_ask_at_once_are_all_answered(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        answers = await asyncio.gather(*(shop.post(order(count=1)) for _ in range(64)))
+        assert [status for status, _, _ in answers] == [200] * 64
+
+    run(tmp_path, scenario, most=Validation().max_in_flight)
+
+
+def test_one_address_does_not_take_all_places(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        assert (await shop.post(order(count=1)))[0] == 200
+        validation = shop.client.app._validation
+        assert validation is not None
+        working = asyncio.create_task(validation._reading._reader.ask(sleepy))
+        many = [asyncio.create_task(shop.post(order(count=1))) for _ in range(8)]
+        done, _ = await asyncio.wait(many, return_when=asyncio.FIRST_COMPLETED)
+        assert {each.result()[0] for each in done} == {429}
+        connector = aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
+        async with aiohttp.ClientSession(connector=connector) as session:
+            other = await Shop(shop.client, session).post(order(count=1))
+        assert other[0] == 200
+        assert sorted(each[0] for each in await asyncio.gather(*many)) == [200] * 3 + [429] * 5
+        await working
+
+    run(tmp_path, scenario, most=4)
 
 
 def test_killed_process_is_started_anew_and_harms_nobody_else(tmp_path: Path) -> None:

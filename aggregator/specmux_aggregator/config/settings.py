@@ -249,7 +249,7 @@ class Validation:
 
     enabled: bool = _setting(False, "answer POST /openapi/validate")
     max_in_flight: int = _setting(
-        16, "objects that are checked or wait for it; one more is answered 429", at_least=1
+        128, "objects that are checked or wait for it; one more is answered 429", at_least=1
     )
     timeout: float = _setting(
         10.0,

@@ -6,6 +6,7 @@ a reader process of its own, so that no body holds up explaining and searching.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import orjson
 from aiohttp import hdrs
 from aiohttp.http import RawRequestMessage
 
+from specmux_aggregator.auth.turns import TooManyWait, Turns
 from specmux_aggregator.config.settings import Validation
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
@@ -31,6 +33,7 @@ from specmux_aggregator.server.bodies import (
     BodyStalled,
     BodyTooLarge,
 )
+from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Reply, Response, StreamingHandler, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_schemas.validation import InvalidDirective, UnsupportedMediaType
@@ -84,11 +87,19 @@ class ValidationStreams:
 class ValidationEndpoint:
     """Answers requests, each with its body."""
 
-    def __init__(self, reading: Reading, *, body_seconds: float, counted: Callable[[str], None]) -> None:
-        """``reading``: with a process of its own. ``body_seconds``: in which a body must have come.
-        ``counted`` is told the result of each, as ``VALIDATION_RESULTS`` of the metrics."""
+    def __init__(
+        self, reading: Reading, *, seconds: float, most: int, counted: Callable[[str], None]
+    ) -> None:
+        """``reading``: with a process of its own. ``seconds``: in which a body must have come, and then for
+        waiting and the check. ``most``: objects that are checked or wait for it. ``counted`` is told the
+        result of each, as ``VALIDATION_RESULTS`` of the metrics."""
         self._reading = reading
-        self._bodies = Bodies(most_bytes=BODY_MAX, seconds=body_seconds)
+        self._bodies = Bodies(most_bytes=BODY_MAX, seconds=seconds)
+        self._seconds = seconds
+        self._most = most
+        self._asked = 0
+        # A quarter of the places is for other addresses than the busiest.
+        self._turns = Turns(1, of_one=1, waiting_of_one=max(most - most // 4 - 1, 0))
         self._counted = counted
 
     async def answer(self, request: WireRequest) -> Prepared:
@@ -106,7 +117,11 @@ class ValidationEndpoint:
             return asked, "refused"
         try:
             async with self._bodies.whole(request) as body:
-                found: Judgement | QuestionRefusal = await self._reading.of_found(validate, asked(body))
+                found = await self._in_turn(address_of(request.connection.peername), asked(body))
+        except TooManyWait:
+            return _refused(429, "too many objects are being checked, or wait for it; try again"), "busy"
+        except TimeoutError:
+            return _refused(503, "the check did not get its turn in time; try again"), "failed"
         except BodiesFull:
             return _refused(429, "too many bodies are being checked; try again"), "busy"
         except BodyRefused as error:
@@ -114,6 +129,22 @@ class ValidationEndpoint:
         except Unready as error:
             return _refused(error.code, str(error)), "busy" if error.code == 429 else "failed"
         return self._judged(found)
+
+    async def _in_turn(self, address: bytes, asked: ValidationRequest) -> Judgement | QuestionRefusal:
+        """One at a time, and addresses in rotation: a client's costly objects delay others by one of them.
+        Raises TooManyWait, TimeoutError, Unready."""
+        if self._asked >= self._most:
+            raise TooManyWait
+        self._asked += 1
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._turns.take(address)
+            try:
+                return await self._reading.of_found(validate, asked)
+            finally:
+                self._turns.give_back(address)
+        finally:
+            self._asked -= 1
 
     def _judged(self, found: Judgement | QuestionRefusal) -> tuple[Prepared, str]:
         if isinstance(found, Judgement):
@@ -134,9 +165,11 @@ def validation_of(
     it is not asked for."""
     if not settings.enabled:
         return None
-    reader = Reader(most_in_flight=settings.max_in_flight, request_seconds=settings.timeout)
+    reader = Reader(request_seconds=settings.timeout)
     reading = Reading(reader, documents, snapshot)
-    return ValidationEndpoint(reading, body_seconds=settings.timeout, counted=metrics.validation)
+    return ValidationEndpoint(
+        reading, seconds=settings.timeout, most=settings.max_in_flight, counted=metrics.validation
+    )
 
 
 def _is_ours(message: RawRequestMessage) -> bool:
