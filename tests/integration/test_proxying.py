@@ -124,7 +124,7 @@ def test_document_that_changed_between_root_and_fetch_redirects_to_the_new_hash(
             origin.documents = {APPS: document(APPS, "2")}
             status, headers, _ = await client.get(stale + "&timeout=32s")
             assert status == 301
-            assert headers["Location"] == f"?hash={hash_of(document(APPS, '2'))}&timeout=32s"
+            assert headers["Location"] == f"?hash={hash_of(document(APPS, '2'))}&timeout=32s&redirected=1"
             assert headers["Cache-Control"] == "no-store"
             status, _, body = await client.get(f"/openapi/v3/{APPS}{headers['Location']}")
             assert (status, body) == (200, document(APPS, "2"))

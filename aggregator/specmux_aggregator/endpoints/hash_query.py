@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
 
+from specmux_aggregator.model.document_urls import REDIRECTED
 from specmux_aggregator.model.observation import Hash
 
 HASH_PARAMETERS: Final = ("hash", "etag")
@@ -23,6 +24,8 @@ class AskedHash:
     parameter: str
     index: int
     """Which of the ``&``-separated parts it is."""
+    is_redirected: bool = False
+    """A replica sent the client here for this hash."""
 
 
 class BadQuery(ValueError):
@@ -37,10 +40,12 @@ def asked_hash(query: str) -> AskedHash | None:
     found: AskedHash | None = None
     if not query:
         return None
+    is_redirected = False
     for index, part in enumerate(query.split("&")):
         name, _, value = part.partition("=")
         name = unquote(name) if "%" in name else name
         if name not in HASH_PARAMETERS:
+            is_redirected |= name == REDIRECTED
             continue
         if found is not None:
             raise BadQuery("the query names more than one hash")
@@ -50,11 +55,12 @@ def asked_hash(query: str) -> AskedHash | None:
         if len(value) > HASH_MAX:
             raise BadQuery(f'the query parameter "{name}" is longer than {HASH_MAX} characters')
         found = AskedHash(Hash(value), name, index)
-    return found
+    return replace(found, is_redirected=True) if found is not None and is_redirected else found
 
 
 def with_hash(query: str, asked: AskedHash, current: Hash) -> str:
-    """The query with the current hash in the place of the asked one, all else as the client sent it."""
+    """The query with the current hash in the place of the asked one, the mark of a redirect, and all else as
+    the client sent it."""
     parts = query.split("&")
     parts[asked.index] = f"{asked.parameter}={current}"
-    return "&".join(parts)
+    return "&".join((*parts, f"{REDIRECTED}=1"))

@@ -93,16 +93,20 @@ def decide(
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
     is_stale = snapshot.observations[entry.owner].failure is not None
-    if asked is not None and asked.hash != entry.offer.hash:
+    is_current = asked is not None and asked.hash == entry.offer.hash
+    if asked is not None and not is_current:
         until = vouched_until(entry.owner)
         if until is None:
             return Revalidate(entry.owner)
-        return _redirect(request, asked, entry.key, until, is_stale=is_stale)
+        if not asked.is_redirected:
+            return _redirect(request, asked, entry.key, until, is_stale=is_stale)
+        # Another replica knows that hash, or did: sent back there, the client might come again. It gets what
+        # is current here, as without a hash.
     return _represent(
         request,
         entry.key,
         offered(entry.key),
-        is_immutable=asked is not None,
+        is_immutable=is_current,
         is_private=is_private,
         is_stale=is_stale,
         route=ROUTE_DOCUMENT,

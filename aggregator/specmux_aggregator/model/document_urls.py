@@ -18,6 +18,9 @@ from specmux_converters.group_versions import GroupVersion
 ROOT_PATH: Final = "/openapi/v3"
 SWAGGER_PATH: Final = "/openapi/v2"
 
+REDIRECTED: Final = "redirected"
+"""The parameter that a redirect of ours adds: whoever comes with it is not redirected again."""
+
 # "etag" is the KEP's name for it; no value is what kube-openapi writes for a document without a hash.
 _QUERY: Final = re.compile(r"(?:hash|etag)=([0-9A-Za-z]{0,128})")
 

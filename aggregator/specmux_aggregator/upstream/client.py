@@ -19,6 +19,7 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.document_urls import (
+    REDIRECTED,
     ROOT_PATH,
     SWAGGER_PATH,
     ForeignURL,
@@ -241,7 +242,7 @@ class BackendClient:
 def _moved(
     redirect: Redirect, group_version: GroupVersion, *, asked: Hash | None, base_path: str
 ) -> Moved | Failure:
-    location = redirect.location
+    location = redirect.location.removesuffix(f"&{REDIRECTED}=1")  # of a specmux
     if location.startswith("?"):
         location = document_path(group_version, None) + location
     try:

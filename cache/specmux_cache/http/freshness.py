@@ -166,8 +166,11 @@ def outcome(answer: Answer, held: Held | None, rule: Rule) -> Outcome:
 
 def is_storable(answer: Answer, rule: Rule) -> bool:
     """Only whole, good answers that the server has not asked us to forget."""
-    if answer.status != 200 or "no-store" in directives(answer.fields):
+    said = directives(answer.fields)
+    if answer.status != 200 or "no-store" in said:
         return False
+    if rule is Rule.HASHED and "no-cache" in said and "immutable" not in said:
+        return False  # what is current, of a server that does not know the hash (kube-openapi says both)
     return rule is not Rule.PLAIN or "*" not in listed(answer.fields, "vary")
 
 

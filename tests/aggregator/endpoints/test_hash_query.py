@@ -35,10 +35,10 @@ def test_hash_is_refused_when_a_cache_could_read_it_otherwise(query: str) -> Non
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("hash=A", "hash=NEW"),
-        ("etag=A", "etag=NEW"),
-        ("hash=A&timeout=32s", "hash=NEW&timeout=32s"),
-        ("x=%20&hash=A&x=2&&y", "x=%20&hash=NEW&x=2&&y"),
+        ("hash=A", "hash=NEW&redirected=1"),
+        ("etag=A", "etag=NEW&redirected=1"),
+        ("hash=A&timeout=32s", "hash=NEW&timeout=32s&redirected=1"),
+        ("x=%20&hash=A&x=2&&y", "x=%20&hash=NEW&x=2&&y&redirected=1"),
     ],
 )
 def test_redirect_keeps_all_other_parameters_as_they_came(query: str, expected: str) -> None:

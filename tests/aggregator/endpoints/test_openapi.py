@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide, unavailable
@@ -22,8 +24,8 @@ PATH = f"/openapi/v3/{APPS}"
 BACKEND = Backend(name=BackendName("a"), url="http://x")
 
 
-def snapshot() -> Snapshot:
-    offers = {APPS: Offer(hash=Hash("CURRENT"), provenance=Provenance.NATIVE)}
+def snapshot(current: str = "CURRENT") -> Snapshot:
+    offers = {APPS: Offer(hash=Hash(current), provenance=Provenance.NATIVE)}
     observation = Observation(backend=BACKEND, offers=offers, attempted=True)
     return merge({BACKEND.name: observation}, generation=1)
 
@@ -74,10 +76,10 @@ def test_no_hash_is_revalidated() -> None:
 @pytest.mark.parametrize(
     ("query", "location"),
     [
-        ("hash=OLD", "?hash=CURRENT"),
-        ("hash=OLD&timeout=32s", "?hash=CURRENT&timeout=32s"),
-        ("timeout=32s&etag=OLD", "?timeout=32s&etag=CURRENT"),
-        ("hash=current", "?hash=CURRENT"),
+        ("hash=OLD", "?hash=CURRENT&redirected=1"),
+        ("hash=OLD&timeout=32s", "?hash=CURRENT&timeout=32s&redirected=1"),
+        ("timeout=32s&etag=OLD", "?timeout=32s&etag=CURRENT&redirected=1"),
+        ("hash=current", "?hash=CURRENT&redirected=1"),
     ],
 )
 def test_stale_hash_redirects_relatively_and_keeps_the_query(query: str, location: str) -> None:
@@ -86,6 +88,42 @@ def test_stale_hash_redirects_relatively_and_keeps_the_query(query: str, locatio
     assert decision.status == 301
     assert fields_of(decision) == {"Location": location, "Cache-Control": "no-store", "Content-Length": "0"}
     assert decision.good_until == 1.0
+
+
+@pytest.mark.parametrize("query", ["hash=OLD&redirected=1", "redirected=1&etag=OLD", "hash=OLD&redirected"])
+def test_client_that_was_redirected_gets_what_is_current(query: str) -> None:
+    decision = answer(query=query)
+    assert isinstance(decision, Deliver)
+    fields = served(decision)
+    assert (fields["Cache-Control"], fields["ETag"]) == ("no-cache", '"CURRENT"')
+    asked = decide(snapshot(), Request("GET", PATH, query), vouched_until=lambda _: None)
+    assert asked == Revalidate(BACKEND.name)
+    current = answer(query=query.replace("OLD", "CURRENT"))
+    assert isinstance(current, Deliver)
+    assert served(current)["Cache-Control"] == "public, max-age=31536000, immutable"
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from("ABC"), min_size=2, max_size=4),
+    st.lists(st.integers(0, 3), min_size=6, max_size=12),
+    st.sampled_from(["hash={}", "etag={}&timeout=32s"]),
+)
+def test_no_redirect_follows_another_whatever_replicas_know(
+    known: list[str], balancer: list[int], form: str
+) -> None:
+    """Replicas that each know one hash, and a client that reaches one of them after the other."""
+    replicas = [snapshot(name) for name in known]
+    query, redirects = form.format(known[0]), 0
+    for turn in balancer:
+        asked = Request("GET", PATH, query)
+        decision = decide(replicas[turn % len(replicas)], asked, vouched_until=lambda _: 1.0)
+        if isinstance(decision, Deliver):
+            break
+        assert isinstance(decision, Prepared)
+        redirects += 1
+        query = fields_of(decision)["Location"].removeprefix("?")
+    assert redirects <= 1
 
 
 def test_unknown_hash_asks_the_owner_first_when_nobody_vouches() -> None:

@@ -94,7 +94,7 @@ def test_what_was_published_since_decides(scene: Scene) -> None:
     scene.publisher.current = snapshot("NEW", 2)
     assert asyncio.run(scene.service.respond(unhashed)).body == b"NEW"
     moved = asyncio.run(scene.service.respond(hashed))
-    assert (moved.status, b"Location: ?hash=NEW" in moved.head) == (301, True)
+    assert (moved.status, b"Location: ?hash=NEW&redirected=1" in moved.head) == (301, True)
     assert [hash for hash, _, _ in scene.documents.asked] == ["NEW"]
 
 

@@ -85,6 +85,20 @@ def test_usage_when_the_url_has_a_hash(fields):
 
 
 @pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ((), Outcome.STORE),
+        (("no-cache, private", "public, immutable"), Outcome.STORE),
+        (("no-cache",), Outcome.NOT_KEPT),
+        (("private, no-cache",), Outcome.NOT_KEPT),
+    ],
+)
+def test_what_is_current_is_not_kept_for_another_hash(said, expected):
+    fields = [("cache-control", value) for value in said]
+    assert outcome(answer(200, *fields), None, Rule.HASHED) is expected
+
+
+@pytest.mark.parametrize(
     ("tolerance", "at", "expected"),
     [
         (Tolerance(), 0, Use.ASK),
