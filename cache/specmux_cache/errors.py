@@ -9,7 +9,9 @@ CacheError
 │       └── MediaTypeRefused 406 or 415 for every media type that the caller takes
 ├── GroupVersionNotFound     not in the discovery root
 ├── KindNotFound             not in the document of its group-version
-├── KubeconfigError          a kubeconfig from which no server can be had
+├── AccessError              how a server is reached cannot be made out
+│   ├── KubeconfigError      a kubeconfig from which no server can be had
+│   └── UnusableCredentials  a file or a program that gives no credentials
 ├── NotCached                offline, and not stored
 ├── BundleError              not a bundle, or not as it was written
 ├── MergeRefused             a document that cannot be merged with others, or none at all
@@ -83,8 +85,25 @@ class KindNotFound(CacheError):
         self.group_version = group_version
 
 
-class KubeconfigError(CacheError):
-    """The message names the file and what is missing, and never a value."""
+class AccessError(CacheError):
+    """How a server is reached cannot be made out. ``where`` names the file or variable; never a value."""
+
+    def __init__(self, reason: str, *, where: str = "") -> None:
+        super().__init__(f"{where}: {reason}" if where else reason)
+        self.reason = reason
+        self.where = where
+
+
+class KubeconfigError(AccessError):
+    """The message names the file and what is missing."""
+
+
+class UnusableCredentials(AccessError):
+    """``cause`` is "unreadable" for a file, "bad_tls" for certificates, "credentials" for a program."""
+
+    def __init__(self, reason: str, *, cause: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
 
 
 class NotCached(CacheError):

@@ -91,10 +91,11 @@ def test_credentials_are_sent(
 
 def test_a_program_prints_the_token(server: ThreadedServer, tmp_path: Path) -> None:
     program = tmp_path / "program"
-    issued = {"kind": "ExecCredential", "status": {"token": "issued"}}
+    api = "client.authentication.k8s.io/v1"
+    issued = {"apiVersion": api, "kind": "ExecCredential", "status": {"token": "issued"}}
     program.write_text(f"#!/bin/sh\ntest -n \"$KUBERNETES_EXEC_INFO\" && echo '{json.dumps(issued)}'\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    plugin = {"command": "./program", "apiVersion": "client.authentication.k8s.io/v1"}
+    plugin = {"command": "./program", "apiVersion": api}
     path = config(tmp_path, server.url, exec=plugin)
     with SchemaCache.from_kubeconfig(path, options=options(tmp_path)) as cache:
         cache.paths()
@@ -122,8 +123,8 @@ def test_the_cluster_certificate_is_trusted_alone(tmp_path: Path) -> None:
     [
         (None, "No such file"),
         ("current-context: [", "not YAML"),
-        ("- a", "not a kubeconfig"),
-        ("current-context: gone", "there is no context gone; known: none"),
+        ("- a", "wants a mapping"),
+        ("current-context: gone", 'there is no context "gone"; the kubeconfig has no contexts'),
         ("contexts: []", "there is no current-context"),
     ],
 )
@@ -136,9 +137,10 @@ def test_what_is_wrong_with_a_kubeconfig_is_told(tmp_path: Path, text: str | Non
 
 
 def test_a_missing_program_is_told_with_its_hint(tmp_path: Path) -> None:
-    plugin = {"command": "no-such-program", "installHint": "brew install it"}
-    with pytest.raises(KubeconfigError, match="no-such-program is not there; brew install it"):
-        SchemaCache.from_kubeconfig(config(tmp_path, "http://a", exec=plugin))
+    api = "client.authentication.k8s.io/v1"
+    plugin = {"apiVersion": api, "command": "no-such-program", "installHint": "brew install it"}
+    with pytest.raises(KubeconfigError, match=r"no-such-program cannot be started: .*; brew install it"):
+        SchemaCache.from_kubeconfig(config(tmp_path, "https://a", exec=plugin))
 
 
 def test_open_and_close_do_without_a_block(server: ThreadedServer, tmp_path: Path) -> None:

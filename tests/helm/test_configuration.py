@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from running.helm_chart import CHART, EXAMPLES, configuration, container, objects, of_kind, one, require_helm
 from specmux_aggregator.cli import main
-from specmux_aggregator.kubernetes import in_cluster
+from specmux_cache.access import in_cluster
 
 require_helm()
 

@@ -22,8 +22,9 @@ from fakes import faulty_backend as faulty
 from fakes.faulty_backend import FAULTS, SLOW_FAULTS, Fault, FaultyBackend, document, document_hash
 from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import Limits
-from specmux_aggregator.model.backend import BackendTLS, Kind
+from specmux_aggregator.model.backend import Kind
 from specmux_aggregator.model.failure import Cause
+from specmux_cache.access.server_access import ServerTLS
 from specmux_converters.media_types import CBOR, PROTOBUF
 
 GOOD, BAD = "apis/good/v1", "apis/bad/v1"
@@ -184,7 +185,7 @@ def test_expired_certificate_is_contained(tmp_path: Path) -> None:
     valid.configure_cert(context)
 
     async def scenario() -> None:
-        tls = BackendTLS(ca_file=tmp_path / "ca.crt")
+        tls = ServerTLS(ca_file=tmp_path / "ca.crt")
         async with bench(FaultyBackend({BAD: document(BAD)}, tls=context), tls=tls) as at:
             expired.configure_cert(context)
             await at.bad.drop()

@@ -14,7 +14,7 @@ from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from fakes.cluster import API_SERVICES, FakeCluster
 from running.cluster_service import APPS, METRICS, builtin, extension, hash_now, owner, serves, within
 from running.service import QUICK, Client, backend, service
-from specmux_aggregator.model.backend import Credentials
+from specmux_cache.access.server_access import Credentials
 
 NAME = "v1beta1.metrics.k8s.io"
 SLOW = replace(QUICK, backoff_min=60.0, backoff_max=60.0)

@@ -36,7 +36,8 @@ from running.cluster_service import (
 from running.service import Client, backend, service
 from specmux_aggregator.config.settings import Discovery
 from specmux_aggregator.discovery.accept import AGGREGATED
-from specmux_aggregator.model.backend import Backend, BackendName, Credentials, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_cache.access.server_access import Credentials
 from specmux_converters.recognise import recognise
 
 V2 = AGGREGATED[0].content_type

@@ -37,7 +37,8 @@ from running.process import specmux
 from running.service import backend, service
 from shared_data import DATA, GOLDEN, load, read, shared
 from specmux_aggregator.config.settings import Kubernetes
-from specmux_aggregator.model.backend import Backend, BackendName, Credentials
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_cache.access.server_access import Credentials
 from specmux_converters.recognise import recognise
 
 

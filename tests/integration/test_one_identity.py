@@ -17,7 +17,7 @@ from fakes.cluster import FakeCluster
 from running.cluster_service import APPS, until_ready
 from running.service import backend, service
 from specmux_aggregator.config.settings import Auth, Kubernetes, Proxy
-from specmux_aggregator.model.backend import BackendTLS, Credentials, ExecPlugin
+from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
 
 OURS, THEIRS = "token-of-the-plugin", "token-of-a-client"
 THINGS = f"/{APPS}/namespaces/a/things"
@@ -55,7 +55,7 @@ def test_plugin_runs_once_however_many_parts_of_the_service_ask(
             server = backend(
                 "kubernetes",
                 cluster.url,
-                tls=BackendTLS(insecure_skip_verify=True),
+                tls=ServerTLS(insecure_skip_verify=True),
                 credentials=Credentials(exec_plugin=plugin),
             )
             async with service(

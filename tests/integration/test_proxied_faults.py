@@ -25,7 +25,7 @@ from running.service import QUICK, Client, backend, directory, service
 from running.wire_client import connected
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.config.settings import Kubernetes
-from specmux_aggregator.model.backend import Credentials
+from specmux_cache.access.server_access import Credentials
 from specmux_converters.group_versions import GroupVersion
 
 

@@ -18,7 +18,7 @@ from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, proxyi
 from running.service import backend, service
 from running.wire_client import connected
 from specmux_aggregator.config.settings import Proxy
-from specmux_aggregator.model.backend import BackendTLS, Credentials
+from specmux_cache.access.server_access import Credentials, ServerTLS
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
@@ -80,7 +80,7 @@ def test_our_credentials_go_with_no_resource_request(tmp_path: Path) -> None:
     authority.issue_cert("localhost").configure_cert(context)
     authority.configure_trust(context)
     context.verify_mode = ssl.CERT_OPTIONAL
-    tls = BackendTLS(ca_file=tmp_path / "ca.pem", cert_file=tmp_path / "us.pem", server_name="localhost")
+    tls = ServerTLS(ca_file=tmp_path / "ca.pem", cert_file=tmp_path / "us.pem", server_name="localhost")
     ours = Credentials(
         token_file=tmp_path / "token",
         remote_user="system:specmux",
@@ -111,7 +111,7 @@ def test_backend_whose_certificate_is_not_trusted_any_more_gets_no_token(tmp_pat
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    tls = BackendTLS(ca_file=tmp_path / "ca.pem", server_name="localhost")
+    tls = ServerTLS(ca_file=tmp_path / "ca.pem", server_name="localhost")
 
     async def scenario() -> None:
         async with (

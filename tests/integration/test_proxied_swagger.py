@@ -15,7 +15,7 @@ from running.proxying_service import APPS, CHUNKED, proxying, reason_of
 from running.service import QUICK, backend, directory, service
 from running.wire_client import connected
 from specmux_aggregator.config.settings import Limits
-from specmux_aggregator.model.backend import Credentials
+from specmux_cache.access.server_access import Credentials
 
 
 def test_swagger_is_passed_through_with_its_validators() -> None:

@@ -31,7 +31,7 @@ THESE = {
     "origins": "outcome",
     "questions": "answers change_pages frames judging pages prose rendered_pages state swagger_assets tree",
     "server": "complaints stats",
-    "upstream": "credentials root",
+    "upstream": "root",
 }
 """Rooms that move bytes, and their modules that are pure."""
 

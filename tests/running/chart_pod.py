@@ -19,7 +19,7 @@ from running.helm_chart import NAMESPACE
 from running.image import ImageRoot
 from running.namespaces import require_own_mounts
 from running.process import Process, specmux
-from specmux_aggregator.kubernetes.in_cluster import SERVICE_ACCOUNT
+from specmux_cache.access.in_cluster import SERVICE_ACCOUNT
 
 CONFIG = "/etc/specmux"
 CACHE = "/var/cache/specmux"

@@ -17,11 +17,11 @@ from specmux_aggregator.auth.kubernetes import KubernetesAuthenticator
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.token_file import TokenFileAuthenticator
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.http.field_values import is_loopback
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
+from specmux_cache.access.field_values import is_loopback
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.folders import walked
 from specmux_aggregator.jobs.file_names import is_document_name
-from specmux_aggregator.kubernetes.access import Access
-from specmux_aggregator.kubernetes.cluster_access import chosen
+from specmux_aggregator.kubernetes.cluster_access import Access, chosen
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, NotModified, Payload, Root

@@ -10,11 +10,11 @@ import click
 
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import Output, output_option, show
-from specmux_aggregator.config.bad_value import BadValue
-from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.console import age, coloured, size, table
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.options import SourceOptions, is_given, server_options
+from specmux_cache.access.bad_value import BadValue
+from specmux_cache.access.urls import backend_url
 
 HASH_SHOWN: Final = 12
 """Digits of a hash in a table."""

@@ -10,10 +10,11 @@ from typing import Any, Final
 import yaml
 
 from specmux_aggregator.config.setting_fields import BadValue, scalar
-from specmux_aggregator.config.urls import backend_url, proxy_url
-from specmux_aggregator.config.yaml_nodes import YAMLReader
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, Kind
-from specmux_aggregator.model.discovery_keys import key_fault
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.access.urls import backend_url, proxy_url
+from specmux_cache.access.yaml_nodes import YAMLReader
+from specmux_converters.discovery_keys import key_fault
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
@@ -40,7 +41,7 @@ def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path)
         reader.fault(node, key, fault)
     if faults or not members.keys() <= values.keys() | {"tls", "credentials"}:
         return None
-    return Backend(**values, tls=BackendTLS(**tls), credentials=Credentials(**credentials))
+    return Backend(**values, tls=ServerTLS(**tls), credentials=Credentials(**credentials))
 
 
 def flag_backend(text: str) -> Backend:
@@ -179,7 +180,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[type, Callable[[str], object]]]]]
     },
     "credentials": {"token_file": (Path, _path), "remote_user": (str, _text)},
 }
-"""By group, the keys of BackendTLS and Credentials that a file may hold: all but inline data and what only a
+"""By group, the keys of ServerTLS and Credentials that a file may hold: all but inline data and what only a
 kubeconfig says (a test compares them)."""
 
 

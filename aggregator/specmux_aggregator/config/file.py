@@ -12,8 +12,9 @@ import yaml
 
 from specmux_aggregator.config.backend import read_backend
 from specmux_aggregator.config.setting_fields import SettingField, scalar, setting_fields
-from specmux_aggregator.config.yaml_nodes import YAMLReader
+from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
+from specmux_cache.access.yaml_nodes import YAMLReader
 
 BACKENDS: Final = "backends"
 
@@ -34,7 +35,7 @@ def parse_config_file(text: str, path: Path) -> ConfigFile:
 
     Raises InvalidConfig with every fault on a line of its own: "FILE:LINE: KEY: what is wrong".
     """
-    reader = YAMLReader(path)
+    reader = YAMLReader(path, InvalidConfig)
     groups: dict[str, list[SettingField]] = {}
     for setting in setting_fields():
         groups.setdefault(setting.group, []).append(setting)

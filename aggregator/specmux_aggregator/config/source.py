@@ -14,10 +14,10 @@ from specmux_aggregator.config.backend import directory_backends
 from specmux_aggregator.config.file import ConfigFile, parse_config_file
 from specmux_aggregator.config.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
 from specmux_aggregator.config.settings import Auth, Kubernetes, Schemas, Settings
-from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.small_files import UnreadableFile, read_small
+from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_cache.access.urls import backend_url
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 """Names the file where no flag does."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
-from specmux_aggregator.model.discovery_keys import key_fault
+from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from specmux_aggregator.config.settings import Kubernetes
-from specmux_aggregator.kubernetes import in_cluster, kubeconfig
-from specmux_aggregator.kubernetes.access import Access
+from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_cache.access import in_cluster, kubeconfig
+from specmux_cache.access.server_access import ServerAccess
+from specmux_cache.errors import AccessError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One way into one cluster."""
+
+    server: Backend
+    context: str
+    """The kubeconfig's name for it; "in-cluster" for a pod's own."""
+    namespace: str = "default"
 
 
 def chosen(settings: Kubernetes, environ: Mapping[str, str]) -> Access | None:
     """The way into it. ``environ``: the whole environment of the process. Raises InvalidConfig; blocks."""
-    if settings.in_cluster:
-        return in_cluster.read(environ=environ, name=APISERVER)
-    if not settings.is_meant:
+    if not settings.in_cluster and not settings.is_meant:
         return None
-    return kubeconfig.read(settings.kubeconfig, context=settings.context, environ=environ, name=APISERVER)
+    try:
+        if settings.in_cluster:
+            access = in_cluster.read(environ)
+        else:
+            access = kubeconfig.read(settings.kubeconfig, environ, context=settings.context)
+    except AccessError as error:
+        raise InvalidConfig(error.reason, where=error.where) from error
+    server = backend_of(access, APISERVER)
+    return Access(server=server, context=access.context, namespace=access.namespace)
+
+
+def backend_of(access: ServerAccess, name: BackendName) -> Backend:
+    """The server as a backend."""
+    return Backend(
+        name=name, url=access.url, tls=access.tls, credentials=access.credentials, proxy_url=access.proxy
+    )

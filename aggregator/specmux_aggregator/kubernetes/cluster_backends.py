@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from specmux_aggregator.kubernetes.api_services import APIService, ServiceReference
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
+from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_converters.group_versions import GroupVersion
 
 APISERVER: Final = BackendName("kubernetes")
@@ -111,15 +112,15 @@ def _backend(item: APIService, service: ServiceReference, reach: Reach, *, clust
         group_versions=frozenset({item.group_version}),
         group_priority=group_priority,
         version_priority=version_priority,
-        tls=_tls(service, reach) if url.startswith("https:") else BackendTLS(),
+        tls=_tls(service, reach) if url.startswith("https:") else ServerTLS(),
         credentials=Credentials(token_file=reach.token_file, remote_user=reach.remote_user),
         found=Found(cluster=cluster),
     )
 
 
-def _tls(service: ServiceReference, reach: Reach) -> BackendTLS:
+def _tls(service: ServiceReference, reach: Reach) -> ServerTLS:
     """The name is the one that the aggregator itself verifies, however the address is written."""
-    return BackendTLS(
+    return ServerTLS(
         ca_data=service.ca_data,
         cert_file=reach.cert_file,
         key_file=reach.key_file,

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NewType
 
+from specmux_cache.access.server_access import Credentials, ServerAccess, ServerTLS
 from specmux_converters.group_versions import GroupVersion
 
 BackendName = NewType("BackendName", str)
@@ -27,58 +28,6 @@ class Kind(StrEnum):
     @property
     def is_directory(self) -> bool:
         return self in (Kind.DIRECTORY, Kind.CRDS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackendTLS:
-    """How one backend's certificate is checked, and with which we present ourselves. All of it PEM."""
-
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    server_name: str | None = None
-    insecure_skip_verify: bool = False
-    ca_data: bytes | None = field(default=None, repr=False)
-    """Instead of ``ca_file``, as are the next two of theirs: what a cluster or a kubeconfig holds inline."""
-    cert_data: bytes | None = field(default=None, repr=False)
-    key_data: bytes | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecPlugin:
-    """A program that prints credentials (client.authentication.k8s.io). What it is called with can be
-    secret."""
-
-    command: str
-    """A path, or a name that is looked up in PATH."""
-    args: tuple[str, ...] = field(default=(), repr=False)
-    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Added to our own environment."""
-    api_version: str = "client.authentication.k8s.io/v1"
-    install_hint: str = ""
-    """Told where the program cannot be started."""
-    provide_cluster_info: bool = False
-    cluster_config: bytes | None = field(default=None, repr=False)
-    """The cluster's settings for the program, as JSON; sent with the cluster's address where the program
-    wants that."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
-    """What one backend is told about us. Never another's, and never a client's."""
-
-    token_file: Path | None = None
-    """Bearer token; the file is read again when it changes."""
-    remote_user: str | None = None
-    """Sent as X-Remote-User, for backends that trust our client certificate as a front proxy."""
-    token: str | None = field(default=None, repr=False)
-    """Bearer token of a kubeconfig that holds it inline; ``token_file`` goes before it."""
-    basic: tuple[str, str] | None = field(default=None, repr=False)
-    """User name and password (RFC 7617)."""
-    exec_plugin: ExecPlugin | None = None
-    """Asked where there is neither a token nor a password."""
-    impersonation: tuple[tuple[str, str], ...] = ()
-    """Impersonate-* header fields; a name may repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +67,17 @@ class Backend:
     """``groupPriorityMinimum``, as its APIService says: where its groups stand in discovery."""
     version_priority: int | None = None
     """As its APIService says: where its versions stand within their group."""
-    tls: BackendTLS = field(default_factory=BackendTLS)
+    tls: ServerTLS = field(default_factory=ServerTLS)
     credentials: Credentials = field(default_factory=Credentials)
     proxy_url: str | None = field(default=None, repr=False)
     """HTTP proxy on the way to it, http:// or https://; may hold a password. The environment's proxies are
     not used for backends."""
     found: Found | None = None
     """None for a backend of the configuration."""
+
+    @property
+    def access(self) -> ServerAccess:
+        return ServerAccess(url=self.url, tls=self.tls, credentials=self.credentials, proxy=self.proxy_url)
 
     @property
     def is_fallback(self) -> bool:

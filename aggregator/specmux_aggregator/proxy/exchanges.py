@@ -22,9 +22,8 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy.header_fields import Field, asker_of
 from specmux_aggregator.proxy.routes import without_credentials
-from specmux_aggregator.upstream.credentials import Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.identities import Identities, Unusable
 from specmux_aggregator.upstream.transport import Transport
 
 logger: Final = logging.getLogger(__name__)

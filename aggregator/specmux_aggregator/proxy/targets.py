@@ -10,8 +10,8 @@ import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from specmux_aggregator.model.discovery_keys import key_fault
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
+from specmux_converters.discovery_keys import key_fault
 from specmux_converters.group_versions import GroupVersion
 
 _RESOURCE: Final = re.compile(r"/(api/[^/?]+|apis/[^/?]+/[^/?]+)/[^?]")

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from specmux_aggregator.errors import SourceUnreachable
-from specmux_aggregator.sources.access import ServerAccess
+from specmux_cache.access.server_access import ClientAccess
 from specmux_converters.errors import cut
 
 CHUNK: Final = 64 * 1024
@@ -30,7 +30,7 @@ class FetchedPage:
 
 
 async def fetched(
-    access: ServerAccess, path: str, *, most: int, timeout: float, redirects: int = 5, accept: str = "*/*"
+    access: ClientAccess, path: str, *, most: int, timeout: float, redirects: int = 5, accept: str = "*/*"
 ) -> FetchedPage:
     """The answer at ``path``, which may begin with "?" where the URL is the document's own.
 

@@ -14,9 +14,10 @@ from specmux_aggregator.console import warn
 from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
 from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.errors import SourceError, SourceUnreachable
-from specmux_aggregator.sources.access import ServerAccess, access_of
+from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
 from specmux_aggregator.sources.source import Loaded, Unread
+from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.errors import (
     BadAnswer,
     CacheError,
@@ -94,7 +95,7 @@ def opened_client(
 
 
 @contextmanager
-def _in_place(access: ServerAccess, options: CacheOptions) -> Iterator[InPlaceCache]:
+def _in_place(access: ClientAccess, options: CacheOptions) -> Iterator[InPlaceCache]:
     """For what a command reads. It knows no proxies. Raises SourceError."""
     with _bad_url(access.url):
         client = InPlaceCache(
@@ -111,7 +112,7 @@ def _in_place(access: ServerAccess, options: CacheOptions) -> Iterator[InPlaceCa
 
 
 @contextmanager
-def _beside(access: ServerAccess, options: CacheOptions) -> Iterator[SchemaCache]:
+def _beside(access: ClientAccess, options: CacheOptions) -> Iterator[SchemaCache]:
     """The whole client, with an event loop in a thread of its own. Raises SourceError."""
     from specmux_cache import SchemaCache
 

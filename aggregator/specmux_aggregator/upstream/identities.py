@@ -14,14 +14,25 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from specmux_aggregator.http.field_values import is_loopback
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
-from specmux_aggregator.upstream.credentials import FileIdentity, HeaderFields, Unusable, plugin_of
-from specmux_aggregator.upstream.exec_plugin import ExecCredentials, Issued, NoCredentials
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_cache.access.credentials import FileIdentity, HeaderFields, plugin_of
+from specmux_cache.access.exec_plugin import ExecCredentials, Issued
+from specmux_cache.access.field_values import is_loopback
+from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.errors import UnusableCredentials
 
-_Key: TypeAlias = tuple[BackendName, str, BackendTLS, Credentials, str | None]
+_Key: TypeAlias = tuple[BackendName, str, ServerTLS, Credentials, str | None]
 
 logger = logging.getLogger(__name__)
+
+
+class Unusable(Exception):
+    """There are no credentials to show. Ends in client.py as its ``failure``."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
 
 
 class Identities:
@@ -77,8 +88,8 @@ class Identity:
     def __init__(self, backend: Backend) -> None:
         credentials = backend.credentials
         plugin = plugin_of(credentials)
-        self._files = FileIdentity(backend)
-        self._plugin = None if plugin is None else ExecCredentials(plugin, backend)
+        self._files = FileIdentity(backend.access)
+        self._plugin = None if plugin is None else ExecCredentials(plugin, backend.access)
         self._has_files = self._files.has_files
         self._fixed = Shown(*self._files.read()) if plugin is None and not self._has_files else None
         """What no file and no program changes."""
@@ -98,15 +109,13 @@ class Identity:
         """What files and programs say now. Raises Unusable."""
         if self._fixed is not None:
             return self._fixed
-        issued = None
-        if self._plugin is not None:
-            try:
-                issued = await self._plugin.current()
-            except NoCredentials as error:
-                raise Unusable(error.failure) from error
-        if not self._has_files:
-            return self._read(issued)
-        return await asyncio.to_thread(self._read, issued)
+        try:
+            issued = None if self._plugin is None else await self._plugin.current()
+            if not self._has_files:
+                return self._read(issued)
+            return await asyncio.to_thread(self._read, issued)
+        except UnusableCredentials as error:
+            raise Unusable(Failure(Cause(error.cause), str(error))) from error
 
     def refused(self, shown: Shown) -> bool:
         """Told that the backend answered 401. Whether there may be something better to show at once."""

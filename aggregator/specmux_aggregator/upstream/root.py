@@ -14,10 +14,10 @@ import orjson
 
 from specmux_aggregator.http.messages import ETag
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.model.discovery_keys import key_fault
 from specmux_aggregator.model.document_urls import ForeignURL, base_path, hash_in
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
+from specmux_converters.discovery_keys import key_fault
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_text import may_have_more_values

@@ -21,8 +21,7 @@ from yarl import URL
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.credentials import Unusable
-from specmux_aggregator.upstream.identities import Identities, Shown
+from specmux_aggregator.upstream.identities import Identities, Shown, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
 from specmux_cache.http.connector import CheckedConnector
 from specmux_cache.http.direct import DirectAnswer, UnreadAnswer, asked, head_of, is_sendable
@@ -93,7 +92,7 @@ class Transport:
         body: bytes | AsyncIterable[bytes] | None = None,
         idle_timeout: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer, its body unread. Raises credentials.Unusable and failures.TRANSPORT_ERRORS.
+        """The answer, its body unread. Raises identities.Unusable and failures.TRANSPORT_ERRORS.
 
         A 401 is told only once there are no newer credentials to try. ``target`` is sent as it is, and of
         what describes the request only what ``fields`` say. ``idle_timeout``: seconds without a byte, where

@@ -9,11 +9,12 @@ import pytest
 
 from specmux_aggregator.config.setting_fields import SettingField, setting_fields
 from specmux_aggregator.config.source import ConfigSource
-from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials
+from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause
+from specmux_cache.access.server_access import Credentials, ServerTLS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-NESTED = {"tls": BackendTLS, "credentials": Credentials}
+NESTED = {"tls": ServerTLS, "credentials": Credentials}
 INLINE = {
     *(f"tls.{name}" for name in ("ca_data", "cert_data", "key_data")),
     *(f"credentials.{name}" for name in ("token", "basic", "exec_plugin", "impersonation")),

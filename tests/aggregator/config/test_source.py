@@ -17,10 +17,11 @@ from specmux_aggregator.config.file import parse_config_file
 from specmux_aggregator.config.setting_fields import BadValue, SettingField, setting_fields
 from specmux_aggregator.config.settings import Listen, Settings
 from specmux_aggregator.config.source import ConfigSource
-from specmux_aggregator.config.urls import backend_url
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials, Kind
-from specmux_aggregator.small_files import FILE_MAX
+from specmux_aggregator.model.backend import Backend, Kind
+from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.access.small_files import FILE_MAX
+from specmux_cache.access.urls import backend_url
 
 REVIEWED = "kubernetes: {in_cluster: true}\nauth: {mode: kubernetes, %s}"
 
@@ -70,7 +71,7 @@ backends:
         url="https://kubernetes.default.svc:443/base",
         priority=-3,
         group_versions=frozenset({"apis/apps/v1", "version"}),  # type: ignore[arg-type]
-        tls=BackendTLS(
+        tls=ServerTLS(
             ca_file=tmp_path / "ca.crt",
             cert_file=tmp_path / "c.crt",
             key_file=tmp_path / "c.key",
@@ -96,7 +97,7 @@ backends:
 - {name: b, url: "https://b", tls: *shared}
 """,
     )
-    assert {backend.tls for backend in settings.backends} == {BackendTLS(ca_file=tmp_path / "ca.crt")}
+    assert {backend.tls for backend in settings.backends} == {ServerTLS(ca_file=tmp_path / "ca.crt")}
 
 
 def test_backend_may_be_behind_a_proxy(tmp_path: Path) -> None:
@@ -396,5 +397,5 @@ def test_backend_keys_are_the_fields_of_the_backend() -> None:
         "found",
     }
     inline = {"ca_data", "cert_data", "key_data", "token", "basic", "exec_plugin", "impersonation"}
-    assert set(_GROUPS["tls"]) == {item.name for item in fields(BackendTLS)} - inline
+    assert set(_GROUPS["tls"]) == {item.name for item in fields(ServerTLS)} - inline
     assert set(_GROUPS["credentials"]) == {item.name for item in fields(Credentials)} - inline

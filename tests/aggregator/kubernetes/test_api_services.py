@@ -26,7 +26,8 @@ from specmux_aggregator.kubernetes.cluster_backends import (
     shadowed,
 )
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_cache.access.server_access import Credentials, ServerTLS
 
 CA = b"-----BEGIN CERTIFICATE-----\n"
 KUBERNETES = Backend(
@@ -96,7 +97,7 @@ def test_service_becomes_a_backend_that_publishes_its_group_version_alone() -> N
     assert backend.kind is Kind.AUTO
     assert backend.url == "https://metrics-server.kube-system.svc:443"
     assert backend.group_versions == {"apis/metrics.k8s.io/v1beta1"}
-    assert backend.tls == BackendTLS(ca_data=CA, server_name="metrics-server.kube-system.svc")
+    assert backend.tls == ServerTLS(ca_data=CA, server_name="metrics-server.kube-system.svc")
     assert backend.priorities_of(next(iter(backend.group_versions))) == (100, 10)
     assert not backend.is_fallback
 
@@ -114,9 +115,9 @@ def test_address_follows_the_template_and_the_port_of_the_service() -> None:
     reach = Reach(url="https://127.0.0.1:{port}/{namespace}/{name}")
     backend = backends(item, reach=reach)["v1.x.io"]
     assert backend.url == "https://127.0.0.1:8443/default/s"
-    assert backend.tls == BackendTLS(server_name="s.default.svc", insecure_skip_verify=True)
+    assert backend.tls == ServerTLS(server_name="s.default.svc", insecure_skip_verify=True)
     plain = backends(item, reach=Reach(url="http://127.0.0.1:{port}"))["v1.x.io"]
-    assert (plain.url, plain.tls) == ("http://127.0.0.1:8443", BackendTLS())
+    assert (plain.url, plain.tls) == ("http://127.0.0.1:8443", ServerTLS())
 
 
 def test_apiserver_itself_stands_in_for_the_rest_with_the_priorities_of_its_own() -> None:

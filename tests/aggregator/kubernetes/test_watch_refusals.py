@@ -15,8 +15,8 @@ from aiohttp import web
 from aggregator.kubernetes.followed import QUICK, following, named, put, run
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from specmux_aggregator.kubernetes.watch import Phase
-from specmux_aggregator.model.backend import Credentials
 from specmux_aggregator.model.failure import Cause
+from specmux_cache.access.server_access import Credentials
 
 
 def test_what_is_known_stays_while_the_apiserver_is_away() -> None:

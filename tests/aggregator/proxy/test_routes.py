@@ -8,10 +8,11 @@ from typing import Any
 
 from running.service import backend, directory
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials, Found, Kind
+from specmux_aggregator.model.backend import Backend, Found, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.proxy.routes import owner_of, swagger_candidates, without_credentials
+from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_converters.group_versions import GroupVersion
 
 APPS, CUSTOM = GroupVersion("apis/apps/v1"), GroupVersion("apis/example.io/v1")
@@ -74,7 +75,7 @@ def test_swagger_is_asked_for_last_where_nobody_was_reached() -> None:
 
 
 def test_without_credentials_nothing_is_left_that_speaks_for_us() -> None:
-    tls = BackendTLS(
+    tls = ServerTLS(
         ca_file=Path("ca"),
         cert_file=Path("cert"),
         key_file=Path("key"),
@@ -90,5 +91,5 @@ def test_without_credentials_nothing_is_left_that_speaks_for_us() -> None:
         backend("a", "https://a", tls=tls, credentials=credentials, proxy_url="http://p")
     )
     assert bare.credentials == Credentials()
-    assert bare.tls == BackendTLS(ca_file=Path("ca"), server_name="name", ca_data=b"ca")
+    assert bare.tls == ServerTLS(ca_file=Path("ca"), server_name="name", ca_data=b"ca")
     assert (bare.url, bare.proxy_url) == ("https://a", "http://p")

@@ -17,17 +17,19 @@ from blockbuster import blockbuster_ctx
 from fakes.asked_backend import POLLING, root_of
 from fakes.faulty_backend import FaultyBackend
 from specmux_aggregator.config.settings import Limits
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.small_files import FILE_MAX
 from specmux_aggregator.upstream.client import BackendClient, Root
-from specmux_aggregator.upstream.credentials import TokenFile, TrustStore, Unusable
 from specmux_aggregator.upstream.identities import Identities
+from specmux_cache.access.credentials import TokenFile, TrustStore
+from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.access.small_files import FILE_MAX
+from specmux_cache.errors import UnusableCredentials
 
 TOKEN = "s3cret-token"
 
 
-def backend_at(url: str, *, tls: BackendTLS = BackendTLS(), **credentials: Any) -> Backend:  # noqa: B008 - frozen
+def backend_at(url: str, *, tls: ServerTLS = ServerTLS(), **credentials: Any) -> Backend:  # noqa: B008 - frozen
     return Backend(name=BackendName("b"), url=url, tls=tls, credentials=Credentials(**credentials))
 
 
@@ -119,7 +121,7 @@ def test_token_file_is_refused_when_it_holds_no_token(content: bytes, tmp_path: 
 
 
 def test_missing_token_file_is_a_failure_of_the_backend(tmp_path: Path) -> None:
-    with pytest.raises(Unusable, match="No such file"):
+    with pytest.raises(UnusableCredentials, match="No such file"):
         TokenFile(tmp_path / "token").read()
 
 
@@ -169,7 +171,7 @@ def test_secrets_are_in_no_failure_and_no_log(tmp_path: Path, caplog: pytest.Log
 def test_certificate_is_verified_against_the_backend_s_ca(ca: trustme.CA, ca_file: Path) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, "127.0.0.1"))) as server:
-            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)), times=2)
+            return await root_of(backend_at(server.url, tls=ServerTLS(ca_file=ca_file)), times=2)
 
     assert isinstance(asyncio.run(scenario()), Root)
 
@@ -184,7 +186,7 @@ def test_bad_tls_when_the_certificate_is_not_valid(
 ) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, *names, days=days))) as server:
-            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)))
+            return await root_of(backend_at(server.url, tls=ServerTLS(ca_file=ca_file)))
 
     answer = asyncio.run(scenario())
     assert isinstance(answer, Failure)
@@ -195,7 +197,7 @@ def test_bad_tls_when_the_certificate_is_not_valid(
 def test_bad_tls_when_another_ca_signed(ca_file: Path) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(trustme.CA(), "127.0.0.1"))) as server:
-            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=ca_file)))
+            return await root_of(backend_at(server.url, tls=ServerTLS(ca_file=ca_file)))
 
     answer = asyncio.run(scenario())
     assert isinstance(answer, Failure)
@@ -211,7 +213,7 @@ def test_bad_tls_when_the_port_speaks_plain_http(ca_file: Path) -> None:
     async def scenario() -> Any:
         async with await asyncio.start_server(complain, "127.0.0.1", 0) as server:
             host, port = server.sockets[0].getsockname()
-            return await root_of(backend_at(f"https://{host}:{port}", tls=BackendTLS(ca_file=ca_file)))
+            return await root_of(backend_at(f"https://{host}:{port}", tls=ServerTLS(ca_file=ca_file)))
 
     assert asyncio.run(scenario()) == Failure(Cause.BAD_TLS, "no TLS connection: wrong version number")
 
@@ -229,7 +231,7 @@ def test_reset_when_a_tls_port_is_asked_in_plain_http(ca: trustme.CA) -> None:
 def test_server_name_is_what_the_certificate_is_checked_for(ca: trustme.CA, ca_file: Path) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, "api.example"))) as server:
-            tls = BackendTLS(ca_file=ca_file, server_name="api.example")
+            tls = ServerTLS(ca_file=ca_file, server_name="api.example")
             return await root_of(backend_at(server.url, tls=tls))
 
     assert isinstance(asyncio.run(scenario()), Root)
@@ -238,7 +240,7 @@ def test_server_name_is_what_the_certificate_is_checked_for(ca: trustme.CA, ca_f
 def test_unverified_certificate_is_taken_with_one_loud_line(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(trustme.CA(), "127.0.0.1", days=-1))) as server:
-            return await root_of(backend_at(server.url, tls=BackendTLS(insecure_skip_verify=True)), times=3)
+            return await root_of(backend_at(server.url, tls=ServerTLS(insecure_skip_verify=True)), times=3)
 
     assert isinstance(asyncio.run(scenario()), Root)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
@@ -261,7 +263,7 @@ def test_client_certificate_is_shown_and_changes_with_its_files(
 
     async def scenario() -> list[str]:
         async with FaultyBackend({}, tls=server_context) as server:
-            tls = BackendTLS(ca_file=ca_file, cert_file=pair)
+            tls = ServerTLS(ca_file=ca_file, cert_file=pair)
             client = BackendClient(backend_at(server.url, tls=tls), polling=POLLING, limits=Limits())
             for name in ("one.example", "two.example"):
                 present(name)
@@ -299,10 +301,10 @@ def test_token_without_tls_is_told(
 def test_ca_file_is_refused_when_it_holds_no_certificate(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "ca.crt"
     path.write_bytes(content)
-    store = TrustStore(BackendTLS(ca_file=path))
-    with pytest.raises(Unusable) as refused:
+    store = TrustStore(ServerTLS(ca_file=path))
+    with pytest.raises(UnusableCredentials) as refused:
         store.context()
-    assert refused.value.failure.cause is Cause.BAD_TLS
+    assert refused.value.cause == "bad_tls"
 
 
 def test_encrypted_key_is_refused_without_asking_anybody(ca: trustme.CA, tmp_path: Path) -> None:
@@ -317,12 +319,12 @@ def test_encrypted_key_is_refused_without_asking_anybody(ca: trustme.CA, tmp_pat
     )
     pair = tmp_path / "pair.pem"
     pair.write_bytes(encrypted + leaf.cert_chain_pems[0].bytes())
-    with pytest.raises(Unusable, match="no certificate with its private key"):
-        TrustStore(BackendTLS(cert_file=pair)).context()
+    with pytest.raises(UnusableCredentials, match="no certificate with its private key"):
+        TrustStore(ServerTLS(cert_file=pair)).context()
 
 
 def test_context_is_kept_while_the_files_stay_the_same(ca_file: Path) -> None:
-    store = TrustStore(BackendTLS(ca_file=ca_file))
+    store = TrustStore(ServerTLS(ca_file=ca_file))
     first = store.context()
     os.utime(ca_file)
     assert store.context() is first
@@ -334,7 +336,7 @@ def test_session_keys_are_not_written_where_the_environment_says(
     tmp_path: Path, ca_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
-    assert TrustStore(BackendTLS(ca_file=ca_file)).context().keylog_filename is None
+    assert TrustStore(ServerTLS(ca_file=ca_file)).context().keylog_filename is None
 
 
 def test_files_are_read_off_the_event_loop(ca: trustme.CA, ca_file: Path, tmp_path: Path) -> None:
@@ -343,7 +345,7 @@ def test_files_are_read_off_the_event_loop(ca: trustme.CA, ca_file: Path, tmp_pa
 
     async def scenario() -> Any:
         async with FaultyBackend({}, tls=server_tls(issued(ca, "127.0.0.1"))) as server:
-            backend = backend_at(server.url, tls=BackendTLS(ca_file=ca_file), token_file=path)
+            backend = backend_at(server.url, tls=ServerTLS(ca_file=ca_file), token_file=path)
             with blockbuster_ctx():
                 return await root_of(backend, times=2)
 

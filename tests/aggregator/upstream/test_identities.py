@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, ExecPlugin
+from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.upstream.identities import Identities
+from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
 
 SHARED = Backend(
     name=BackendName("b"),
     url="https://10.0.0.1",
     credentials=Credentials(token="t"),
-    tls=BackendTLS(insecure_skip_verify=True),
+    tls=ServerTLS(insecure_skip_verify=True),
 )
 
 
@@ -28,7 +29,7 @@ SHARED = Backend(
         {"url": "https://10.0.0.2"},
         {"credentials": Credentials()},
         {"credentials": Credentials(token="u")},
-        {"tls": BackendTLS()},
+        {"tls": ServerTLS()},
         {"proxy_url": "http://10.0.0.3"},
     ],
     ids=["name", "url", "no credentials", "credentials", "tls", "proxy"],

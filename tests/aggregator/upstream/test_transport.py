@@ -19,10 +19,12 @@ from fakes.cluster import CRDS, FakeCluster
 from fakes.connect_proxy import ConnectProxy
 from specmux_aggregator.config.settings import Limits
 from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
+from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, Root
-from specmux_aggregator.upstream.credentials import TrustStore, Unusable
+from specmux_cache.access.credentials import TrustStore
+from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.errors import UnusableCredentials
 
 SECRET = "s3cret"
 
@@ -45,8 +47,8 @@ def backend_at(url: str, **fields: Any) -> Backend:
     return Backend(name=BackendName("b"), url=url, **fields)
 
 
-def trusting(ca: trustme.CA, **more: Any) -> BackendTLS:
-    return BackendTLS(ca_data=ca.cert_pem.bytes(), **more)
+def trusting(ca: trustme.CA, **more: Any) -> ServerTLS:
+    return ServerTLS(ca_data=ca.cert_pem.bytes(), **more)
 
 
 # Data in place of files
@@ -57,7 +59,7 @@ def test_backend_is_trusted_when_its_ca_is_nothing_but_one(tmp_path: Path) -> No
 
     async def scenario() -> Any:
         async with FakeCluster({}, tls=authority.context) as server:
-            return await root_of(backend_at(server.url, tls=BackendTLS(ca_file=authority.ca_file)))
+            return await root_of(backend_at(server.url, tls=ServerTLS(ca_file=authority.ca_file)))
 
     assert isinstance(asyncio.run(scenario()), Root)
 
@@ -118,7 +120,7 @@ def test_key_leaves_no_file_behind(ca: trustme.CA, tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     leaf = ca.issue_cert("client.example")
-    tls = BackendTLS(cert_data=leaf.cert_chain_pems[0].bytes(), key_data=leaf.private_key_pem.bytes())
+    tls = ServerTLS(cert_data=leaf.cert_chain_pems[0].bytes(), key_data=leaf.private_key_pem.bytes())
     for is_in_memory in (True, False):
         if not is_in_memory:
             monkeypatch.delattr("os.memfd_create", raising=False)
@@ -129,19 +131,19 @@ def test_key_leaves_no_file_behind(ca: trustme.CA, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("tls", "said"),
     [
-        (BackendTLS(ca_data=b""), "the CA certificates given inline"),
-        (BackendTLS(ca_data=b"no PEM"), "the CA certificates given inline"),
-        (BackendTLS(ca_data=b"\xff"), "the CA certificates given inline"),
-        (BackendTLS(cert_data=b"no PEM", key_data=SECRET.encode()), "the client certificate given inline"),
-        (BackendTLS(cert_data=b"no PEM"), "the client certificate given inline"),
+        (ServerTLS(ca_data=b""), "the CA certificates given inline"),
+        (ServerTLS(ca_data=b"no PEM"), "the CA certificates given inline"),
+        (ServerTLS(ca_data=b"\xff"), "the CA certificates given inline"),
+        (ServerTLS(cert_data=b"no PEM", key_data=SECRET.encode()), "the client certificate given inline"),
+        (ServerTLS(cert_data=b"no PEM"), "the client certificate given inline"),
     ],
 )
-def test_inline_data_is_refused_without_repeating_it(tls: BackendTLS, said: str) -> None:
-    with pytest.raises(Unusable) as refused:
+def test_inline_data_is_refused_without_repeating_it(tls: ServerTLS, said: str) -> None:
+    with pytest.raises(UnusableCredentials) as refused:
         TrustStore(tls).context()
-    assert refused.value.failure.cause is Cause.BAD_TLS
-    assert refused.value.failure.detail.startswith(said)
-    assert SECRET not in refused.value.failure.detail + repr(tls)
+    assert refused.value.cause == "bad_tls"
+    assert str(refused.value).startswith(said)
+    assert SECRET not in str(refused.value) + repr(tls)
 
 
 def test_secrets_are_in_no_repr() -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 import pytest
 
-from aggregator.kubernetes.kubeconfigs import EXEC, NAME, config, read, refusal
-from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.kubernetes import kubeconfig
-from specmux_aggregator.model.backend import BackendTLS, Credentials, ExecPlugin
+from cache.access.kubeconfigs import EXEC, config, read, refusal
+from specmux_cache.access import kubeconfig
+from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
+from specmux_cache.errors import AccessError
 
 SECRET = "s3cret-value"
 
@@ -25,16 +25,15 @@ DATA = base64.b64encode(PEM).decode()
 
 
 def credentials(folder: Path, **user: Any) -> Credentials:
-    return read(folder, config(user=user)).server.credentials
+    return read(folder, config(user=user)).credentials
 
 
 def test_context_names_the_apiserver(tmp_path: Path) -> None:
     access = read(tmp_path, config(server="https://10.0.0.1:6443/base/", user={"token": "t"}))
     assert (access.context, access.namespace) == ("here", "ns")
-    assert access.server.name == NAME
-    assert access.server.url == "https://10.0.0.1:6443/base"
-    assert access.server.credentials == Credentials(token="t")
-    assert access.server.tls == BackendTLS()
+    assert access.url == "https://10.0.0.1:6443/base"
+    assert access.credentials == Credentials(token="t")
+    assert access.tls == ServerTLS()
 
 
 def test_named_context_goes_before_the_current_one(tmp_path: Path) -> None:
@@ -43,18 +42,18 @@ def test_named_context_goes_before_the_current_one(tmp_path: Path) -> None:
     content["clusters"].append({"name": "d", "cluster": {"server": "http://10.0.0.2"}})
     access = read(tmp_path, content, context="there")
     assert (access.context, access.namespace) == ("there", "default")
-    assert access.server.url == "http://10.0.0.2"
+    assert access.url == "http://10.0.0.2"
 
 
 def test_json_is_read_too(tmp_path: Path) -> None:
     text = orjson.dumps(config(user={"token": "t"}), option=orjson.OPT_INDENT_2).decode()
-    assert read(tmp_path, text).server.credentials.token == "t"
+    assert read(tmp_path, text).credentials.token == "t"
 
 
 def test_files_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
     user = {"client-certificate": "pki/c.crt", "client-key": "/abs/c.key", "tokenFile": "../token"}
-    server = read(tmp_path, config(user=user, **{"certificate-authority": "ca.crt"})).server
-    assert server.tls == BackendTLS(
+    server = read(tmp_path, config(user=user, **{"certificate-authority": "ca.crt"}))
+    assert server.tls == ServerTLS(
         ca_file=tmp_path / "ca.crt", cert_file=tmp_path / "pki/c.crt", key_file=Path("/abs/c.key")
     )
     assert server.credentials.token_file == tmp_path / "../token"
@@ -66,20 +65,20 @@ def test_data_goes_before_files(tmp_path: Path) -> None:
         "client-key": "c.key", "client-key-data": DATA,
     }  # fmt: skip
     cluster = {"certificate-authority": "ca.crt", "certificate-authority-data": DATA}
-    tls = read(tmp_path, config(user=user, **cluster)).server.tls
-    assert tls == BackendTLS(ca_data=PEM, cert_data=PEM, key_data=PEM)
+    tls = read(tmp_path, config(user=user, **cluster)).tls
+    assert tls == ServerTLS(ca_data=PEM, cert_data=PEM, key_data=PEM)
 
 
 def test_one_half_of_a_pair_may_be_a_file(tmp_path: Path) -> None:
     user = {"client-certificate-data": DATA, "client-key": "c.key"}
-    tls = read(tmp_path, config(user=user)).server.tls
+    tls = read(tmp_path, config(user=user)).tls
     assert (tls.cert_data, tls.key_file) == (PEM, tmp_path / "c.key")
 
 
 def test_tls_settings_of_the_cluster(tmp_path: Path) -> None:
     cluster = {"tls-server-name": "api.example", "insecure-skip-tls-verify": True}
-    tls = read(tmp_path, config(**cluster)).server.tls
-    assert tls == BackendTLS(server_name="api.example", insecure_skip_verify=True)
+    tls = read(tmp_path, config(**cluster)).tls
+    assert tls == ServerTLS(server_name="api.example", insecure_skip_verify=True)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_tls_settings_of_the_cluster(tmp_path: Path) -> None:
     ],
 )
 def test_server_may_lack_a_scheme(cluster: dict[str, Any], url: str, tmp_path: Path) -> None:
-    assert read(tmp_path, config(**cluster)).server.url == url
+    assert read(tmp_path, config(**cluster)).url == url
 
 
 def test_token_file_goes_before_the_token(tmp_path: Path) -> None:
@@ -109,7 +108,7 @@ def test_user_name_and_password(tmp_path: Path) -> None:
 )
 def test_credentials_are_not_for_the_open_network(server: str, is_kept: bool, tmp_path: Path) -> None:
     user = {"token": "t", "as": "jane"}
-    found = read(tmp_path, config(server=server, user=user)).server.credentials
+    found = read(tmp_path, config(server=server, user=user)).credentials
     assert found.token == ("t" if is_kept else None)
     assert found.impersonation == (("Impersonate-User", "jane"),)
 
@@ -117,7 +116,7 @@ def test_credentials_are_not_for_the_open_network(server: str, is_kept: bool, tm
 def test_user_may_be_absent(tmp_path: Path) -> None:
     content = config()
     del content["contexts"][0]["context"]["user"]
-    assert read(tmp_path, content).server.credentials == Credentials()
+    assert read(tmp_path, content).credentials == Credentials()
 
 
 def test_impersonation_makes_header_fields(tmp_path: Path) -> None:
@@ -155,7 +154,7 @@ def test_exec_plugin_is_read_whole(tmp_path: Path) -> None:
         {"name": "other", "extension": {"a": 1}},
         {"name": "client.authentication.k8s.io/exec", "extension": extension},
     ]
-    found = read(tmp_path, config(user={"exec": plugin}, extensions=extensions)).server.credentials
+    found = read(tmp_path, config(user={"exec": plugin}, extensions=extensions)).credentials
     found_plugin = found.exec_plugin
     assert found_plugin is not None
     assert found_plugin.cluster_config is not None
@@ -229,8 +228,8 @@ def test_cluster_is_refused_with_its_place(cluster: dict[str, Any], said: str, t
     [
         ({"current-context": "gone"}, 'there is no context "gone"; known: here'),
         ({"current-context": ""}, "there is no current-context; known: here"),
-        ({"clusters": []}, 'there is no cluster "c"; there is none at all'),
-        ({"users": None}, 'there is no user "u"; there is none at all'),
+        ({"clusters": []}, 'the context "here" names the cluster "c"; the kubeconfig has no clusters'),
+        ({"users": None}, 'the context "here" names the user "u"; the kubeconfig has no users'),
         ({"clusters": "x"}, ":2: clusters: wants a list"),
         ({"users": [{"name": "u"}, {"name": "u"}]}, "users[1].name: given twice"),
         ({"contexts": [{"name": "here", "context": {}}]}, 'the context "here" names no cluster'),
@@ -246,11 +245,11 @@ def test_file_is_refused_when_it_is_something_else(text: str, tmp_path: Path) ->
 
 
 def test_file_is_refused_when_it_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match="No such file"):
-        kubeconfig.read(tmp_path / "none", environ={}, name=NAME)
+    with pytest.raises(AccessError, match="No such file"):
+        kubeconfig.read(tmp_path / "none", {})
     (tmp_path / "bytes").write_bytes(b"\xff")
-    with pytest.raises(InvalidConfig, match="not UTF-8"):
-        kubeconfig.read(tmp_path / "bytes", environ={}, name=NAME)
+    with pytest.raises(AccessError, match="not UTF-8"):
+        kubeconfig.read(tmp_path / "bytes", {})
 
 
 def test_aliases_do_not_multiply_what_a_plugin_is_told(tmp_path: Path) -> None:
@@ -274,7 +273,7 @@ clusters:
 def test_unknown_keys_and_other_entries_are_left_alone(tmp_path: Path) -> None:
     content = config(user={"token": "t", "future": {"a": 1}}, disableCompression=True)
     content["users"].append({"name": "broken", "user": {"token": 5, "auth-provider": {}}})
-    assert read(tmp_path, content).server.credentials.token == "t"
+    assert read(tmp_path, content).credentials.token == "t"
 
 
 def test_secrets_are_in_no_repr(tmp_path: Path) -> None:
@@ -284,6 +283,6 @@ def test_secrets_are_in_no_repr(tmp_path: Path) -> None:
         "exec": {**EXEC, "args": [SECRET], "env": [{"name": "A", "value": SECRET}]},
     }  # fmt: skip
     access = read(tmp_path, config(user=user, **{"proxy-url": f"http://jane:{SECRET}@10.0.0.9:3128"}))
-    assert access.server.proxy_url == f"http://jane:{SECRET}@10.0.0.9:3128"
+    assert access.proxy == f"http://jane:{SECRET}@10.0.0.9:3128"
     basic = read(tmp_path, config(user={"username": "jane", "password": SECRET}))
     assert SECRET not in repr(access) + repr(basic)

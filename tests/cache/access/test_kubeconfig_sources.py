@@ -16,14 +16,16 @@ import pytest
 import trustme
 import yaml
 
-from aggregator.kubernetes.kubeconfigs import EXEC, NAME, config, read, refusal
+from cache.access.kubeconfigs import EXEC, config, read, refusal
 from fakes.cluster import FakeCluster
 from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.kubernetes import in_cluster, kubeconfig
-from specmux_aggregator.kubernetes.access import environment_proxy
-from specmux_aggregator.model.backend import BackendTLS, Credentials
+from specmux_aggregator.kubernetes.cluster_access import backend_of
+from specmux_aggregator.kubernetes.cluster_backends import APISERVER
 from specmux_aggregator.upstream.transport import Transport
+from specmux_cache.access import in_cluster, kubeconfig
+from specmux_cache.access.proxies import environment_proxy
+from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.errors import AccessError
 
 
 def write(path: Path, content: Any) -> str:
@@ -45,21 +47,21 @@ def several(tmp_path: Path) -> str:
 
 
 def test_first_of_several_files_wins(tmp_path: Path) -> None:
-    access = kubeconfig.read(None, environ={"KUBECONFIG": several(tmp_path)}, name=NAME)
-    assert access.server.credentials.token == "first"
-    assert access.server.tls.ca_file == tmp_path / "b/ca.crt"
+    access = kubeconfig.read(None, {"KUBECONFIG": several(tmp_path)})
+    assert access.credentials.token == "first"
+    assert access.tls.ca_file == tmp_path / "b/ca.crt"
     assert access.namespace == "default"
 
 
 def test_home_has_the_file_when_nothing_names_one(tmp_path: Path) -> None:
     write(tmp_path / ".kube/config", config())
-    access = kubeconfig.read(None, environ={"HOME": str(tmp_path)}, name=NAME)
-    assert access.server.url == "https://10.0.0.1:6443"
+    access = kubeconfig.read(None, {"HOME": str(tmp_path)})
+    assert access.url == "https://10.0.0.1:6443"
 
 
 def test_refused_when_no_file_of_the_list_exists(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match="KUBECONFIG: not one of the files"):
-        kubeconfig.read(None, environ={"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/b"}, name=NAME)
+    with pytest.raises(AccessError, match="KUBECONFIG: not one of the files"):
+        kubeconfig.read(None, {"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/b"})
 
 
 @pytest.mark.parametrize(
@@ -99,8 +101,8 @@ def test_proxy_of_the_environment(environ: Mapping[str, str], url: str, proxy: s
 def test_proxy_of_the_kubeconfig_goes_before_the_environment(tmp_path: Path) -> None:
     content = config(**{"proxy-url": "http://10.0.0.9:3128/"})
     environ = {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}
-    assert read(tmp_path, content, **environ).server.proxy_url == "http://10.0.0.9:3128"
-    assert read(tmp_path, config(), HTTPS_PROXY="http://p:1").server.proxy_url == "http://p:1"
+    assert read(tmp_path, content, **environ).proxy == "http://10.0.0.9:3128"
+    assert read(tmp_path, config(), HTTPS_PROXY="http://p:1").proxy == "http://p:1"
     assert "HTTPS_PROXY: is a SOCKS" in refusal(tmp_path, config(), HTTPS_PROXY="socks5://p")
 
 
@@ -116,22 +118,22 @@ def service_account(folder: Path, *names: str) -> Path:
 def test_pod_uses_its_service_account(host: str, url: str, tmp_path: Path) -> None:
     folder = service_account(tmp_path, "token", "ca.crt", "namespace")
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443"}
-    access = in_cluster.read(environ=environ, name=NAME, directory=folder)
+    access = in_cluster.read(environ, directory=folder)
     assert (access.context, access.namespace) == ("in-cluster", "namespace-content")
-    assert access.server.url == url
-    assert access.server.tls == BackendTLS(ca_file=folder / "ca.crt")
-    assert access.server.credentials == Credentials(token_file=folder / "token")
+    assert access.url == url
+    assert access.tls == ServerTLS(ca_file=folder / "ca.crt")
+    assert access.credentials == Credentials(token_file=folder / "token")
 
 
 def test_pod_goes_through_the_proxy_of_its_environment(tmp_path: Path) -> None:
     folder = service_account(tmp_path, "token")
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     proxied = {**environ, "HTTPS_PROXY": "http://p:3128"}
-    assert in_cluster.read(environ=proxied, name=NAME, directory=folder).server.proxy_url == "http://p:3128"
+    assert in_cluster.read(proxied, directory=folder).proxy == "http://p:3128"
     direct = {**proxied, "NO_PROXY": "10.0.0.0/8"}
-    access = in_cluster.read(environ=direct, name=NAME, directory=folder)
-    assert access.server.proxy_url is None
-    assert access.server.tls == BackendTLS(), "without a CA of its own, the system's count"
+    access = in_cluster.read(direct, directory=folder)
+    assert access.proxy is None
+    assert access.tls == ServerTLS(), "without a CA of its own, the system's count"
     assert access.namespace == "default"
 
 
@@ -148,8 +150,8 @@ def test_refused_outside_a_cluster(
     environ: dict[str, str], names: list[str], said: str, tmp_path: Path
 ) -> None:
     folder = service_account(tmp_path, *names)
-    with pytest.raises(InvalidConfig, match=said):
-        in_cluster.read(environ=environ, name=NAME, directory=folder)
+    with pytest.raises(AccessError, match=said):
+        in_cluster.read(environ, directory=folder)
 
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl here")
@@ -172,10 +174,10 @@ def test_several_files_mean_what_they_mean_to_kubectl(tmp_path: Path) -> None:
     environ = {"KUBECONFIG": several(tmp_path)}
     view = ("config", "view", "--minify", "--raw", "-o", "json")
     theirs = orjson.loads(asyncio.run(kubectl(*view, folder=tmp_path, **environ)))
-    ours = kubeconfig.read(None, environ=environ, name=NAME)
+    ours = kubeconfig.read(None, environ)
     assert theirs["current-context"] == ours.context
-    assert theirs["users"][0]["user"]["token"] == ours.server.credentials.token
-    assert theirs["clusters"][0]["cluster"]["server"] == ours.server.url
+    assert theirs["users"][0]["user"]["token"] == ours.credentials.token
+    assert theirs["clusters"][0]["cluster"]["server"] == ours.url
 
 
 SHOWN = ("authorization", "impersonate-")
@@ -219,7 +221,7 @@ echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"
             path = cluster.kubeconfig(tmp_path, cluster={"certificate-authority-data": ca_data}, **user)
             await kubectl("get", "--raw", "/version", f"--kubeconfig={path}", folder=tmp_path)
             transport = Transport(
-                kubeconfig.read(path, environ={}, name=NAME).server, polling=Polling(total_timeout=10)
+                backend_of(kubeconfig.read(path, {}), APISERVER), polling=Polling(total_timeout=10)
             )
             async with transport.request("GET", "/version", fields={}) as response:
                 assert response.status == 200

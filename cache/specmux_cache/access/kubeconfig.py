@@ -1,4 +1,4 @@
-"""A kubeconfig, read as client-go reads it: files merged, one context chosen, one apiserver made of it.
+"""A kubeconfig, read as client-go reads it: files merged, one context chosen, one server found.
 
 No complaint repeats a value: half of them are secret. Entries that the context does not name are not looked
 at, and unknown keys are not ours to judge.
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from specmux_aggregator.config.urls import backend_url, proxy_url
-from specmux_aggregator.config.yaml_nodes import YAMLReader
-from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.http.field_values import is_loopback
-from specmux_aggregator.kubernetes.access import Access, environment_proxy
-from specmux_aggregator.kubernetes.kubeconfig_members import KubeconfigEntry, Members
-from specmux_aggregator.kubernetes.kubeconfig_user import USER, credentials_of, pair_of
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials
-from specmux_aggregator.small_files import UnreadableFile, read_small
+from specmux_cache.access.field_values import is_loopback
+from specmux_cache.access.kubeconfig_members import KubeconfigEntry, Members
+from specmux_cache.access.kubeconfig_user import USER, credentials_of, pair_of
+from specmux_cache.access.proxies import environment_proxy
+from specmux_cache.access.server_access import Credentials, ServerAccess, ServerTLS
+from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_cache.access.urls import backend_url, proxy_url
+from specmux_cache.access.yaml_nodes import YAMLReader
+from specmux_cache.errors import KubeconfigError
 from specmux_converters.errors import cut
 
 FILE_MAX: Final = 16 * 1024 * 1024
@@ -43,10 +43,8 @@ class _Merged:
     current: str | None = None
 
 
-def read(
-    path: Path | None, *, context: str | None = None, environ: Mapping[str, str], name: BackendName
-) -> Access:
-    """The apiserver that a context names, as a Backend of this ``name``. Raises InvalidConfig.
+def read(path: Path | None, environ: Mapping[str, str], *, context: str | None = None) -> ServerAccess:
+    """The apiserver that a context names. Raises KubeconfigError.
 
     Without a path $KUBECONFIG lists the files, else ~/.kube/config is it.
     """
@@ -55,8 +53,8 @@ def read(
         _merge(merged, file)
     wanted = context or merged.current
     if wanted is None:
-        raise InvalidConfig(
-            f"no context was named, and there is no current-context; {_known(merged.contexts)}",
+        raise KubeconfigError(
+            f"no context was named, and there is no current-context; {_known(merged.contexts, 'context')}",
             where=", ".join(map(str, _files(path, environ))),
         )
     chosen = _named(merged.contexts, "context", wanted).members(("cluster", "user", "namespace"))
@@ -64,11 +62,11 @@ def read(
     namespace = chosen.text("namespace")
     chosen.entry.reader.finish()
     if cluster_name is None:
-        raise InvalidConfig(f'the context "{cut(wanted)}" names no cluster')
-    cluster = _named(merged.clusters, "cluster", cluster_name).members(_CLUSTER)
-    user = None if user_name is None else _named(merged.users, "user", user_name).members(USER)
-    server = _server(cluster, user, name, environ)
-    return Access(server=server, context=wanted, namespace=namespace or "default")
+        raise KubeconfigError(f'the context "{cut(wanted)}" names no cluster')
+    cluster = _named(merged.clusters, "cluster", cluster_name, of=wanted).members(_CLUSTER)
+    user = None if user_name is None else _named(merged.users, "user", user_name, of=wanted).members(USER)
+    server = _server(cluster, user, environ)
+    return replace(server, context=wanted, namespace=namespace or "default")
 
 
 def _files(path: Path | None, environ: Mapping[str, str]) -> list[Path]:
@@ -79,12 +77,12 @@ def _files(path: Path | None, environ: Mapping[str, str]) -> list[Path]:
         return [Path(environ.get("HOME", "/")) / ".kube" / "config"]
     found = [item for item in listed if item.exists()]
     if not found:
-        raise InvalidConfig("not one of the files it lists exists", where="KUBECONFIG")
+        raise KubeconfigError("not one of the files it lists exists", where="KUBECONFIG")
     return found
 
 
 def _merge(merged: _Merged, path: Path) -> None:
-    reader = YAMLReader(path)
+    reader = YAMLReader(path, KubeconfigError)
     top = KubeconfigEntry(reader, reader.compose(_text(path)), "", path.absolute().parent).members(_FILE)
     current = top.text("current-context")
     for plural, held in (
@@ -114,25 +112,27 @@ def _text(path: Path) -> str:
     try:
         return read_small(path, max_bytes=FILE_MAX).decode("utf-8-sig")
     except UnreadableFile as error:
-        raise InvalidConfig(str(error), where=str(path)) from error
+        raise KubeconfigError(str(error), where=str(path)) from error
     except UnicodeDecodeError as error:
-        raise InvalidConfig("not UTF-8", where=str(path)) from error
+        raise KubeconfigError("not UTF-8", where=str(path)) from error
 
 
-def _named(entries: Mapping[str, KubeconfigEntry], kind: str, name: str) -> KubeconfigEntry:
+def _named(entries: Mapping[str, KubeconfigEntry], kind: str, name: str, *, of: str = "") -> KubeconfigEntry:
+    """``of``: the context that names it."""
     if name not in entries:
-        raise InvalidConfig(f'there is no {kind} "{cut(name)}"; {_known(entries)}')
+        who = f'the context "{cut(of)}" names the {kind}' if of else f"there is no {kind}"
+        raise KubeconfigError(f'{who} "{cut(name)}"; {_known(entries, kind)}')
     return entries[name]
 
 
-def _known(entries: Mapping[str, KubeconfigEntry]) -> str:
-    return f"known: {cut(', '.join(sorted(entries)))}" if entries else "there is none at all"
+def _known(entries: Mapping[str, KubeconfigEntry], kind: str) -> str:
+    return f"known: {cut(', '.join(sorted(entries)))}" if entries else f"the kubeconfig has no {kind}s"
 
 
-def _server(cluster: Members, user: Members | None, name: BackendName, environ: Mapping[str, str]) -> Backend:
+def _server(cluster: Members, user: Members | None, environ: Mapping[str, str]) -> ServerAccess:
     tls = _tls(cluster, user)
     credentials = Credentials() if user is None else credentials_of(user, cluster)
-    is_tls_meant = tls != BackendTLS()
+    is_tls_meant = tls != ServerTLS()
     url = cluster.checked("server", lambda text: backend_url(_with_scheme(text, is_tls_meant=is_tls_meant)))
     proxy = cluster.checked("proxy-url", proxy_url)
     if "server" not in cluster.nodes:
@@ -141,16 +141,15 @@ def _server(cluster: Members, user: Members | None, name: BackendName, environ: 
         if members is not None:
             members.entry.reader.finish()
     if not url:
-        raise InvalidConfig(f"{cluster.entry.key}: names no server")
+        raise KubeconfigError(f"{cluster.entry.key}: names no server")
     if not url.startswith("https:") and not is_loopback(urlsplit(url).hostname):
         # As client-go: what is shown of us is not for a network where everybody can read it.
         credentials = Credentials(impersonation=credentials.impersonation)
-    return Backend(
-        name=name,
+    return ServerAccess(
         url=url,
         tls=tls,
         credentials=credentials,
-        proxy_url=proxy or environment_proxy(url, environ),
+        proxy=proxy or environment_proxy(url, environ),
     )
 
 
@@ -159,13 +158,13 @@ def _with_scheme(text: str, *, is_tls_meant: bool) -> str:
     return text if "://" in text else f"{'https' if is_tls_meant else 'http'}://{text}"
 
 
-def _tls(cluster: Members, user: Members | None) -> BackendTLS:
+def _tls(cluster: Members, user: Members | None) -> ServerTLS:
     ca_data, ca_file = cluster.data("certificate-authority-data"), cluster.file("certificate-authority")
     insecure = cluster.flag("insecure-skip-tls-verify")
     if insecure and (ca_data or ca_file):
         cluster.fault("insecure-skip-tls-verify", "is set beside a certificate-authority; it can be only one")
     pair: dict[str, Any] = {} if user is None else pair_of(user)
-    return BackendTLS(
+    return ServerTLS(
         # Data goes before a file, here and below, as in client-go.
         ca_data=ca_data,
         ca_file=None if ca_data else ca_file,

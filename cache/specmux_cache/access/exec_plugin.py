@@ -19,10 +19,10 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.http.field_values import is_bearer_value
-from specmux_aggregator.model.backend import Backend, ExecPlugin
-from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.tasks import SingleFlight
+from specmux_cache.access.field_values import is_bearer_value
+from specmux_cache.access.server_access import ExecPlugin, ServerAccess
+from specmux_cache.errors import UnusableCredentials
+from specmux_cache.reading.flight import SingleFlight
 from specmux_converters.errors import cut
 
 TIMEOUT: Final = 60.0  # seconds for one run
@@ -39,14 +39,6 @@ MARGIN: Final = 30.0
 """Seconds before their end when credentials are exchanged, or a tenth of their life where that is less."""
 
 
-class NoCredentials(Exception):
-    """The program gave none. Ends in identities.py."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.failure = Failure(Cause.CREDENTIALS, reason)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Issued:
     """What one run gave: a token, a certificate with its key, or both."""
@@ -61,21 +53,21 @@ class Issued:
 
 
 class ExecCredentials:
-    """What the program of one backend gives. Lives on one event loop."""
+    """What the program of one server gives. Lives on one event loop."""
 
     def __init__(
-        self, plugin: ExecPlugin, backend: Backend, *, timeout: float = TIMEOUT, gap: float = GAP
+        self, plugin: ExecPlugin, access: ServerAccess, *, timeout: float = TIMEOUT, gap: float = GAP
     ) -> None:
         self._plugin = plugin
-        self._backend = backend
+        self._access = access
         self._timeout = timeout
         self._gap = gap
         self._held: Issued | None = None
-        self._failed: tuple[float, NoCredentials] | None = None
-        self._flight: SingleFlight[None, Issued] = SingleFlight()
+        self._failed: tuple[float, UnusableCredentials] | None = None
+        self._flight: SingleFlight[Issued] = SingleFlight()
 
     async def current(self) -> Issued:
-        """Credentials that are still good. Raises NoCredentials."""
+        """Credentials that are still good. Raises UnusableCredentials."""
         held, now = self._held, time.monotonic()
         if held is not None and (held.renew_at is None or now < held.renew_at):
             return held
@@ -84,7 +76,7 @@ class ExecCredentials:
         return await self._flight.run(None, self._renewed)
 
     def refused(self, issued: Issued) -> bool:
-        """Told that the backend answered 401 to these. Whether others are worth a try at once."""
+        """Told that the server answered 401 to these. Whether others are worth a try at once."""
         if self._held is not issued:
             return True  # exchanged meanwhile
         if time.monotonic() < issued.issued_at + self._gap:
@@ -99,12 +91,12 @@ class ExecCredentials:
     async def _renewed(self) -> Issued:
         try:
             self._held, self._failed = await self._run(), None
-        except NoCredentials as error:
+        except UnusableCredentials as error:
             self._failed = time.monotonic(), error
             return self._stand_in(error)
         return self._held
 
-    def _stand_in(self, error: NoCredentials) -> Issued:
+    def _stand_in(self, error: UnusableCredentials) -> Issued:
         """The credentials that were to be exchanged, while they last."""
         held = self._held
         if held is None or held.expires_at is None or held.expires_at <= time.monotonic():
@@ -113,7 +105,7 @@ class ExecCredentials:
 
     async def _run(self) -> Issued:
         plugin = self._plugin
-        info = await asyncio.to_thread(_info, plugin, self._backend)
+        info = await asyncio.to_thread(_info, plugin, self._access)
         # The program gets the environment that we were started in, as it would get a shell's.
         environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": info}
         try:
@@ -133,8 +125,8 @@ class ExecCredentials:
         except ValueError as error:
             raise self._error(f"printed {error}") from None  # its cause may hold what was printed
 
-    def _error(self, reason: str) -> NoCredentials:
-        return NoCredentials(f"exec plugin {cut(self._plugin.command)} {reason}")
+    def _error(self, reason: str) -> UnusableCredentials:
+        return UnusableCredentials(f"exec plugin {cut(self._plugin.command)} {reason}", cause="credentials")
 
 
 async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[int, bytes]:
@@ -189,12 +181,12 @@ class _Run(asyncio.SubprocessProtocol):
             self.exited.set_result(None)
 
 
-def _info(plugin: ExecPlugin, backend: Backend) -> str:
+def _info(plugin: ExecPlugin, access: ServerAccess) -> str:
     """KUBERNETES_EXEC_INFO: an ExecCredential with a spec only. Reads the CA's file."""
     spec: dict[str, Any] = {"interactive": False}
     if plugin.provide_cluster_info:
-        cluster: dict[str, Any] = {"server": backend.url}
-        tls = backend.tls
+        cluster: dict[str, Any] = {"server": access.url}
+        tls = access.tls
         if tls.server_name is not None:
             cluster["tls-server-name"] = tls.server_name
         if tls.insecure_skip_verify:
@@ -205,8 +197,8 @@ def _info(plugin: ExecPlugin, backend: Backend) -> str:
                 ca = tls.ca_file.read_bytes()
         if ca is not None:
             cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
-        if backend.proxy_url is not None:
-            cluster["proxy-url"] = backend.proxy_url
+        if access.proxy is not None:
+            cluster["proxy-url"] = access.proxy
         if plugin.cluster_config is not None:
             cluster["config"] = orjson.loads(plugin.cluster_config)
         spec["cluster"] = cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_aggregator.http.field_values import is_bearer_value, is_loopback
+from specmux_cache.access.field_values import is_bearer_value, is_loopback
 
 
 @pytest.mark.parametrize(

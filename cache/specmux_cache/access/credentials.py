@@ -1,4 +1,4 @@
-"""What one backend is shown of us, and how we check it, from files that are read again when they change.
+"""What one server is shown of us, and how we check it, from files that are read again when they change.
 
 A file that is unusable while it is being replaced costs no connection: what was read before stays in use.
 """
@@ -18,23 +18,15 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from specmux_aggregator.http.field_values import is_bearer_value
-from specmux_aggregator.model.backend import Backend, BackendTLS, Credentials, ExecPlugin
-from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.small_files import UnreadableFile, read_small
+from specmux_cache.access.field_values import is_bearer_value
+from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerAccess, ServerTLS
+from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_cache.errors import UnusableCredentials
 
 logger = logging.getLogger(__name__)
 
 HeaderFields: TypeAlias = tuple[tuple[str, str], ...]
 """A name may repeat."""
-
-
-class Unusable(Exception):
-    """A file cannot be used, and nothing read earlier can stand in. Ends in client.py as its ``failure``."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.detail)
-        self.failure = failure
 
 
 class TokenFile:
@@ -46,10 +38,10 @@ class TokenFile:
         self._complaint: str | None = None
 
     def read(self) -> str:
-        """The token as it is now, else the last good one. Raises Unusable when there is neither."""
+        """The token as it is now, else the last good one. Raises UnusableCredentials for neither."""
         try:
             self._token, self._complaint = _token(_read(self._path), self._path), None
-        except Unusable as unusable:
+        except UnusableCredentials as unusable:
             if self._token is None:
                 raise
             self._complaint = _complain(unusable, self._complaint)
@@ -57,16 +49,18 @@ class TokenFile:
 
 
 class TrustStore:
-    """The TLS context made of one backend's files and data."""
+    """The TLS context made of one server's files and data."""
 
-    def __init__(self, tls: BackendTLS) -> None:
+    def __init__(self, tls: ServerTLS) -> None:
         self._tls = tls
         # One attribute: threads that come at once may each build a context, but never mix two.
         self._held: tuple[bytes, ssl.SSLContext] | None = None
         self._complaint: str | None = None
 
     def context(self, pair: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
-        """A context of the files as they are now, else of the last good ones. Raises Unusable for neither.
+        """A context of the files as they are now, else of the last good ones.
+
+        Raises UnusableCredentials for neither.
 
         ``pair``: certificate and key to present instead of the configured ones.
         """
@@ -78,7 +72,7 @@ class TrustStore:
             if held is None or held[0] != digest:
                 held = self._held = digest, _context(tls)
             self._complaint = None
-        except Unusable as unusable:
+        except UnusableCredentials as unusable:
             if held is None:
                 raise
             self._complaint = _complain(unusable, self._complaint)
@@ -86,13 +80,13 @@ class TrustStore:
 
 
 class FileIdentity:
-    """Ours towards one backend; ``read`` may be called in any thread."""
+    """Ours towards one server; ``read`` may be called in any thread."""
 
-    def __init__(self, backend: Backend) -> None:
-        token_file = backend.credentials.token_file
-        self._fields = tuple(_fixed_fields(backend.credentials))
+    def __init__(self, access: ServerAccess) -> None:
+        token_file = access.credentials.token_file
+        self._fields = tuple(_fixed_fields(access.credentials))
         self._token = None if token_file is None else TokenFile(token_file)
-        self._trust = TrustStore(backend.tls) if urlsplit(backend.url).scheme == "https" else None
+        self._trust = TrustStore(access.tls) if urlsplit(access.url).scheme == "https" else None
 
     @property
     def has_tls(self) -> bool:
@@ -106,7 +100,7 @@ class FileIdentity:
     def read(
         self, token: str | None = None, pair: tuple[bytes, bytes] | None = None
     ) -> tuple[HeaderFields, ssl.SSLContext | None]:
-        """Header fields, and the context of a backend with TLS. Raises Unusable.
+        """Header fields, and the context of a server with TLS. Raises UnusableCredentials.
 
         ``token``, and certificate and key, are those that a program gave.
         """
@@ -134,7 +128,7 @@ def _fixed_fields(credentials: Credentials) -> Iterator[tuple[str, str]]:
     yield from credentials.impersonation
 
 
-def _complain(unusable: Unusable, before: str | None) -> str:
+def _complain(unusable: UnusableCredentials, before: str | None) -> str:
     """Log a complaint that was not the last one already."""
     complaint = str(unusable)
     if complaint != before:
@@ -161,7 +155,7 @@ def _token(data: bytes, path: Path) -> str:
     return token
 
 
-def _digest(tls: BackendTLS) -> bytes:
+def _digest(tls: ServerTLS) -> bytes:
     # By content: a mounted Secret is swapped by symbolic link, and times may stay the same.
     digest = hashlib.sha256()
     for data, path in (
@@ -174,7 +168,7 @@ def _digest(tls: BackendTLS) -> bytes:
     return digest.digest()
 
 
-def _context(tls: BackendTLS) -> ssl.SSLContext:
+def _context(tls: ServerTLS) -> ssl.SSLContext:
     # Not ssl.create_default_context: it writes session keys where SSLKEYLOGFILE says, and from Python 3.13 on
     # refuses the CAs of many clusters (VERIFY_X509_STRICT).
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -217,7 +211,7 @@ def _load_pair(
         raise _not_pem(where, "no certificate with its private key in PEM form") from error
 
 
-def _load_pair_data(context: ssl.SSLContext, tls: BackendTLS) -> None:
+def _load_pair_data(context: ssl.SSLContext, tls: ServerTLS) -> None:
     """Present a pair of which at least one half is no file. OpenSSL reads files only."""
     halves = (
         data if data is not None else _read(path) if path is not None else b""
@@ -242,9 +236,9 @@ def _passing_file(content: bytes) -> Iterator[str]:
             yield file.name
 
 
-def _unreadable(path: Path, reason: str) -> Unusable:
-    return Unusable(Failure(Cause.UNREADABLE, f"{path}: {reason}"))
+def _unreadable(path: Path, reason: str) -> UnusableCredentials:
+    return UnusableCredentials(f"{path}: {reason}", cause="unreadable")
 
 
-def _not_pem(where: str, reason: str) -> Unusable:
-    return Unusable(Failure(Cause.BAD_TLS, f"{where}: {reason}"))
+def _not_pem(where: str, reason: str) -> UnusableCredentials:
+    return UnusableCredentials(f"{where}: {reason}", cause="bad_tls")

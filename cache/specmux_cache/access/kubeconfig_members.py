@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from specmux_aggregator.config.bad_value import BadValue
-from specmux_aggregator.config.yaml_nodes import YAMLReader
+from specmux_cache.access.bad_value import BadValue
+from specmux_cache.access.yaml_nodes import YAMLReader
 
 
 @dataclass(frozen=True, slots=True)

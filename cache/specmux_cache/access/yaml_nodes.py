@@ -8,12 +8,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import yaml
 
-from specmux_aggregator.config.bad_value import BadValue
-from specmux_aggregator.errors import InvalidConfig
+from specmux_cache.access.bad_value import BadValue
 from specmux_converters.errors import cut
 
 DEPTH_MAX: Final = 32
@@ -25,15 +24,23 @@ _TAG: Final = "tag:yaml.org,2002:"
 _SECRETS: Final = ("token", "password", "secret", "_data", "bearer", "authorization")
 
 
+class Refusal(Protocol):
+    """An exception's class."""
+
+    def __call__(self, reason: str, *, where: str = "") -> Exception: ...
+
+
 class YAMLReader:
     """Reads one file and collects what is wrong with it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, refusal: Refusal) -> None:
+        """``refusal``: makes the exception of a reason, and of ``where`` it is."""
         self._path = path
+        self._refusal = refusal
         self._faults: list[tuple[int, str]] = []
 
     def compose(self, text: str) -> yaml.Node | None:
-        """The root node; None for an empty file. Raises InvalidConfig for what is not one YAML document."""
+        """The root node; None for an empty file. Raises the refusal for what is not one YAML document."""
         # CSafeLoader is absent where PyYAML was built without libyaml.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
@@ -41,9 +48,9 @@ class YAMLReader:
             root: yaml.Node | None = yaml.compose(text, Loader=loader)
         except yaml.MarkedYAMLError as error:
             where = self._where(error.problem_mark or error.context_mark)
-            raise InvalidConfig(f"not YAML: {error.problem or error.context}", where=where) from error
+            raise self._refusal(f"not YAML: {error.problem or error.context}", where=where) from error
         except yaml.YAMLError as error:
-            raise InvalidConfig("not YAML: a character is not allowed", where=str(self._path)) from error
+            raise self._refusal("not YAML: a character is not allowed", where=str(self._path)) from error
         return root
 
     def _refuse_depth(self, text: str, loader: Any) -> None:
@@ -55,7 +62,7 @@ class YAMLReader:
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
             if depth > DEPTH_MAX:
-                raise InvalidConfig(
+                raise self._refusal(
                     f"nested deeper than {DEPTH_MAX} levels", where=self._where(event.start_mark)
                 )
 
@@ -133,14 +140,14 @@ class YAMLReader:
         self._faults.append((node.start_mark.line + 1, f"{key}: {reason}" if key else reason))
 
     def finish(self) -> None:
-        """Raises InvalidConfig when anything was wrong: one fault to a line, in the file's order."""
+        """Raises the refusal when anything was wrong: one fault to a line, in the file's order."""
         faults = sorted(set(self._faults))
         if not faults:
             return
         lines = [f"{self._path}:{line}: {text}" for line, text in faults[:FAULTS_MAX]]
         if len(faults) > FAULTS_MAX:
             lines.append(f"{self._path}: and {len(faults) - FAULTS_MAX} more")
-        raise InvalidConfig("\n".join(lines))
+        raise self._refusal("\n".join(lines))
 
 
 def is_null(node: yaml.Node) -> bool:

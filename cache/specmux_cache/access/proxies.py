@@ -1,33 +1,21 @@
-"""How a cluster is reached: its apiserver as a Backend, and the proxy that the environment names. Pure."""
+"""The proxy that the environment names for a URL. Pure."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from specmux_aggregator.config.bad_value import BadValue
-from specmux_aggregator.config.urls import proxy_url
-from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.http.field_values import is_loopback
-from specmux_aggregator.model.backend import Backend
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """One way into one cluster."""
-
-    server: Backend
-    context: str
-    """The kubeconfig's name for it; "in-cluster" for a pod's own."""
-    namespace: str = "default"
+from specmux_cache.access.bad_value import BadValue
+from specmux_cache.access.field_values import is_loopback
+from specmux_cache.access.urls import proxy_url
+from specmux_cache.errors import AccessError
 
 
 def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
     """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL, read as Go programs read them.
 
-    Raises InvalidConfig for one that is none.
+    Raises AccessError for one that is none.
     """
     parts = urlsplit(url)
     variable = f"{parts.scheme.upper()}_PROXY"
@@ -43,7 +31,7 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
     try:
         return proxy_url(proxy if "://" in proxy else f"http://{proxy}")
     except BadValue as bad:
-        raise InvalidConfig(str(bad), where=variable) from bad
+        raise AccessError(str(bad), where=variable) from bad
 
 
 def _is_direct(host: str, port: int, no_proxy: str) -> bool:

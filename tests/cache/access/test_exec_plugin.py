@@ -21,10 +21,12 @@ from blockbuster import blockbuster_ctx
 
 from fakes.cluster import FakeCluster
 from specmux_aggregator.config.settings import Limits, Polling
-from specmux_aggregator.model.backend import Backend, BackendName, BackendTLS, Credentials, ExecPlugin
+from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, Root
-from specmux_aggregator.upstream.exec_plugin import OUTPUT_MAX, ExecCredentials, NoCredentials
+from specmux_cache.access.exec_plugin import OUTPUT_MAX, ExecCredentials
+from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
+from specmux_cache.errors import UnusableCredentials
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
@@ -65,13 +67,13 @@ def asked(found: ExecPlugin, times: int = 1, *, timeout: float = 20.0, gap: floa
     """What comes of asking in a row; the last answer, or its failure."""
 
     async def scenario() -> Any:
-        held = ExecCredentials(found, backend(), timeout=timeout, gap=gap)
+        held = ExecCredentials(found, backend().access, timeout=timeout, gap=gap)
         try:
             for _ in range(times):
                 try:
                     answer: Any = await held.current()
-                except NoCredentials as error:
-                    answer = error.failure
+                except UnusableCredentials as error:
+                    answer = Failure(Cause(error.cause), str(error))
             return answer
         finally:
             await held.close()
@@ -94,7 +96,7 @@ def test_many_at_once_share_one_run(tmp_path: Path) -> None:
     command = program(tmp_path, f"sleep 0.2; echo '{credential({'token': 't'})}'")
 
     async def scenario() -> set[int]:
-        held = ExecCredentials(plugin(command), backend())
+        held = ExecCredentials(plugin(command), backend().access)
         return {id(issued) for issued in await asyncio.gather(*(held.current() for _ in range(50)))}
 
     assert len(asyncio.run(scenario())) == 1
@@ -105,7 +107,7 @@ def test_one_that_gives_up_leaves_the_run_to_the_others(tmp_path: Path) -> None:
     command = program(tmp_path, f"sleep 0.3; echo '{credential({'token': 't'})}'")
 
     async def scenario() -> str | None:
-        held = ExecCredentials(plugin(command), backend())
+        held = ExecCredentials(plugin(command), backend().access)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(held.current(), 0.05)
         return (await held.current()).token
@@ -119,7 +121,7 @@ def test_exchanged_shortly_before_its_end(tmp_path: Path, monkeypatch: pytest.Mo
     now = time.monotonic()
 
     async def scenario() -> list[int]:
-        held = ExecCredentials(plugin(command), backend())
+        held = ExecCredentials(plugin(command), backend().access)
         counts = []
         for passed in (0, 560, 575, 576):
             monkeypatch.setattr(time, "monotonic", lambda passed=passed: now + passed)
@@ -135,7 +137,7 @@ def test_held_credentials_stand_in_while_they_last(tmp_path: Path, monkeypatch: 
     now = time.monotonic()
 
     async def scenario() -> None:
-        held = ExecCredentials(plugin(command), backend())
+        held = ExecCredentials(plugin(command), backend().access)
         await held.current()
         program(tmp_path, "exit 3")
         monkeypatch.setattr(time, "monotonic", lambda: now + 580)
@@ -143,7 +145,7 @@ def test_held_credentials_stand_in_while_they_last(tmp_path: Path, monkeypatch: 
         assert (await held.current()).token == "t"
         assert runs(tmp_path) == 2, "a failed run is not repeated at once"
         monkeypatch.setattr(time, "monotonic", lambda: now + 601)
-        with pytest.raises(NoCredentials, match="ended with status 3"):
+        with pytest.raises(UnusableCredentials, match="ended with status 3"):
             await held.current()
 
     asyncio.run(scenario())
@@ -183,8 +185,8 @@ def test_program_is_told_of_the_cluster_where_it_wants_that(is_inline: bool, tmp
     )
     ca = {"ca_data": b"PEM"} if is_inline else {"ca_file": tmp_path / "ca.crt"}
     found = plugin(command, provide_cluster_info=True, cluster_config=b'{"audience": "x"}')
-    server = backend(tls=BackendTLS(server_name="api.example", **ca), proxy_url="http://10.0.0.9:3128")  # type: ignore[arg-type] # one of the two
-    asyncio.run(ExecCredentials(found, server).current())
+    server = backend(tls=ServerTLS(server_name="api.example", **ca), proxy_url="http://10.0.0.9:3128")  # type: ignore[arg-type] # one of the two
+    asyncio.run(ExecCredentials(found, server.access).current())
     assert json.loads((tmp_path / "info").read_text())["spec"]["cluster"] == {
         "server": "https://10.0.0.1:6443",
         "tls-server-name": "api.example",
@@ -280,7 +282,7 @@ def test_close_ends_what_runs(tmp_path: Path) -> None:
     command = program(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 600")
 
     async def scenario() -> int:
-        held = ExecCredentials(plugin(command), backend())
+        held = ExecCredentials(plugin(command), backend().access)
         waiting = asyncio.ensure_future(held.current())
         async with asyncio.timeout(10):
             while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
@@ -301,7 +303,7 @@ POLLING = Polling(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
 
 def client_of(server: FakeCluster, command: str, **tls: Any) -> BackendClient:
     found = backend(
-        url=server.url, credentials=Credentials(exec_plugin=plugin(command)), tls=BackendTLS(**tls)
+        url=server.url, credentials=Credentials(exec_plugin=plugin(command)), tls=ServerTLS(**tls)
     )
     return BackendClient(found, polling=POLLING, limits=Limits())
 

@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.kubernetes import kubeconfig
-from specmux_aggregator.kubernetes.access import Access
-from specmux_aggregator.model.backend import BackendName
-
-NAME = BackendName("kubernetes")
+from specmux_cache.access import kubeconfig
+from specmux_cache.access.server_access import ServerAccess
+from specmux_cache.errors import AccessError
 
 
 def config(*, user: Any = None, **cluster: Any) -> dict[str, Any]:
@@ -29,14 +26,14 @@ def config(*, user: Any = None, **cluster: Any) -> dict[str, Any]:
     }
 
 
-def read(folder: Path, content: Any, *, context: str | None = None, **environ: str) -> Access:
+def read(folder: Path, content: Any, *, context: str | None = None, **environ: str) -> ServerAccess:
     path = folder / "config"
     path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-    return kubeconfig.read(path, context=context, environ=environ, name=NAME)
+    return kubeconfig.read(path, environ, context=context)
 
 
 def refusal(folder: Path, content: Any, **more: Any) -> str:
-    with pytest.raises(InvalidConfig) as refused:
+    with pytest.raises(AccessError) as refused:
         read(folder, content, **more)
     return str(refused.value)
 

@@ -1,0 +1,59 @@
+"""What a server is shown of us, read once: for a client's start, and for commands."""
+
+from __future__ import annotations
+
+import ssl
+
+from specmux_cache.access.credentials import FileIdentity, HeaderFields, plugin_of
+from specmux_cache.access.server_access import ClientAccess, Credentials, ExecPlugin, ServerAccess
+from specmux_cache.errors import UnusableCredentials
+
+
+def client_access(access: ServerAccess, *, partition: str | None, identity: str = "") -> ClientAccess:
+    """With the credentials of files and programs as they are now. Raises UnusableCredentials; blocks."""
+    fields, tls = presented(access)
+    headers = dict(fields)
+    if len(headers) < len(fields):
+        raise UnusableCredentials(
+            "the kubeconfig impersonates several groups, which is not supported here", cause="credentials"
+        )
+    return ClientAccess(
+        url=access.url,
+        headers=headers,
+        tls=tls,
+        server_name=access.server_name,
+        proxy=access.proxy,
+        partition=partition,
+        identity=identity,
+    )
+
+
+def presented(access: ServerAccess) -> tuple[HeaderFields, ssl.SSLContext | None]:
+    """Header fields, and the TLS context of an https server. Raises UnusableCredentials; blocks."""
+    if access.url.startswith("http:") and access.credentials == Credentials():
+        return (), None
+    plugin = plugin_of(access.credentials)
+    if plugin is None:
+        return FileIdentity(access).read()
+    from concurrent.futures import ThreadPoolExecutor
+
+    # A thread of its own: the caller's may have an event loop that runs.
+    with ThreadPoolExecutor(1) as thread:
+        token, pair = thread.submit(_issued, plugin, access).result()
+    return FileIdentity(access).read(token, pair)
+
+
+def _issued(plugin: ExecPlugin, access: ServerAccess) -> tuple[str | None, tuple[bytes, bytes] | None]:
+    import asyncio  # only where a program is run: most commands do without an event loop
+
+    from specmux_cache.access.exec_plugin import ExecCredentials
+
+    async def ask() -> tuple[str | None, tuple[bytes, bytes] | None]:
+        credentials = ExecCredentials(plugin, access)
+        try:
+            issued = await credentials.current()
+        finally:
+            await credentials.close()
+        return issued.token, issued.pair
+
+    return asyncio.run(ask())
