@@ -5,49 +5,46 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from functools import partial
 from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
 
-from specmux_aggregator.aggregation.backend_sets import BackendSets
-from specmux_aggregator.aggregation.choice import refresher_of
 from specmux_aggregator.aggregation.document_checks import document_checks_of
-from specmux_aggregator.aggregation.first_look import FirstLook
-from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.publisher import Publisher
-from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
+from specmux_aggregator.auth.guard import RequestGuard
 from specmux_aggregator.auth.hosts import LoopbackHosts
 from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
-from specmux_aggregator.changes.opening import change_endpoints, change_history, with_change_streams
+from specmux_aggregator.changes.opening import change_history, change_routes, change_streams
+from specmux_aggregator.collectors import register_collectors
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
-from specmux_aggregator.discovery.synthesis import Synthesis
-from specmux_aggregator.discovery.watch import discovery_of
+from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.memory import MemoryWatch
-from specmux_aggregator.documents.repository import DocumentRepository
-from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.service import Service
-from specmux_aggregator.jobs.workers import Workers
-from specmux_aggregator.kubernetes.opening import cluster_of
+from specmux_aggregator.endpoints.health import Pages, ServiceState
+from specmux_aggregator.endpoints.routes import Route
+from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.kubernetes.watch import Timing
-from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.metrics.registration import register_collectors
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.parts import schema_files_of, service_of
+from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.parts import (
+    Sources,
+    published_of,
+    schema_files_of,
+    schema_routes,
+    service_of,
+    state_of,
+)
 from specmux_aggregator.proxy.handler import proxy_of
+from specmux_aggregator.questions.opening import question_routes
 from specmux_aggregator.questions.process import Reader
 from specmux_aggregator.questions.reading import Reading
-from specmux_aggregator.questions.validation_endpoint import ValidationStreams, validation_of
+from specmux_aggregator.questions.validation_endpoint import validation_of
 from specmux_aggregator.server.listener import HTTPServer
-from specmux_aggregator.server.protocols import StreamingHandler
 from specmux_aggregator.tasks import finish, log_failure
-from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.body_budget import BODIES
 
 logger = logging.getLogger(__name__)
 
@@ -72,109 +69,45 @@ class App:
         self.settings = settings
         self.config = ConfigState()
         self.metrics = Metrics(CollectorRegistry())
-        self._state = state
-        self._workers = Workers(settings)
-        self._builder, self._encoder = self._workers.builder, self._workers.encoder
-        self._identities = Identities()
-        self._bodies = BodyBudget(BODIES * settings.limits.max_document_bytes)
-        self._pace = Pace()
-        self._representations = Representations(max_bytes=settings.memory.documents_bytes)
-        self.publisher = Publisher(self._representations, timed=self.metrics.timed, archive=state)
-        self.backends = Backends(
-            self.publisher,
-            make=self._refresher,
-            restore=None if state is None else state.restore,
-            forget=self.metrics.forget_backend,
-        )
-        self.backend_sets = BackendSets(self.backends.apply)
-        self._documents = DocumentRepository(
-            self._representations,
-            self._encoder,
-            state,
-            origin_of=self.backends.origin,
-            limits=settings.limits.of_documents,
-            timed=self.metrics.timed,
-        )
-        self.cluster = cluster_of(
-            cluster,
-            settings,
-            backends=self.backends,
-            find=self.backend_sets.find,
-            publisher=self.publisher,
-            documents=self._documents,
-            builder=self._builder,
-            identities=self._identities,
-            notes=state,
-            timing=watch_timing,
-        )
-        self._first_look = FirstLook(
-            lambda: self.publisher.current.observations.values(), is_settled=self._is_settled
-        )
-        self.history = change_history(
-            settings,
-            self._builder,
-            state,
-            documents=self._documents,
-            publisher=self.publisher,
-            registry=self.metrics.registry,
-        )
-        self.discovery = discovery_of(
-            settings,
-            self.publisher,
-            Synthesis(self._documents, self._builder, limits=settings.limits.of_documents),
-            pace=self._pace,
-            is_settled=self._is_settled,
-        )
-        self.document_checks = document_checks_of(
-            settings, self.publisher, self._documents, self._workers.checker
-        )
-        self.schemas = schema_files_of(
-            settings, self.publisher, self._documents, self._workers.catalogue, self.discovery
-        )
-        reader = Reader(counted=self.metrics.reader_job)
-        self._reading = Reading(reader, self._documents, lambda: self.publisher.current)
-        self._validation = validation_of(
-            settings.validation, self._documents, lambda: self.publisher.current, self.metrics
-        )
-        self._proxy_handler = proxy_of(settings, self.publisher, self.metrics, self._identities)
-        self._gate = gate_of(
-            settings,
-            self.metrics,
-            cluster=cluster,
-            identities=self._identities,
-            is_authorised_elsewhere=self._proxy_handler.asks_as_the_client,
-        )
-        self.service = self._service()
-        self.server = HTTPServer(
-            self.service,
-            settings.listen,
-            slow_request=settings.log.slow_request,
-            guard=LoopbackHosts(self._gate) if is_for_one_user else self._gate,
-            streaming=self._streams(),
-            client_ca_file=settings.auth.ca_file,
-            unread_max=BODIES * settings.limits.max_document_bytes,
-        )
-        self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._tasks: list[asyncio.Task[None]] = []
-        register_collectors(
-            self.metrics,
-            settings,
-            publisher=self.publisher,
-            backends=self.backends,
-            representations=self._representations,
-            cluster=self.cluster,
-            server=self.server,
-            moved=lambda: self.service.moved,
-            memory=self._memory,
-            schemas=self.schemas,
-            document_checks=self.document_checks,
-            discovery=self.discovery,
+        self.published = published = published_of(settings, self.metrics, state, lambda: self._sources)
+        self._sources = sources = Sources(
+            settings, self.metrics, published, cluster=cluster, timing=watch_timing
         )
+        self.history = change_history(settings, published, self.metrics.registry)
+        checker = published.workers.checker
+        self.document_checks = document_checks_of(settings, self.publisher, published.documents, checker)
+        self.schemas = schema_files_of(settings, published, sources)
+        self._reading = Reading(Reader(counted=self.metrics.reader_job), published.documents, self._snapshot)
+        self._validation = validation_of(settings, published.documents, self._snapshot, self.metrics)
+        self._proxy_handler = proxy_of(settings, self.publisher, self.metrics, sources.identities)
+        self._gate = self._gate_towards(cluster)
+        seen = state_of(published, sources, document_checks=self.document_checks, config=self.config)
+        self.service = service_of(settings, published, sources, routes=self._routes(seen))
+        self.server = self._server(is_for_one_user=is_for_one_user)
+        self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
+        self._register(seen)
+
+    @property
+    def publisher(self) -> Publisher:
+        return self.published.publisher
+
+    @property
+    def backends(self) -> Backends:
+        return self._sources.backends
+
+    @property
+    def cluster(self) -> ClusterSource | None:
+        return self._sources.cluster
+
+    @property
+    def discovery(self) -> DiscoveryWatch | None:
+        return self._sources.discovery
 
     async def start(self) -> tuple[str, int]:
         """Listen, then watch the backends; returns the address and port bound. Waits for no backend."""
         warn_of_exposure(self.settings)
-        self._first_look.start()
+        self._sources.first_look.start()
         bound = await self.server.start()
         if self._gate is not None:
             self._gate.start()
@@ -183,15 +116,15 @@ class App:
         self._memory.start()
         if self.cluster is not None:
             self._run(self.cluster.run(), "the cluster is no longer followed")
-        await self.backend_sets.configure(self.settings.backends)
+        await self._sources.backend_sets.configure(self.settings.backends)
         if self.document_checks is not None:
             self._run(self.document_checks.run(), "documents are no longer checked")
-        self._run(self._workers.warm_up(), "the workers could not be started ahead")
+        self._run(self.published.workers.warm_up(), "the workers could not be started ahead")
         return bound
 
     async def reconfigure(self, settings: Settings) -> None:
         """Put other configured backends in force. All other settings stay as they were at the start."""
-        await self.backend_sets.configure(settings.backends)
+        await self._sources.backend_sets.configure(settings.backends)
         self.note_config(error=None)
         logger.info("configuration reloaded: %d backends", len(settings.backends))
 
@@ -202,9 +135,10 @@ class App:
 
     async def stop(self) -> None:
         """Stop accepting, finish what runs, then let go of everything, whatever fails in it."""
+        published = self.published
         front = (self._proxy_handler, self._gate, self._memory)
-        origins = (self.backend_sets, self.backends, self.discovery, self.schemas, self.history)
-        documents = (self._reading, self._validation, self._documents, self._workers, self._state)
+        origins = (self._sources.backend_sets, self.backends, self.discovery, self.schemas, self.history)
+        documents = (self._reading, self._validation, published.documents, published.workers, published.state)
         await finish(
             logger,
             None if self.history is None else self.history.followers.close,
@@ -226,59 +160,66 @@ class App:
         log_failure(task, logger, failure)
         self._tasks.append(task)
 
-    def _refresher(self, observation: Observation) -> Refresher:
-        return refresher_of(
-            observation,
-            self._builder,
-            manifests=None if self.cluster is None else self.cluster.manifests,
-            identities=self._identities,
-            bodies=self._bodies,
-            settings=self.settings,
-            publish=self.publisher.publish,
-            observed=partial(count_check, self.metrics),
-            follow=None if self.discovery is None else self.discovery.follower,
-            pace=self._pace,
-        )
-
-    def _is_settled(self) -> bool:
-        """Whether it is known which backends there are."""
-        return self.backend_sets.is_settled and (self.cluster is None or not self.cluster.pending)
+    def _snapshot(self) -> Snapshot:
+        return self.publisher.current
 
     def _shed(self) -> int:
         """Drop forms because memory is short, with what else keeps their bytes; how many they were."""
-        shed = self._representations.shed()
+        shed = self.published.representations.shed()
         if shed:
             self.server.forget_bodies()
         return shed
 
-    def _service(self) -> Service:
-        return service_of(
+    def _gate_towards(self, cluster: Backend | None) -> RequestGuard | None:
+        return gate_of(
             self.settings,
             self.metrics,
-            config=self.config,
-            auth_complaint=lambda: None if self._gate is None else self._gate.complaint(),
-            publisher=self.publisher,
-            representations=self._representations,
-            documents=self._documents,
-            backends=self.backends,
-            backend_sets=self.backend_sets,
-            cluster=self.cluster,
-            document_checks=self.document_checks,
-            reading=self._reading,
-            log=None if self.history is None else self.history.log,
-            schemas=self.schemas,
-            others=change_endpoints(self.history, is_private=self.settings.auth.is_private),
-            discovery=self.discovery,
-            is_looking=self._first_look.runs,
+            cluster=cluster,
+            identities=self._sources.identities,
+            is_authorised_elsewhere=self._proxy_handler.asks_as_the_client,
         )
 
-    def _streams(self) -> StreamingHandler:
-        """What answers beside the service: backends, the stream of changes, the check of objects."""
-        is_private = self.settings.auth.is_private
-        streams = with_change_streams(
-            self.history, self._proxy_handler, is_private=is_private, guard=self._gate
+    def _register(self, state: ServiceState) -> None:
+        register_collectors(
+            self.metrics,
+            self.settings,
+            state,
+            server=self.server,
+            service=self.service,
+            memory=self._memory,
+            schemas=self.schemas,
         )
-        return streams if self._validation is None else ValidationStreams(self._validation, streams)
+
+    def _routes(self, state: ServiceState) -> list[Route]:
+        """Everything but documents, their root and discovery."""
+        pages = Pages(state, self.metrics, auth_complaint=self._auth_complaint)
+        is_private = self.settings.auth.is_private
+        questions = question_routes(
+            self._reading,
+            status=pages.status,
+            log=None if self.history is None else self.history.log,
+            is_private=is_private,
+            has_swagger=self.settings.ui.swagger,
+        )
+        changes = change_routes(self.history, is_private=is_private)
+        return [*pages.routes(), *schema_routes(self.schemas), *changes, *questions]
+
+    def _server(self, *, is_for_one_user: bool) -> HTTPServer:
+        """With those who may claim a request: the check of objects, the stream of changes, backends."""
+        validation = [] if self._validation is None else [self._validation]
+        streams = change_streams(self.history, is_private=self.settings.auth.is_private, guard=self._gate)
+        return HTTPServer(
+            self.service,
+            self.settings.listen,
+            slow_request=self.settings.log.slow_request,
+            guard=LoopbackHosts(self._gate) if is_for_one_user else self._gate,
+            streaming=(*validation, *streams, self._proxy_handler),
+            client_ca_file=self.settings.auth.ca_file,
+            unread_max=BODIES * self.settings.limits.max_document_bytes,
+        )
+
+    def _auth_complaint(self) -> str | None:
+        return None if self._gate is None else self._gate.complaint()
 
 
 class _Closable(Protocol):

@@ -1,44 +1,150 @@
-"""The endpoints of a service, as its settings want them."""
+"""The parts of a service as they depend on each other: what is published, where it comes from, what answers.
+
+``app`` makes them in this order, starts and stops them. Each part knows those before it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.choice import refresher_of
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
+from specmux_aggregator.aggregation.first_look import FirstLook
+from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.publisher import Publisher
+from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
-from specmux_aggregator.catalogue.answers import PREFIX, SchemaAccess, release_in
+from specmux_aggregator.catalogue.answers import PREFIX, ROUTE, SchemaAccess, release_in
 from specmux_aggregator.catalogue.endpoint import SchemaFiles
 from specmux_aggregator.catalogue.tokens import PathTokens
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
-from specmux_aggregator.discovery.watch import DiscoveryWatch
+from specmux_aggregator.discovery.synthesis import Synthesis
+from specmux_aggregator.discovery.watch import discovery_of
+from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.health import Pages
-from specmux_aggregator.endpoints.service import Endpoint, Service
-from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.kubernetes.source import ClusterSource
+from specmux_aggregator.endpoints.health import ServiceState
+from specmux_aggregator.endpoints.routes import Route, RouteTable
+from specmux_aggregator.endpoints.service import Service
+from specmux_aggregator.jobs.workers import Workers
+from specmux_aggregator.kubernetes.opening import cluster_of
+from specmux_aggregator.kubernetes.watch import Timing
+from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.questions.opening import reading_endpoints
-from specmux_aggregator.questions.page_endpoint import LoggedChanges
-from specmux_aggregator.questions.reading import Reading
-from specmux_aggregator.version import VERSION
+from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
+from specmux_aggregator.upstream.identities import Identities
 
 
-def schema_files_of(
-    settings: Settings,
-    publisher: Publisher,
-    documents: DocumentRepository,
-    worker: Worker,
-    discovery: DiscoveryWatch | None,
-) -> SchemaFiles | None:
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The Snapshot, the bytes of its documents, and the workers that make them."""
+
+    publisher: Publisher
+    representations: Representations
+    documents: DocumentRepository
+    workers: Workers
+    state: StateDirectory | None
+
+
+class Sources:
+    """Where documents and discovery come from: the backends in force, and the cluster that has them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        published: Published,
+        *,
+        cluster: Backend | None,
+        timing: Timing | None,
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._publish = published.publisher.publish
+        self._builder = published.workers.builder
+        self._bodies = BodyBudget(BODIES * settings.limits.max_document_bytes)
+        self._pace = Pace()
+        self.identities = Identities()
+        self.backends = Backends(
+            published.publisher,
+            make=self._refresher,
+            restore=None if published.state is None else published.state.restore,
+            forget=metrics.forget_backend,
+        )
+        self.backend_sets = BackendSets(self.backends.apply)
+        self.cluster = cluster_of(
+            cluster,
+            settings,
+            backends=self.backends,
+            find=self.backend_sets.find,
+            publisher=published.publisher,
+            documents=published.documents,
+            builder=self._builder,
+            identities=self.identities,
+            notes=published.state,
+            timing=timing,
+        )
+        self.discovery = discovery_of(
+            settings,
+            published.publisher,
+            Synthesis(published.documents, self._builder, limits=settings.limits.of_documents),
+            pace=self._pace,
+            is_settled=self.is_settled,
+        )
+        self.first_look = FirstLook(
+            lambda: published.publisher.current.observations.values(), is_settled=self.is_settled
+        )
+
+    def is_settled(self) -> bool:
+        """Whether it is known which backends there are."""
+        return self.backend_sets.is_settled and (self.cluster is None or not self.cluster.pending)
+
+    def _refresher(self, observation: Observation) -> Refresher:
+        return refresher_of(
+            observation,
+            self._builder,
+            manifests=None if self.cluster is None else self.cluster.manifests,
+            identities=self.identities,
+            bodies=self._bodies,
+            settings=self._settings,
+            publish=self._publish,
+            observed=partial(count_check, self._metrics),
+            follow=None if self.discovery is None else self.discovery.follower,
+            pace=self._pace,
+        )
+
+
+def published_of(
+    settings: Settings, metrics: Metrics, state: StateDirectory | None, sources: Callable[[], Sources]
+) -> Published:
+    """``sources``: those that are made of it, asked when a document is to be fetched."""
+    representations = Representations(max_bytes=settings.memory.documents_bytes)
+    workers = Workers(settings)
+    documents = DocumentRepository(
+        representations,
+        workers.encoder,
+        state,
+        origin_of=lambda name: sources().backends.origin(name),
+        limits=settings.limits.of_documents,
+        timed=metrics.timed,
+    )
+    publisher = Publisher(representations, timed=metrics.timed, archive=state)
+    return Published(publisher, representations, documents, workers, state)
+
+
+def schema_files_of(settings: Settings, published: Published, sources: Sources) -> SchemaFiles | None:
     """None where JSON Schemas are off. Their release is the cluster's, unless the settings name one."""
     wanted = settings.schemas
     if not wanted.enabled:
         return None
     is_open = wanted.access == "anonymous" or not settings.auth.is_private
+    discovery = sources.discovery
 
     def release() -> str | None:
         if wanted.release is not None or discovery is None:
@@ -46,9 +152,9 @@ def schema_files_of(
         return release_in(discovery.index.directory.version)
 
     return SchemaFiles(
-        lambda: publisher.current,
-        documents,
-        worker,
+        lambda: published.publisher.current,
+        published.documents,
+        published.workers.catalogue,
         limits=settings.limits.of_documents,
         access=SchemaAccess(is_private=not is_open, is_anonymous=is_open),
         max_bytes=wanted.max_bytes,
@@ -59,53 +165,34 @@ def schema_files_of(
 
 
 def service_of(
-    settings: Settings,
-    metrics: Metrics,
-    *,
-    config: ConfigState,
-    auth_complaint: Callable[[], str | None],
-    publisher: Publisher,
-    representations: Representations,
-    documents: DocumentRepository,
-    backends: Backends,
-    backend_sets: BackendSets,
-    cluster: ClusterSource | None,
-    document_checks: DocumentChecks | None,
-    reading: Reading,
-    log: LoggedChanges | None,
-    schemas: SchemaFiles | None,
-    others: Mapping[str, Endpoint],
-    discovery: DiscoveryWatch | None,
-    is_looking: Callable[[], bool],
+    settings: Settings, published: Published, sources: Sources, *, routes: Iterable[Route]
 ) -> Service:
-    """``others``: endpoints of the rooms above, by the path that all of theirs begin with. Raises
-    InvalidConfig where Swagger UI is asked for and not there."""
-    is_private = settings.auth.is_private
-    pages = Pages(
-        publisher,
-        backends,
-        representations,
-        metrics,
-        version=VERSION,
-        config=config,
-        auth_complaint=auth_complaint,
-        discovery=discovery,
-        backend_sets=backend_sets,
-        cluster=cluster,
-        document_checks=document_checks,
-    )
-    read = reading_endpoints(
-        reading, status=pages.status, log=log, is_private=is_private, has_swagger=settings.ui.swagger
-    )
-    files: dict[str, Endpoint] = {} if schemas is None else {PREFIX: schemas}
     return Service(
-        publisher,
-        representations,
-        documents,
-        refresher_of=backends.refresher,
-        pages=pages.by_path(),
-        endpoints={**files, **others, **read},
-        discovery=discovery,
-        is_private=is_private,
-        is_looking=is_looking,
+        published.publisher,
+        published.representations,
+        published.documents,
+        refresher_of=sources.backends.refresher,
+        routes=RouteTable(routes),
+        discovery=sources.discovery,
+        is_private=settings.auth.is_private,
+        is_looking=sources.first_look.runs,
     )
+
+
+def state_of(
+    published: Published, sources: Sources, *, document_checks: DocumentChecks | None, config: ConfigState
+) -> ServiceState:
+    return ServiceState(
+        publisher=published.publisher,
+        representations=published.representations,
+        backends=sources.backends,
+        backend_sets=sources.backend_sets,
+        cluster=sources.cluster,
+        discovery=sources.discovery,
+        document_checks=document_checks,
+        config=config,
+    )
+
+
+def schema_routes(schemas: SchemaFiles | None) -> list[Route]:
+    return [] if schemas is None else [Route(PREFIX, schemas, ROUTE, fields=schemas.fields)]

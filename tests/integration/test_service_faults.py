@@ -50,11 +50,11 @@ def test_worker_that_dies_costs_no_request_and_nothing_later() -> None:
             await client.ready()
             paths = await client.paths()
             assert (await client.get(paths[APPS], Accept=CBOR))[0] == 200
-            os.kill(worker_pid(client.app._encoder), signal.SIGKILL)
+            os.kill(worker_pid(client.app.published.workers.encoder), signal.SIGKILL)
             await asyncio.sleep(0.2)
             assert (await client.get(paths[BATCH], Accept=CBOR))[0] == 200
             # While it works, a request may meet its death: a 503, and the next one is served.
-            stop, status = worker_pid(client.app._encoder), 0
+            stop, status = worker_pid(client.app.published.workers.encoder), 0
             running = asyncio.create_task(client.get(paths[OTHER], Accept=PROTOBUF))
             await asyncio.sleep(0)
             os.kill(stop, signal.SIGKILL)
@@ -71,7 +71,10 @@ def test_workers_are_up_before_the_first_client_wants_an_encoding() -> None:
     async def scenario() -> None:
         async with service() as client:
             app = client.app
-            pools = [await until_started(client, worker) for worker in (app._builder, app._encoder)]
+            pools = [
+                await until_started(client, worker)
+                for worker in (app.published.workers.builder, app.published.workers.encoder)
+            ]
             assert len(set(pools)) == 2
 
     asyncio.run(scenario())
@@ -90,7 +93,7 @@ def test_encoding_that_takes_too_long_is_not_tried_again_for_a_while(
         async with serving(origin), service(backend("a", origin.url)) as client:
             await client.ready()
             paths = await client.paths()
-            encoder = client.app._encoder
+            encoder = client.app.published.workers.encoder
             killed = await until_started(client, encoder)
             encoder._timeout = 0.2
             monkeypatch.setattr(documents, "encode", stuck)
@@ -176,7 +179,7 @@ def test_tiny_memory_serves_every_form_of_every_document(tmp_path: Path) -> None
 
             for _ in range(3):
                 await asyncio.gather(*(read(number) for number in range(45)))
-            usage = client.app._representations.usage()
+            usage = client.app.published.representations.usage()
             assert usage.bytes - usage.pinned_bytes < 1_000_000
             await assert_no_500(client)
 

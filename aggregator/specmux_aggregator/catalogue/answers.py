@@ -17,7 +17,7 @@ import orjson
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared import Prepared, prepare
-from specmux_aggregator.http.representations import ALLOW, NO_STORE, Representation
+from specmux_aggregator.http.representations import NO_STORE, Representation
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -84,8 +84,6 @@ def decide(
     tree: Tree, request: Request, path: str, *, release: str | None, access: SchemaAccess
 ) -> Prepared | Make:
     """``path`` is what follows ``/schemas/``, without a token. ``release``: that of the cluster."""
-    if request.method not in ("GET", "HEAD"):
-        return told(request, 405, "only GET and HEAD are allowed here", access=access, fields=[ALLOW])
     is_pinned = path.startswith(_PINNED)
     if is_pinned:
         pinned, _, path = path.removeprefix(_PINNED).partition("/")

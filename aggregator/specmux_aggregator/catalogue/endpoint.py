@@ -129,6 +129,11 @@ class SchemaFiles:
         self._decisions: dict[_Asked, Prepared | Make] = {}
         """Of the current tree, as programs ask the same again and again."""
 
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Header fields of every answer."""
+        return self._access.fields
+
     def immediate(self, request: Request) -> Prepared | None:
         decision = self._decide(request)
         if isinstance(decision, Prepared):

@@ -27,7 +27,6 @@ from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.http.representations import (
     Representation,
     delivered,
-    method_not_allowed,
     not_acceptable,
     settled,
     status_reply,
@@ -88,8 +87,6 @@ class ChangesEndpoint:
         return None
 
     async def respond(self, request: Request) -> Prepared:
-        if request.method not in ("GET", "HEAD"):
-            return method_not_allowed(request, route=ROUTE)
         media_type = media_type_for(request.accept, OFFERED)
         if media_type is None:
             return not_acceptable(OFFERED, request, route=ROUTE)

@@ -32,7 +32,7 @@ from specmux_aggregator.changes.events import (
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import refusal
 from specmux_aggregator.server.client_addresses import address_of
-from specmux_aggregator.server.protocols import Guard, Reply, Response, StreamingHandler, WireRequest
+from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_converters.media_types import MediaType
 
@@ -54,12 +54,11 @@ WRITTEN: Final = 8
 
 
 class ChangeStreams:
-    """Implements the server's ``StreamingHandler`` for the stream, and passes all else on to another."""
+    """The stream of changes. Implements the server's ``StreamingHandler``."""
 
     def __init__(
         self,
         followers: Followers,
-        inner: StreamingHandler,
         *,
         is_private: bool,
         guard: Guard | None = None,
@@ -69,16 +68,13 @@ class ChangeStreams:
         self._followers = followers
         self._guard = guard
         self._written = lru_cache(maxsize=WRITTEN)(written)
-        self._inner = inner
         self._is_private = is_private
         self._heartbeat = heartbeat
 
     def claims(self, message: RawRequestMessage) -> bool:
-        return _is_stream(message) or self._inner.claims(message)
+        return _is_stream(message)
 
     async def stream(self, request: WireRequest) -> Response | Reply:
-        if not _is_stream(request.message):
-            return await self._inner.stream(request)
         try:
             kind, since = asked(request.message)
         except ValueError as error:

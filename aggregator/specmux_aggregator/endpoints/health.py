@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -17,9 +18,10 @@ from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.report import discovery_report
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.service import Page
+from specmux_aggregator.endpoints.routes import PageEndpoint, Route
 from specmux_aggregator.endpoints.shared_body import SharedBody
 from specmux_aggregator.endpoints.status import (
+    ServiceReport,
     document_checks_json,
     is_ready,
     status_json,
@@ -27,58 +29,52 @@ from specmux_aggregator.endpoints.status import (
 )
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
-from specmux_aggregator.http.representations import NO_STORE, method_not_allowed
+from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.version import VERSION
 
 TEXT = "text/plain; charset=utf-8"
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """What the pages look at. ``config``: how the configuration was last read. ``discovery`` and
+    ``document_checks``: None where they are off, ``cluster`` where there is none."""
+
+    publisher: Publisher
+    representations: Representations
+    backends: Backends
+    backend_sets: BackendSets
+    cluster: ClusterSource | None
+    discovery: DiscoveryWatch | None
+    document_checks: DocumentChecks | None
+    config: ConfigState
+
+
 class Pages:
-    """Each page as a function of a request. ``config``: how the configuration was last read.
-    ``auth_complaint``: why no caller can be let in at present. ``discovery``: None where it is off,
-    ``cluster`` where there is none."""
+    """Each page as a function of a request. ``auth_complaint``: why no caller can be let in at present."""
 
     def __init__(
-        self,
-        publisher: Publisher,
-        backends: Backends,
-        representations: Representations,
-        metrics: Metrics,
-        *,
-        version: str,
-        config: ConfigState,
-        auth_complaint: Callable[[], str | None],
-        discovery: DiscoveryWatch | None,
-        backend_sets: BackendSets,
-        cluster: ClusterSource | None,
-        document_checks: DocumentChecks | None,
+        self, state: ServiceState, metrics: Metrics, *, auth_complaint: Callable[[], str | None]
     ) -> None:
-        self._publisher = publisher
-        self._backends = backends
-        self._representations = representations
+        self._state = state
         self._metrics = metrics
-        self._version = version
-        self._config = config
         self._auth_complaint = auth_complaint
-        self._discovery = discovery
-        self._backend_sets = backend_sets
-        self._cluster = cluster
-        self._document_checks = document_checks
         self._has_been_ready = False
         self._metrics_text = SharedBody(self._make_metrics)
         self._status_text = SharedBody(self._make_status)
 
-    def by_path(self) -> Mapping[str, Page]:
-        return {
-            "/": self._index,
-            "/livez": self._livez,
-            "/readyz": self._readyz,
-            "/metrics": self._metrics_page,
-            "/status": self._status,
-        }
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", PageEndpoint(self._index), "index"),
+            Route("/livez", PageEndpoint(self._livez), "livez"),
+            Route("/readyz", PageEndpoint(self._readyz), "readyz"),
+            Route("/metrics", PageEndpoint(self._metrics_page), "metrics"),
+            Route("/status", PageEndpoint(self._status), "status"),
+        ]
 
     async def _index(self, request: Request) -> Prepared:
         """What this is, and what can be asked for, as an apiserver's own "/" lists its paths. People are led
@@ -87,9 +83,9 @@ class Pages:
             return _leading(request, "openapi/ui/")
         paths = ["/openapi/v3", "/openapi/explain", "/openapi/search", "/openapi/ui"]
         paths += ["/livez", "/readyz", "/status", "/metrics"]
-        paths += ["/api", "/apis"] if self._discovery is not None else []
+        paths += ["/api", "/apis"] if self._state.discovery is not None else []
         body = orjson.dumps(
-            {"name": "specmux", "version": self._version, "paths": sorted(paths)},
+            {"name": "specmux", "version": VERSION, "paths": sorted(paths)},
             option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
         )
         return _page(request, 200, "application/json", body, route="index")
@@ -98,9 +94,9 @@ class Pages:
         return _page(request, 200, TEXT, b"ok\n", route="livez")
 
     async def _readyz(self, request: Request) -> Prepared:
-        observations = self._publisher.current.observations.values()
+        observations = self._state.publisher.current.observations.values()
         # A backend that is configured later must not take a serving instance out of rotation.
-        has_discovery = self._discovery is None or self._discovery.index.is_complete
+        has_discovery = self._state.discovery is None or self._state.discovery.index.is_complete
         unsettled = self._unsettled()
         self._has_been_ready = self._has_been_ready or (
             not unsettled and has_discovery and is_ready(observations)
@@ -119,13 +115,13 @@ class Pages:
 
     def _unsettled(self) -> list[str]:
         """What has yet to say which backends there are."""
-        pending = () if self._cluster is None else self._cluster.pending
-        if not pending and not self._backend_sets.is_settled:
+        pending = () if self._state.cluster is None else self._state.cluster.pending
+        if not pending and not self._state.backend_sets.is_settled:
             return ["the configuration"]
         return [f"the watch of {name}" for name in pending]
 
     def _without_discovery(self) -> list[BackendName]:
-        followers = self._discovery.followers() if self._discovery is not None else ()
+        followers = self._state.discovery.followers() if self._state.discovery is not None else ()
         return [follower.knowledge.backend.name for follower in followers if not follower.knowledge.attempted]
 
     async def _metrics_page(self, request: Request) -> Prepared:
@@ -147,48 +143,41 @@ class Pages:
 
     async def _make_status(self) -> bytes:
         snapshot, checks, usage = (
-            self._publisher.current,
-            self._backends.checks(),
-            self._representations.usage(),
+            self._state.publisher.current,
+            self._state.backends.checks(),
+            self._state.representations.usage(),
         )
-        return await asyncio.to_thread(
-            status_json,
-            snapshot,
-            checks,
-            usage,
-            version=self._version,
-            config={"error": self._config.error},
-            sources={} if self._cluster is None else {"kubernetes": self._cluster.status()},
-            left_out=self._backend_sets.problems,
+        cluster = self._state.cluster
+        report = ServiceReport(
+            version=VERSION,
+            config={"error": self._state.config.error},
+            sources={} if cluster is None else {"kubernetes": cluster.status()},
+            left_out=self._state.backend_sets.problems,
             is_settled=not self._unsettled(),
             discovery=self._discovery_report(snapshot),
             document_checks=self._checks_report(),
-            now=time.time(),
         )
+        return await asyncio.to_thread(status_json, snapshot, checks, usage, report, now=time.time())
 
     def _checks_report(self) -> Mapping[str, Any] | None:
-        checks = self._document_checks
+        checks = self._state.document_checks
         return None if checks is None else document_checks_json(checks.known, waiting=checks.waiting)
 
     def _discovery_report(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
-        if self._discovery is None:
+        if self._state.discovery is None:
             return None
-        known = [(item.knowledge, item.told_at) for item in self._discovery.followers()]
+        known = [(item.knowledge, item.told_at) for item in self._state.discovery.followers()]
         return discovery_report(
-            self._discovery.index.directory, known, snapshot, now=time.monotonic(), wall=time.time()
+            self._state.discovery.index.directory, known, snapshot, now=time.monotonic(), wall=time.time()
         )
 
 
 def _leading(request: Request, location: str) -> Prepared:
     """A redirect for people. Relative, so that it holds behind any prefix."""
-    if request.method not in ("GET", "HEAD"):
-        return method_not_allowed(request, route="ui")
     fields = [("Location", location), NO_STORE, ("Vary", "Accept")]
     return prepare(302, fields, is_head=request.method == "HEAD", route="ui")
 
 
 def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> Prepared:
-    if request.method not in ("GET", "HEAD"):
-        return method_not_allowed(request, route=route)
     fields = [("Content-Type", content_type), NO_STORE]
     return prepare(code, fields, body, is_head=request.method == "HEAD", route=route, format="text")

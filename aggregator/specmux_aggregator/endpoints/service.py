@@ -7,10 +7,9 @@ from the refreshers; everything else from the endpoint that has the path.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
@@ -29,6 +28,7 @@ from specmux_aggregator.endpoints.openapi import (
     looking,
     unavailable,
 )
+from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
 from specmux_aggregator.http.prepared import Prepared
@@ -47,21 +47,6 @@ ATTEMPTS: Final = 3
 
 REVALIDATE_TIMEOUT: Final = 5.0
 """Seconds a client with an unknown hash waits for the owner to be asked; then it gets what is known."""
-
-Page = Callable[[Request], Awaitable[Prepared]]
-
-
-class Endpoint(Protocol):
-    """What answers everything below one path. Asked only about paths it was registered for."""
-
-    def immediate(self, request: Request) -> Prepared | None:
-        """The answer if it is at hand; None if it has to be waited for. What it depends on besides the
-        Snapshot is bounded by its ``good_until``, since servers remember answers within a generation."""
-        ...
-
-    async def respond(self, request: Request) -> Prepared:
-        """The answer, always, within the endpoint's own deadline. Raises nothing but CancelledError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +68,18 @@ class Service:
         documents: DocumentRepository,
         *,
         refresher_of: Callable[[BackendName], Refresher | None],
-        pages: Mapping[str, Page],
-        endpoints: Mapping[str, Endpoint] = MappingProxyType({}),
+        routes: RouteTable,
         discovery: DiscoveryWatch | None = None,
         is_private: bool = False,
         is_looking: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``is_looking``: whether the first look at the backends is under way. ``pages``: by path.
-        ``endpoints``: by the path that all of theirs begin with, "/" at its end; the
-        path without that is the endpoint's too. ``is_private``: no shared cache may keep an answer."""
+        """``is_looking``: whether the first look at the backends is under way. ``routes``: everything but
+        documents, their root and discovery. ``is_private``: no shared cache may keep an answer."""
         self._publisher = publisher
         self._representations = representations
         self._documents = documents
         self._refresher_of = refresher_of
-        self._pages = pages
-        self._endpoints = tuple(
-            (prefix.removesuffix("/"), endpoint) for prefix, endpoint in endpoints.items()
-        )
+        self._routes = routes
         self._discovery = discovery
         self._is_private = is_private
         self._is_looking = is_looking
@@ -117,11 +97,9 @@ class Service:
         overlong = _overlong(request)
         if overlong is not None:
             return overlong
-        if request.path in self._pages:
-            return Pending(request)
-        endpoint = self._endpoint_of(request.path)
-        if endpoint is not None:
-            return endpoint.immediate(request) or Pending(request)
+        route = self._route_of(request.path)
+        if route is not None:
+            return route.refusal(request) or route.endpoint.immediate(request) or Pending(request)
         snapshot = self._publisher.current
         decision = self._decide(snapshot, request)
         match decision:
@@ -138,12 +116,9 @@ class Service:
     async def respond(self, pending: Pending) -> Prepared:
         """The answer, whatever it takes: a check of a backend, a download, an encoding."""
         request = pending.request
-        page = self._pages.get(request.path)
-        if page is not None:
-            return await page(request)
-        endpoint = self._endpoint_of(request.path)
-        if endpoint is not None:
-            return await endpoint.respond(request)
+        route = self._route_of(request.path)
+        if route is not None:
+            return route.refusal(request) or await route.endpoint.respond(request)
         failure = Failure(Cause.INTERNAL, "")
         known = self._known(pending)
         for _ in range(ATTEMPTS):
@@ -194,13 +169,9 @@ class Service:
         assert isinstance(answer, Prepared)
         return answer
 
-    def _endpoint_of(self, path: str) -> Endpoint | None:
-        if path.startswith(DOCUMENT_PREFIX):
-            return None
-        for prefix, endpoint in self._endpoints:
-            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
-                return endpoint
-        return None
+    def _route_of(self, path: str) -> Route | None:
+        is_core = path == ROOT_PATH or path.startswith(DOCUMENT_PREFIX)  # the hot ones: no look at the table
+        return None if is_core else self._routes.find(path)
 
     def _decide(
         self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False

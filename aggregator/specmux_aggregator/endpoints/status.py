@@ -4,6 +4,7 @@ Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -17,38 +18,46 @@ from specmux_aggregator.model.snapshot import Snapshot
 from specmux_converters.group_versions import GroupVersion
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceReport:
+    """What the page says of the service itself, beside its backends.
+
+    ``config``: how the last reading of the file went. ``discovery`` and ``document_checks``: their own
+    reports; None where they are off. ``sources``: what backends are taken from, beside the configuration;
+    ``left_out``: those that are not, and why. ``is_settled``: it is known which backends there are."""
+
+    version: str
+    config: Mapping[str, Any]
+    sources: Mapping[str, Any]
+    left_out: Iterable[str]
+    is_settled: bool
+    discovery: Mapping[str, Any] | None
+    document_checks: Mapping[str, Any] | None = None
+
+
 def status_json(
     snapshot: Snapshot,
     checks: Iterable[tuple[Observation, Check]],
     usage: Usage,
+    service: ServiceReport,
     *,
-    version: str,
-    config: Mapping[str, Any],
-    sources: Mapping[str, Any],
-    left_out: Iterable[str],
-    is_settled: bool,
-    discovery: Mapping[str, Any] | None,
-    document_checks: Mapping[str, Any] | None = None,
     now: float,
 ) -> bytes:
-    """The body of ``/status``. ``now``: wall clock, seconds. ``config``: how the last reading of the file
-    went. ``discovery`` and ``document_checks``: their own reports; None where they are off. ``sources``: what
-    backends are taken from, beside the configuration; ``left_out``: those that are not, and why.
-    ``is_settled``: it is known which backends there are."""
+    """The body of ``/status``. ``now``: wall clock, seconds."""
     by_backend = {
         observation.backend.name: _backend(observation, check, now) for observation, check in checks
     }
     status = {
-        "version": version,
+        "version": service.version,
         "generation": snapshot.generation,
-        "ready": is_settled and is_ready(snapshot.observations.values()),
-        "config": dict(config),
-        "sources": {**sources, "leftOut": list(left_out)},
+        "ready": service.is_settled and is_ready(snapshot.observations.values()),
+        "config": dict(service.config),
+        "sources": {**service.sources, "leftOut": list(service.left_out)},
         "backends": by_backend,
         "groupVersions": _group_versions(snapshot),
         "conflicts": _conflicts(snapshot),
-        "discovery": discovery,
-        "documentChecks": document_checks,
+        "discovery": service.discovery,
+        "documentChecks": service.document_checks,
         "memory": _memory(usage),
     }
     return orjson.dumps(status, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -103,10 +103,10 @@ def not_acceptable(offered: Iterable[str], request: Request, *, route: str) -> P
     return status_reply(406, message, route=route, request=request, fields=[VARY])
 
 
-def method_not_allowed(request: Request, *, route: str) -> Prepared:
+def method_not_allowed(request: Request, *, route: str, fields: Iterable[tuple[str, str]] = ()) -> Prepared:
     """405 of what can only be read."""
     message = "only GET and HEAD are allowed here"
-    return status_reply(405, message, route=route, request=request, fields=[ALLOW])
+    return status_reply(405, message, route=route, request=request, fields=[ALLOW, *fields])
 
 
 def status_reply(

@@ -15,7 +15,6 @@ from specmux_aggregator.http.prepared import Prepared
 from specmux_aggregator.http.representations import (
     Representation,
     delivered,
-    method_not_allowed,
     settled,
     status_reply,
 )
@@ -85,8 +84,6 @@ class Explain:
         return _answered(request, representation, found)
 
     def _asked(self, request: Request) -> Prepared | tuple[Entry, ExplainRequest, Representation]:
-        if request.method not in ("GET", "HEAD"):
-            return method_not_allowed(request, route="explain")
         key, _, kind = request.path.removeprefix(EXPLAIN).rpartition("/")
         entry = self._reading.snapshot.entries.get(GroupVersion(unquote(key)))
         if entry is None or not kind:
@@ -145,8 +142,6 @@ class Search:
         return passing(representation, found.body)
 
     def _asked(self, request: Request) -> Prepared | tuple[SearchRequest, Representation]:
-        if request.method not in ("GET", "HEAD"):
-            return method_not_allowed(request, route="search")
         if request.path.removesuffix("/") != SEARCH.removesuffix("/"):
             return status_reply(404, "the path is /openapi/search", route="search", request=request)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from specmux_aggregator.endpoints.service import Endpoint
+from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.questions.explain_endpoint import EXPLAIN, SEARCH, Explain, Search
 from specmux_aggregator.questions.page_endpoint import PREFIX, LoggedChanges, Ui
@@ -13,23 +13,25 @@ from specmux_aggregator.questions.swagger_assets import SwaggerUiUnusable, swagg
 from specmux_aggregator.questions.swagger_ui import SWAGGER, SwaggerUi
 
 
-def reading_endpoints(
+def question_routes(
     reading: Reading,
     *,
     status: Callable[[], Awaitable[bytes]],
     log: LoggedChanges | None,
     is_private: bool,
     has_swagger: bool,
-) -> dict[str, Endpoint]:
+) -> list[Route]:
     """The longer of two paths first. Raises InvalidConfig where Swagger UI is asked for and not there."""
-    found: dict[str, Endpoint] = {}
+    found: list[Route] = []
     if has_swagger:
         try:
-            found[SWAGGER] = SwaggerUi(swagger_assets(), is_private=is_private)
+            found.append(Route(SWAGGER, SwaggerUi(swagger_assets(), is_private=is_private), "ui"))
         except SwaggerUiUnusable as error:
             raise InvalidConfig(str(error)) from error
-    return found | {
-        EXPLAIN: Explain(reading, is_private=is_private),
-        SEARCH: Search(reading, is_private=is_private),
-        PREFIX: Ui(reading, status=status, log=log, is_private=is_private, has_swagger=has_swagger),
-    }
+    page = Ui(reading, status=status, log=log, is_private=is_private, has_swagger=has_swagger)
+    return [
+        *found,
+        Route(EXPLAIN, Explain(reading, is_private=is_private), "explain"),
+        Route(SEARCH, Search(reading, is_private=is_private), "search"),
+        Route(PREFIX, page, "ui"),
+    ]

@@ -13,7 +13,6 @@ from specmux_aggregator.http.representations import (
     NO_STORE,
     Representation,
     delivered,
-    method_not_allowed,
     settled,
 )
 from specmux_aggregator.model.snapshot import Entry
@@ -99,8 +98,6 @@ class Ui:
         self._assets = {asset.name: asset for asset in assets().values()}
 
     def immediate(self, request: Request) -> Prepared | None:
-        if request.method not in ("GET", "HEAD"):
-            return method_not_allowed(request, route="ui")
         below = request.path.removeprefix(PREFIX)
         if request.path == PREFIX.removesuffix("/"):
             return redirect(request, "ui/")

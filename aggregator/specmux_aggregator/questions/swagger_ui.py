@@ -12,7 +12,7 @@ from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared import Prepared
-from specmux_aggregator.http.representations import Representation, delivered, method_not_allowed, settled
+from specmux_aggregator.http.representations import Representation, delivered, settled
 from specmux_aggregator.questions.frames import Asset, asset_of
 from specmux_aggregator.questions.page_endpoint import FIELDS, POLICY, PREFIX, page_error, redirect
 from specmux_aggregator.questions.swagger_assets import swagger_page
@@ -42,8 +42,6 @@ class SwaggerUi:
         }
 
     def immediate(self, request: Request) -> Prepared:
-        if request.method not in ("GET", "HEAD"):
-            return method_not_allowed(request, route="ui")
         if request.path == SWAGGER.removesuffix("/"):
             return redirect(request, "swagger/")
         if request.path == SWAGGER:

@@ -15,7 +15,7 @@ from aiohttp import hdrs
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.auth.turns import TooManyWait, Turns
-from specmux_aggregator.config.settings import Validation
+from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
 from specmux_aggregator.http.representations import NO_STORE
@@ -34,7 +34,7 @@ from specmux_aggregator.server.bodies import (
     BodyTooLarge,
 )
 from specmux_aggregator.server.client_addresses import address_of
-from specmux_aggregator.server.protocols import Reply, Response, StreamingHandler, WireRequest
+from specmux_aggregator.server.protocols import Reply, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_schemas.validation import InvalidDirective, UnsupportedMediaType
 from specmux_schemas.validation.media_types import BodyFormat, body_format
@@ -65,27 +65,8 @@ _UNKNOWN_FORM: Final = (
 )
 
 
-class ValidationStreams:
-    """Implements the server's ``StreamingHandler`` for this one path, and passes all else on to another."""
-
-    def __init__(self, validation: ValidationEndpoint, inner: StreamingHandler) -> None:
-        self._validation = validation
-        self._inner = inner
-
-    def claims(self, message: RawRequestMessage) -> bool:
-        return _is_ours(message) or self._inner.claims(message)
-
-    async def stream(self, request: WireRequest) -> Response | Reply:
-        if not _is_ours(request.message):
-            return await self._inner.stream(request)
-        prepared = await self._validation.answer(request)
-        message = request.message
-        ends = message.should_close or message.upgrade or not request.payload.is_eof()
-        return Reply(prepared, is_last=ends)
-
-
 class ValidationEndpoint:
-    """Answers requests, each with its body."""
+    """Answers requests, each with its body. Implements the server's ``StreamingHandler``."""
 
     def __init__(
         self, reading: Reading, *, seconds: float, most: int, counted: Callable[[str], None]
@@ -102,10 +83,15 @@ class ValidationEndpoint:
         self._turns = Turns(1, of_one=1, waiting_of_one=max(most - most // 4 - 1, 0))
         self._counted = counted
 
-    async def answer(self, request: WireRequest) -> Prepared:
+    def claims(self, message: RawRequestMessage) -> bool:
+        return PATH in message.path and target_of(message).partition("?")[0] == PATH
+
+    async def stream(self, request: WireRequest) -> Reply:
         prepared, result = await self._answer(request)
         self._counted(result)
-        return prepared
+        message = request.message
+        ends = message.should_close or message.upgrade or not request.payload.is_eof()
+        return Reply(prepared, is_last=ends)
 
     async def close(self) -> None:
         await self._reading.close()
@@ -159,21 +145,18 @@ class ValidationEndpoint:
 
 
 def validation_of(
-    settings: Validation, documents: DocumentRepository, snapshot: Callable[[], Snapshot], metrics: Metrics
+    settings: Settings, documents: DocumentRepository, snapshot: Callable[[], Snapshot], metrics: Metrics
 ) -> ValidationEndpoint | None:
     """With a process of its own: what a body costs there delays no question and empties no index. None where
     it is not asked for."""
-    if not settings.enabled:
+    wanted = settings.validation
+    if not wanted.enabled:
         return None
-    reader = Reader(request_seconds=settings.timeout)
+    reader = Reader(request_seconds=wanted.timeout)
     reading = Reading(reader, documents, snapshot)
     return ValidationEndpoint(
-        reading, seconds=settings.timeout, most=settings.max_in_flight, counted=metrics.validation
+        reading, seconds=wanted.timeout, most=wanted.max_in_flight, counted=metrics.validation
     )
-
-
-def _is_ours(message: RawRequestMessage) -> bool:
-    return PATH in message.path and target_of(message).partition("?")[0] == PATH
 
 
 def _asked(message: RawRequestMessage) -> Prepared | Callable[[bytes], ValidationRequest]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from aiohttp import hdrs
@@ -57,11 +58,11 @@ class Dispatch:
         max_in_flight: int,
         slow_request: float,
         guard: Guard | None = None,
-        streaming: StreamingHandler | None = None,
+        streaming: Sequence[StreamingHandler] = (),
     ) -> None:
         """``max_in_flight``: requests that may wait; 0: any number. ``slow_request``: seconds after which a
-        request is logged. Without ``guard`` everybody may ask; without ``streaming`` no request goes to a
-        backend."""
+        request is logged. Without ``guard`` everybody may ask; ``streaming``: who may claim a
+        request before the service, the first one that does."""
         self.answers = answers
         self.is_stopping = False
         """Every answer is the last one of its connection."""
@@ -120,10 +121,11 @@ class Dispatch:
         return Reply(prepared)
 
     def _claimant(self, message: RawRequestMessage) -> StreamingHandler | None:
-        streaming = self._streaming
-        if streaming is None or message.path.startswith(DOCUMENTS) or not streaming.claims(message):
-            return None
-        return streaming
+        if not message.path.startswith(DOCUMENTS):
+            for handler in self._streaming:
+                if handler.claims(message):
+                    return handler
+        return None
 
     async def _streamed(self, request: WireRequest, streaming: StreamingHandler) -> Reply | Response:
         self._stats.in_flight_elsewhere += 1

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -47,13 +47,13 @@ class HTTPServer:
         use_memo: bool = True,
         guard: Guard | None = None,
         client_ca_file: Path | None = None,
-        streaming: StreamingHandler | None = None,
+        streaming: Sequence[StreamingHandler] = (),
         unread_max: int = UNREAD_MAX,
     ) -> None:
         """``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests of what
-        stands behind it. Without ``guard`` everybody may ask; without ``streaming`` no request goes to a
-        backend. ``client_ca_file``: whom clients may have their certificates from, for the guard to look at.
-        ``unread_max``: bytes of large answers that are not read to their end, all together.
+        stands behind it. Without ``guard`` everybody may ask. ``streaming``: who may claim a request before
+        the service. ``client_ca_file``: whom clients may have their certificates from, for the guard to look
+        at. ``unread_max``: bytes of large answers that are not read to their end, all together.
         """
         self._listen = listen
         self.stats = RequestStats() if stats is None else stats

@@ -9,6 +9,7 @@ import pytest
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared import Prepared, prepare
@@ -34,8 +35,7 @@ def service() -> Service:
         representations,
         documents,
         refresher_of=lambda _: None,
-        pages={},
-        endpoints={"/openapi/explain/": Echo(), "/openapi/v3/": Echo()},
+        routes=RouteTable([Route(path, Echo(), "echo") for path in ("/openapi/explain/", "/openapi/v3/")]),
     )
 
 
@@ -74,3 +74,14 @@ def test_documents_are_nobody_elses() -> None:
     answer = service().immediate(Request("GET", "/openapi/v3/apis/apps/v1"))
     assert isinstance(answer, Prepared)
     assert (answer.status, answer.route) == (503, "openapi_document")  # no backend is known yet
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+@pytest.mark.parametrize("path", ["/openapi/explain", "/openapi/explain/now"])
+def test_method_that_a_route_does_not_have_is_405_with_those_it_has(path: str, method: str) -> None:
+    at_once = service().immediate(Request(method, path))
+    later = asyncio.run(service().respond(Pending(Request(method, path))))
+    for answer in (at_once, later):
+        assert isinstance(answer, Prepared)
+        assert (answer.status, answer.route) == (405, "echo")
+        assert b"Allow: GET, HEAD" in answer.head

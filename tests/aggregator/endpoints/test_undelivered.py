@@ -12,6 +12,7 @@ import pytest
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints import service as services
+from specmux_aggregator.endpoints.routes import RouteTable
 from specmux_aggregator.endpoints.service import Service, Undelivered
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared import Prepared
@@ -69,7 +70,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
         Representations(max_bytes=1000),
         documents,
         refresher_of=lambda _: None,
-        pages={},
+        routes=RouteTable([]),
     )
     return Scene(publisher, documents, service, decisions)
 

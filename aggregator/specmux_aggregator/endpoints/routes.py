@@ -1,0 +1,83 @@
+"""The table of routes: which endpoint answers a path, by which methods.
+
+Every refusal of a method, and the methods that a path has (RFC 9110 15.5.6, 9.3.7), come from a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.representations import method_not_allowed
+
+READ: Final = ("GET", "HEAD")
+
+
+class Endpoint(Protocol):
+    """What answers everything below one path. Asked only about paths and methods of its route."""
+
+    def immediate(self, request: Request) -> Prepared | None:
+        """The answer if it is at hand; None if it has to be waited for. What it depends on besides the
+        Snapshot is bounded by its ``good_until``, since servers remember answers within a generation."""
+        ...
+
+    async def respond(self, request: Request) -> Prepared:
+        """The answer, always, within the endpoint's own deadline. Raises nothing but CancelledError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageEndpoint:
+    """An endpoint whose answer is always made anew."""
+
+    page: Callable[[Request], Awaitable[Prepared]]
+
+    def immediate(self, request: Request) -> None:
+        return None
+
+    async def respond(self, request: Request) -> Prepared:
+        return await self.page(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row: an endpoint and the paths it has. A path that ends in "/" stands for itself without the
+    slash, and for all below it; any other for itself alone."""
+
+    path: str
+    endpoint: Endpoint
+    name: str
+    """The label of its requests in the metrics."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Header fields of a refused method, beside those that every refusal has."""
+
+    def refusal(self, request: Request) -> Prepared | None:
+        """The answer to a method that the route does not have."""
+        if request.method in READ:
+            return None
+        return method_not_allowed(request, route=self.name, fields=self.fields)
+
+
+class RouteTable:
+    """Routes by path: exact ones first, then in the order of the rows."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = tuple(routes)
+        self._exact = {route.path: route for route in self.routes if not _is_tree(route)}
+        self._trees = tuple((route.path.removesuffix("/"), route) for route in self.routes if _is_tree(route))
+
+    def find(self, path: str) -> Route | None:
+        found = self._exact.get(path)
+        if found is not None:
+            return found
+        for prefix, route in self._trees:
+            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
+                return route
+        return None
+
+
+def _is_tree(route: Route) -> bool:
+    return route.path.endswith("/") and route.path != "/"
