@@ -189,7 +189,8 @@ class SilentHandler:
 
 def test_requests_for_a_silent_backend_keep_nobody_else_from_waiting() -> None:
     with running("parsed", max_in_flight=1) as started, ExitStack() as stack:
-        streaming = started.server._dispatch._streaming = SilentHandler()
+        streaming = SilentHandler()
+        started.server._dispatch._streaming = (streaming,)
         held = [stack.enter_context(started.connect()) for _ in range(3)]
         for client in held:
             client.sendall(request("/apis/a/v1/b"))
