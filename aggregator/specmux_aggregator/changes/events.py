@@ -52,8 +52,10 @@ SILENCE: Final = Event(0, "", b"")
 class Follower:
     """One reader's events."""
 
-    def __init__(self, kind: Feed, backlog: list[Event], address: bytes = b"") -> None:
+    def __init__(self, kind: Feed, backlog: list[Event], address: bytes = b"", *, last_id: int = 0) -> None:
         self.kind = kind
+        self.last_id = last_id
+        """From where a reader goes on that has read what was sent."""
         self.address = address
         """The client's; followers of one address have a share of all places."""
         self._events: deque[Event] = deque(backlog)
@@ -89,6 +91,7 @@ class Follower:
         if not self._events:
             return None
         event = self._events.popleft()
+        self.last_id = event.id
         if not self._events:
             self._allowed = MOST_QUEUED
         return event
@@ -117,7 +120,9 @@ class Followers:
         ``address``."""
         if len(self._followers) >= MOST_FOLLOWERS or not self._addresses.take(address):
             return None
-        follower = Follower(kind, self._backlog(kind, since), address)
+        backlog = self._backlog(kind, since)
+        last = self._log.last_id if kind is Feed.CHANGES else self._last_publication
+        follower = Follower(kind, backlog, address, last_id=0 if backlog else last)
         self._followers.add(follower)
         return follower
 

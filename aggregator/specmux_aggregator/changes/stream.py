@@ -158,13 +158,15 @@ class Streamed:
         self._connection.cut_off()
 
     async def _write_events(self) -> None:
+        sent = self._follower.last_id
         while (event := await self._follower.next(self._heartbeat)) is not None:
             if not await self._is_permitted():
                 break
             data = _beat(self._form) if event is SILENCE else self._written(event, self._form)
             if not await self._send(data):
                 break
-        reset = written(Event(0, "reset", b"{}"), self._form)
+            sent = event.id or sent
+        reset = written(Event(sent, "reset", b"{}"), self._form)
         self._connection.send(self._framed(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
         await self._connection.drain()
 

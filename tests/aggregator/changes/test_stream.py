@@ -160,7 +160,9 @@ async def test_what_is_asked_wrongly_is_refused(tmp_path: Path) -> None:
 async def test_the_end_of_the_service_is_told(tmp_path: Path) -> None:
     async with changing(tmp_path) as client, following(client) as answer:
         stopping = asyncio.create_task(client.app.stop())
-        assert [each["event"] for each in await events(answer, 1)] == ["reset"]
+        assert client.app.history is not None
+        where = str(client.app.history.log.last_id)
+        assert [(each["event"], each["id"]) for each in await events(answer, 1)] == [("reset", where)]
         assert await answer.content.read() == b""
         await stopping
 
