@@ -34,8 +34,7 @@ CODINGS = ("identity", "gzip", "zstd")
 
 def worker_pid(worker: Worker) -> int:
     assert worker._pool is not None
-    (pid,) = worker._pool.result()._processes
-    return pid
+    return worker._pool.result().pid
 
 
 async def assert_no_500(client: Client) -> None:

@@ -18,6 +18,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -42,12 +43,20 @@ _OBJECTS_UNTIL_COLLECTED: Final = 50_000
 """Containers made and not freed, after which the young ones are looked through for cycles."""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerProcess:
+    """A pool of one process, which is never replaced: the pool is broken once it has ended."""
+
+    pool: ProcessPoolExecutor
+    pid: int
+
+
 class Worker:
     """Runs functions of ``build`` one at a time in a process that keeps a ``BuildMemo``."""
 
     def __init__(self, *, timeout: float) -> None:
         self._timeout = timeout
-        self._pool: asyncio.Task[ProcessPoolExecutor] | None = None
+        self._pool: asyncio.Task[WorkerProcess] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._starts = True
@@ -154,11 +163,11 @@ class Worker:
     async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
         try:
             try:
-                return asyncio.wrap_future((await self._started()).submit(*work))
+                return asyncio.wrap_future((await self._started()).pool.submit(*work))
             except BrokenProcessPool:
                 # It died while it had nothing to do: what comes next is not to blame.
                 self.end()
-                return asyncio.wrap_future((await self._started()).submit(*work))
+                return asyncio.wrap_future((await self._started()).pool.submit(*work))
         except (OSError, BrokenProcessPool) as error:
             self.end()
             reason = getattr(error, "strerror", None) or "it died at once"
@@ -169,36 +178,36 @@ class Worker:
                 )
             raise WorkerFailed(f"the worker process does not start: {reason}") from error
 
-    async def _started(self) -> ProcessPoolExecutor:
+    async def _started(self) -> WorkerProcess:
         if self._pool is None:
-            self._pool = asyncio.create_task(asyncio.to_thread(_new_pool))
-        pool = await asyncio.shield(self._pool)
+            self._pool = asyncio.create_task(asyncio.to_thread(_new_process))
+        process = await asyncio.shield(self._pool)
         self._starts = True
-        return pool
+        return process
 
 
-def _new_pool() -> ProcessPoolExecutor:
+def _new_process() -> WorkerProcess:
     """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
     # A fork of this process would carry its sockets and threads along; the fork server has neither.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
     try:
-        pool.submit(os.getpid).result()
+        return WorkerProcess(pool, pool.submit(os.getpid).result())
     except BaseException:
         pool.shutdown()
         raise
-    return pool
 
 
-async def _end(started: asyncio.Task[ProcessPoolExecutor]) -> None:
+async def _end(started: asyncio.Task[WorkerProcess]) -> None:
     await asyncio.wait([started])
     if started.cancelled() or started.exception() is not None:
         return
-    pool = started.result()
-    for process in list((pool._processes or {}).values()):  # noqa: SLF001  # there is no public way to kill one
-        process.kill()
-    await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+    ended = started.result()
+    for process in multiprocessing.active_children():  # a pool has no public way to kill its process
+        if process.pid == ended.pid:
+            process.kill()
+    await asyncio.to_thread(ended.pool.shutdown, cancel_futures=True)
 
 
 def _begin() -> None:

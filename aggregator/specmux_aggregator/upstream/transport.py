@@ -24,7 +24,9 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.identities import Identities, Shown, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
 from specmux_cache.http.connector import CheckedConnector
-from specmux_cache.http.direct import DirectAnswer, UnreadAnswer, asked, head_of, is_sendable
+from specmux_cache.http.direct import DirectAnswer, UnreadAnswer, asked
+from specmux_cache.http.opening import stream_socket
+from specmux_cache.http.request_heads import head_of, is_sendable
 
 CONNECTIONS: Final = 16
 """Open connections to one backend."""
@@ -39,6 +41,9 @@ SHORT: Final = 32
 """Characters of a target whose URL is kept."""
 
 CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
+
+ADDRESSES_KEPT: Final = 30.0
+"""Seconds that a host's addresses are good for."""
 
 USER_AGENT: Final = "specmux"
 
@@ -154,7 +159,7 @@ class Transport:
             raise Unusable(CLOSED)
         route = self._route(shown.context)
         own = (("Host", route.headers["Host"]), ("User-Agent", USER_AGENT))
-        head = head_of(target, (*own, *fields.items(), *shown.fields))
+        head = head_of(f"GET {target} HTTP/1.1", (*own, *fields.items(), *shown.fields))
         return await asked(connector, route, head, timeout=self._timeout(idle_timeout), ahead=self._ahead)
 
     def _route(self, context: ssl.SSLContext | None) -> aiohttp.ClientRequest:
@@ -209,8 +214,8 @@ class Transport:
                     keeps_after_no_body=self._keeps_after_no_body,
                     limit=self._connections,
                     resolver=DaemonResolver(),
-                    ttl_dns_cache=30,
-                    socket_factory=_socket,
+                    addresses_kept=ADDRESSES_KEPT,
+                    new_socket=_socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": USER_AGENT},
@@ -250,9 +255,8 @@ def _finite(seconds: float) -> float | None:
     return None if math.isinf(seconds) else seconds
 
 
-def _socket(info: aiohttp.AddrInfoType) -> socket.socket:
-    family, kind, protocol, _, _ = info
-    made = socket.socket(family, kind, protocol)
+def _socket(family: socket.AddressFamily) -> socket.socket:
+    made = stream_socket(family)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE:
         if hasattr(socket, name):

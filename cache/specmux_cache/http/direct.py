@@ -7,26 +7,17 @@ timeouts are those of the session that the connector belongs to.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
-from specmux_cache.http.whole_body import hold_back
-
-_TARGET: Final = re.compile(r"/[!-\"$-~]*")
-"""No space, no control character, no fragment."""
-
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNSENDABLE: Final = re.compile(r"[\r\n\0]")
+from specmux_cache.http.response_reader import ResponseReader, reader_of
 
 
 class UnreadAnswer(Protocol):
@@ -67,22 +58,6 @@ class DirectAnswer:
         self.connection.release()
 
 
-def is_sendable(target: str) -> bool:
-    """Whether it can stand in a request line as it is."""
-    return _TARGET.fullmatch(target) is not None
-
-
-def head_of(target: str, fields: Iterable[tuple[str, str]]) -> bytes:
-    """A GET as it is sent. ``target``: sendable. Raises ValueError for a field that would be two."""
-    lines = [f"GET {target} HTTP/1.1"]
-    for name, value in fields:
-        if _NAME.fullmatch(name) is None or _UNSENDABLE.search(value) is not None:
-            raise ValueError("a header field has a character that cannot be sent")
-        lines.append(f"{name}: {value}")
-    lines.append("\r\n")
-    return "\r\n".join(lines).encode()
-
-
 async def asked(
     connector: aiohttp.BaseConnector,
     route: aiohttp.ClientRequest,
@@ -114,16 +89,16 @@ async def _exchanged(
     except TimeoutError as error:
         raise aiohttp.ConnectionTimeoutError("no connection in time") from error
     try:
-        protocol, transport = connection.protocol, connection.transport
-        if protocol is None or transport is None or transport.is_closing():
+        reader, transport = reader_of(connection), connection.transport
+        if reader is None or transport is None or transport.is_closing():
             raise aiohttp.ClientConnectionResetError("it was lost as it was made")
-        protocol.set_response_params(
+        reader.set_response_params(
             read_until_eof=True, auto_decompress=False, read_timeout=timeout.sock_read, read_bufsize=ahead
         )
-        hold_back(connection)
+        reader.hold_back()
         transport.write(head)
-        protocol.start_timeout()
-        message, content = await _final(protocol, route)
+        reader.start_timeout()
+        message, content = await _final(reader, route)
     except BaseException:
         connection.close()
         raise
@@ -132,12 +107,12 @@ async def _exchanged(
 
 
 async def _final(
-    protocol: ResponseHandler, route: aiohttp.ClientRequest
+    reader: ResponseReader, route: aiohttp.ClientRequest
 ) -> tuple[RawResponseMessage, StreamReader]:
     """The answer behind those that only say that it will come (RFC 9110 15.2)."""
     try:
         while True:
-            message, content = await protocol.read()
+            message, content = await reader.read()
             if not 100 <= message.code <= 199 or message.code == 101:
                 return message, content
     except HttpProcessingError as error:

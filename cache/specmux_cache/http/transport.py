@@ -65,7 +65,7 @@ class Transport:
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             headers={"User-Agent": "specmux-cache", **self._headers},
-            connector=CheckedConnector(ssl=self._tls or True, limit=16),
+            connector=CheckedConnector(ssl=self._tls, limit=16),
             timeout=self._timeout,
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),

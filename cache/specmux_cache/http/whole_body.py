@@ -13,15 +13,7 @@ import io
 from aiohttp.connector import Connection
 from aiohttp.streams import StreamReader
 
-from specmux_cache.http.checked_protocol import CheckedProtocol
-
-
-def hold_back(connection: Connection) -> None:
-    """Before a request is sent whose answer is taken by ``whole_body``, or not read to its end."""
-    transport = connection.transport
-    protocol = None if transport is None else transport.get_protocol()
-    if isinstance(protocol, CheckedProtocol):
-        protocol.hold_back()
+from specmux_cache.http.response_reader import ResponseReader, reader_of
 
 
 async def whole_body(connection: Connection | None, content: StreamReader, length: int) -> bytes:
@@ -38,13 +30,13 @@ async def whole_body(connection: Connection | None, content: StreamReader, lengt
 
 
 async def _fill(room: memoryview, connection: Connection | None, content: StreamReader) -> None:
-    transport = None if connection is None else connection.transport
-    protocol = None if transport is None else transport.get_protocol()
-    if transport is not None and isinstance(protocol, CheckedProtocol) and (missing := protocol.missing()):
+    reader = reader_of(connection)
+    transport = None if reader is None else reader.transport
+    if reader is not None and transport is not None and (missing := reader.missing()):
         if missing == len(room):
-            await _read(transport, protocol, content, room)
+            await _read(transport, reader, content, room)
             return
-        protocol.go_on()
+        reader.go_on()
     at = 0
     async for chunk in content.iter_any():
         room[at : at + len(chunk)] = chunk
@@ -52,9 +44,9 @@ async def _fill(room: memoryview, connection: Connection | None, content: Stream
 
 
 async def _read(
-    transport: asyncio.Transport, protocol: CheckedProtocol, content: StreamReader, room: memoryview
+    transport: asyncio.Transport, reader: ResponseReader, content: StreamReader, room: memoryview
 ) -> None:
-    filling = Filling(transport, protocol, content)
+    filling = Filling(transport, reader, content)
     filling.begin(room)
     try:
         await content.readany()
@@ -63,27 +55,25 @@ async def _read(
 
 
 class Filling(asyncio.BufferedProtocol):
-    """Stands in for another protocol while the rest of a body is read into its place, no byte more."""
+    """Stands in for a reader while the rest of a body is read into its place, no byte more."""
 
-    def __init__(
-        self, transport: asyncio.Transport, protocol: CheckedProtocol, content: StreamReader
-    ) -> None:
-        """``content`` is told of the end, and of what keeps it from coming."""
+    def __init__(self, transport: asyncio.Transport, reader: ResponseReader, content: StreamReader) -> None:
+        """``content`` is given the end, and what keeps it from coming."""
         self._transport = transport
-        self._protocol = protocol
+        self._reader = reader
         self._content = content
         self._room = memoryview(b"")
 
     def begin(self, room: memoryview) -> None:
         self._room = room
         self._transport.set_protocol(self)
-        self._protocol.go_on()
+        self._reader.go_on()
 
     def end(self) -> None:
-        """Whatever comes from here on is the other's."""
+        """Whatever comes from here on is the reader's."""
         self._room = memoryview(b"")
         if self._transport.get_protocol() is self:
-            self._transport.set_protocol(self._protocol)
+            self._transport.set_protocol(self._reader)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._room
@@ -91,19 +81,19 @@ class Filling(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self._room = self._room[nbytes:]
         if self._room:
-            self._protocol.start_timeout()
+            self._reader.start_timeout()
         else:
             self.end()
             self._content.feed_eof()
 
     def eof_received(self) -> None:
-        self._protocol.eof_received()
+        self._reader.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._protocol.connection_lost(exc)
+        self._reader.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        self._protocol.pause_writing()
+        self._reader.pause_writing()
 
     def resume_writing(self) -> None:
-        self._protocol.resume_writing()
+        self._reader.resume_writing()

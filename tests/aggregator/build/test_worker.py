@@ -156,7 +156,7 @@ def test_worker_closed_while_it_starts_leaves_no_process() -> None:
         assert starting is not None
         first.cancel()
         await worker.close()
-        pool = await starting
+        pool = (await starting).pool
         with pytest.raises(RuntimeError, match="shutdown"):
             pool.submit(os.getpid)
 
@@ -182,7 +182,7 @@ def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
         worker = Worker(timeout=PATIENT)
         await worker.start()
         assert worker._pool is not None
-        (pid,) = worker._pool.result()._processes
+        pid = worker._pool.result().pid
         assert await worker.run(os.getpid) == pid
         await worker.close()
 
@@ -198,7 +198,7 @@ def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
     async def scenario() -> None:
         worker = Worker(timeout=PATIENT)
         with monkeypatch.context() as patched:
-            patched.setattr(workers, "_new_pool", fails)
+            patched.setattr(workers, "_new_process", fails)
             await worker.start()
             with pytest.raises(WorkerFailed, match="too many open files"):
                 await worker.run(os.getpid)

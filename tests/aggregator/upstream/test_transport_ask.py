@@ -14,7 +14,7 @@ from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.upstream.transport import Transport
 from specmux_cache.access.server_access import Credentials
-from specmux_cache.http.direct import head_of, is_sendable
+from specmux_cache.http.request_heads import head_of, is_sendable
 from specmux_cache.http.whole_body import whole_body
 
 

@@ -6,21 +6,21 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from fakes.sending import send
 from running.exchanges import by_session, exchanges_that_went_wrong
-from specmux_cache.http import checked_protocol
-from specmux_cache.http.checked_protocol import CheckedProtocol, told_length
+from specmux_cache.http import response_reader
 from specmux_cache.http.connector import CheckedConnector
+from specmux_cache.http.response_reader import ResponseReader
+from specmux_cache.http.told_length import told_length
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 OTHER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"
@@ -203,9 +203,9 @@ def test_server_that_closes_an_idle_connection_is_asked_over_another() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("turn", [checked_protocol.TURN, -1.0], ids=["at once", "piece by piece"])
+@pytest.mark.parametrize("turn", [response_reader.TURN, -1.0], ids=["at once", "piece by piece"])
 def test_no_exchange_gets_anothers_answer(turn: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked_protocol, "TURN", turn)
+    monkeypatch.setattr(response_reader, "TURN", turn)
     wrong, strays = asyncio.run(exchanges_that_went_wrong(2_000, by_session(CheckedConnector)))
     assert strays > 200
     assert wrong == []
@@ -218,66 +218,72 @@ def test_aiohttps_own_connector_mixes_answers_up() -> None:
     assert wrong
 
 
-class Slow:
-    """A stand-in for aiohttp's protocol and its transport; tells in which turn of the loop it was called."""
+class Wire(asyncio.Transport):
+    """An open transport, of which nothing comes by itself."""
 
-    def __init__(self) -> None:
-        self.transport: Any = self
-        self._reading_paused = False
-        self._payload: Any = EMPTY_PAYLOAD
-        """Of the answer that is being read; one that has ended."""
-        self.told: list[tuple[int, bytes | str]] = []
-        self.turn = 0
-        self.is_reading = True
-        self.encryption: object = None
+    def __init__(self, encryption: object = None) -> None:
+        super().__init__({"ssl_object": encryption})
+        self.is_on = True
+        self.is_closed = False
         self.decrypts_later = 0
 
-    def data_received(self, data: bytes) -> None:
-        self.told.append((self.turn, data))
-
-    def eof_received(self) -> None:
-        self.told.append((self.turn, "eof"))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.told.append((self.turn, "lost"))
-
     def close(self) -> None:
-        self.transport = None
+        self.is_closed = True
+
+    abort = close
 
     def is_closing(self) -> bool:
-        return False
-
-    def get_extra_info(self, name: str) -> Any:
-        return self.encryption if name == "ssl_object" else None
+        return self.is_closed
 
     def set_read_buffer_limits(self, high: int) -> None:
         self.decrypts_later = high
 
     def pause_reading(self) -> None:
-        self.is_reading = False
+        self.is_on = False
 
     def resume_reading(self) -> None:
-        self.is_reading = True
+        self.is_on = True
+
+
+class Slow(ResponseReader):
+    """Writes down in which turn of the loop it parses what, instead of parsing it."""
+
+    def __init__(self, on_stray: Callable[[], None] = lambda: None, *, encryption: object = None) -> None:
+        super().__init__(on_stray)
+        self.told: list[tuple[int, bytes | str]] = []
+        self.turn = 0
+        self.wire = Wire(encryption)
+        self.connection_made(self.wire)
+        self.answer(EMPTY_PAYLOAD)
+
+    def answer(self, body: StreamReader | None) -> None:
+        """Have the last message this body."""
+        self._messages.body = body
+
+    def _feed(self, data: bytes) -> None:
+        self.told.append((self.turn, data))
+
+    def _lose(self) -> None:
+        self.told.append((self.turn, "lost"))
+        super()._lose()
 
 
 def test_what_takes_long_to_parse_is_parsed_in_turns_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(checked_protocol, "TURN", -1.0)
-        slow: Any = Slow()
-        line = CheckedProtocol(slow, slow, lambda: None)
+        monkeypatch.setattr(response_reader, "TURN", -1.0)
+        slow = Slow()
         sent = bytes(range(256)) * 256
-        line.data_received(sent)
-        assert not slow.is_reading
-        line.data_received(b"more")
-        line.eof_received()
-        line.connection_lost(None)
+        slow.data_received(sent)
+        assert not slow.wire.is_on
+        slow.data_received(b"more")
+        slow.eof_received()
+        slow.connection_lost(None)
         for slow.turn in range(1, 40):
             await asyncio.sleep(0)
         data = [item for _, item in slow.told if isinstance(item, bytes)]
         assert b"".join(data) == sent + b"more"
-        assert slow.told[-2:] == [(slow.told[-1][0], "eof"), (slow.told[-1][0], "lost")]
+        assert slow.told[-1][1] == "lost"
         assert len({turn for turn, _ in slow.told}) > 10
-        assert slow.is_reading
 
     asyncio.run(scenario())
 
@@ -285,8 +291,8 @@ def test_what_takes_long_to_parse_is_parsed_in_turns_and_in_order(monkeypatch: p
 class Costly(Slow):
     """Each piece takes the processor as long as chunks of a byte do."""
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def _feed(self, data: bytes) -> None:
+        super()._feed(data)
         end = time.thread_time() + 0.003
         while time.thread_time() < end:
             pass
@@ -294,21 +300,20 @@ class Costly(Slow):
 
 def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
     async def scenario() -> None:
-        costly: Any = Costly()
-        line = CheckedProtocol(costly, costly, lambda: None)
+        costly = Costly()
         began = time.monotonic()
-        line.data_received(bytes(1000))
-        assert not costly.is_reading
-        line.data_received(b"a" * 5_000)
-        line.data_received(b"more")
-        line.eof_received()
+        costly.data_received(bytes(1000))
+        assert not costly.wire.is_on
+        costly.data_received(b"a" * 5_000)
+        costly.data_received(b"more")
         async with asyncio.timeout(30):
-            while costly.told[-1][1] != "eof":
+            while costly.told[-1][1] != b"more":
                 await asyncio.sleep(0.001)
-        assert b"".join(item for _, item in costly.told[:-1]) == bytes(1000) + b"a" * 5_000 + b"more"
+        data = [item for _, item in costly.told if isinstance(item, bytes)]
+        assert b"".join(data) == bytes(1000) + b"a" * 5_000 + b"more"
         assert time.monotonic() - began > 0.2
         async with asyncio.timeout(30):
-            while not costly.is_reading:
+            while not costly.wire.is_on:
                 await asyncio.sleep(0.001)
 
     asyncio.run(scenario())
@@ -316,13 +321,12 @@ def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
 
 def test_plain_bytes_never_wait() -> None:
     async def scenario() -> None:
-        slow: Any = Slow()
-        line = CheckedProtocol(slow, slow, lambda: None)
+        slow = Slow()
         for _ in range(50):
-            line.data_received(bytes(256 * 1024))
+            slow.data_received(bytes(256 * 1024))
             for _ in range(100):  # turns, and no seconds
                 await asyncio.sleep(0)
-            assert slow.is_reading
+            assert slow.wire.is_on
             slow.told.clear()
 
     asyncio.run(scenario())
@@ -330,29 +334,26 @@ def test_plain_bytes_never_wait() -> None:
 
 def test_others_have_their_turn_after_each_read_of_encrypted_bytes() -> None:
     async def scenario() -> None:
-        slow: Any = Slow()
-        slow.encryption = object()
-        line = CheckedProtocol(slow, slow, lambda: None)
-        assert slow.decrypts_later == checked_protocol.ENCRYPTED
-        line.begin(has_body=True)
-        slow._payload = None  # no answer has begun
-        line.data_received(b"x")
-        assert not slow.is_reading
+        slow = Slow(encryption=object())
+        assert slow.wire.decrypts_later == response_reader.ENCRYPTED
+        slow.begin(has_body=True)
+        slow.answer(None)  # no answer has begun
+        slow.data_received(b"x")
+        assert not slow.wire.is_on
         await asyncio.sleep(0)
-        assert slow.is_reading
-        slow._payload = EMPTY_PAYLOAD  # it is whole: paused, the connection would be taken for one with more
-        line.data_received(b"y")
-        assert slow.is_reading
+        assert slow.wire.is_on
+        slow.answer(EMPTY_PAYLOAD)  # it is whole: paused, the connection would be taken for one with more
+        slow.data_received(b"y")
+        assert slow.wire.is_on
 
     asyncio.run(scenario())
 
 
 def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
     async def scenario() -> None:
-        costly: Any = Costly()
-        line = CheckedProtocol(costly, costly, lambda: None)
-        line.data_received(bytes(1000))
-        line.connection_lost(None)
+        costly = Costly()
+        costly.data_received(bytes(1000))
+        costly.connection_lost(None)
         assert costly.told[-1][1] == "lost"
 
     asyncio.run(scenario())
@@ -360,13 +361,12 @@ def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
 
 def test_what_is_not_parsed_when_the_answer_is_whole_is_stray(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(checked_protocol, "TURN", -1.0)
-        slow, strays = Slow(), []
-        held: Any = slow
-        line = CheckedProtocol(held, held, lambda: strays.append(1))
-        line.data_received(b"x" * 20_000)
-        line.connection_lost(None)
-        line.rest()
+        monkeypatch.setattr(response_reader, "TURN", -1.0)
+        strays: list[int] = []
+        slow = Slow(lambda: strays.append(1))
+        slow.data_received(b"x" * 20_000)
+        slow.connection_lost(None)
+        slow.rest()
         assert (slow.transport, strays) == (None, [1])
         assert slow.told[-1][1] == "lost"
         await asyncio.sleep(0)
@@ -378,13 +378,12 @@ def test_what_is_not_parsed_of_an_answer_that_was_given_up_says_nothing_about_th
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(checked_protocol, "TURN", -1.0)
-        slow, strays = Slow(), []
-        slow._payload = None
-        held: Any = slow
-        line = CheckedProtocol(held, held, lambda: strays.append(1))
-        line.data_received(b"x" * 20_000)
-        line.rest()
+        monkeypatch.setattr(response_reader, "TURN", -1.0)
+        strays: list[int] = []
+        slow = Slow(lambda: strays.append(1))
+        slow.answer(None)
+        slow.data_received(b"x" * 20_000)
+        slow.rest()
         assert (slow.transport, strays) == (None, [])
         await asyncio.sleep(0)
 
@@ -399,7 +398,7 @@ def test_server_is_trusted_still_when_a_request_was_given_up(
         head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         server = Server(answer=head + b"1\r\na\r\n" * 60_000)
         async with session_for(server) as session:
-            monkeypatch.setattr(checked_protocol, "TURN", -1.0)  # the loop is starved: each piece is the last
+            monkeypatch.setattr(response_reader, "TURN", -1.0)  # the loop is starved: each piece is the last
             async with session.get(server.url):
                 await asyncio.sleep(pause)
             monkeypatch.undo()
@@ -411,10 +410,10 @@ def test_server_is_trusted_still_when_a_request_was_given_up(
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("turn", [checked_protocol.TURN, -1.0], ids=["at once", "piece by piece"])
+@pytest.mark.parametrize("turn", [response_reader.TURN, -1.0], ids=["at once", "piece by piece"])
 @pytest.mark.parametrize("size", [1, 4_096, 300_000, 5_000_000])
 def test_large_answers_come_whole(turn: float, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked_protocol, "TURN", turn)
+    monkeypatch.setattr(response_reader, "TURN", turn)
 
     async def scenario() -> None:
         body = bytes(size)
@@ -423,13 +422,6 @@ def test_large_answers_come_whole(turn: float, size: int, monkeypatch: pytest.Mo
             server.is_over = framing == b"\r\n"
             async with session_for(server) as session:
                 assert await get(session, server) == body
-
-    asyncio.run(scenario())
-
-
-def test_aiohttp_has_the_flag_that_says_whether_it_reads() -> None:
-    async def scenario() -> None:
-        assert ResponseHandler(asyncio.get_running_loop())._reading_paused is False
 
     asyncio.run(scenario())
 
@@ -464,17 +456,16 @@ def test_a_length_is_told_by_a_usual_head_alone(data: bytes, length: int) -> Non
 
 def test_a_body_of_a_told_length_is_passed_on_as_it_comes_and_what_follows_in_pieces() -> None:
     async def scenario() -> None:
-        slow: Any = Slow()
-        line = CheckedProtocol(slow, slow, lambda: None)
+        slow = Slow()
         head = HEAD % b"Content-Length: 100000\r\n"
-        line.begin(has_body=True)
+        slow.begin(has_body=True)
         for data in (head + bytes(50_000), bytes(50_000 + 5000)):
-            line.data_received(data)
+            slow.data_received(data)
         received = [len(data) for _, data in slow.told]
         assert received == [len(head) + 50_000, 50_000, 2048, 5000 - 2048]
         slow.told.clear()
-        line.begin(has_body=False)
-        line.data_received(head + bytes(5000))
+        slow.begin(has_body=False)
+        slow.data_received(head + bytes(5000))
         assert len(slow.told[0][1]) == 2048
 
     asyncio.run(scenario())

@@ -18,7 +18,8 @@ import trustme
 from aiohttp.connector import Connection
 
 from specmux_cache.http.connector import CheckedConnector
-from specmux_cache.http.whole_body import Filling, hold_back, whole_body
+from specmux_cache.http.response_reader import reader_of
+from specmux_cache.http.whole_body import Filling, whole_body
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[bool | None]]
 
@@ -88,7 +89,7 @@ def silent(size: int, sent: int) -> Serve:
 @asynccontextmanager
 async def session_for(server: Server, authority: trustme.CA | None = None) -> AsyncIterator[Any]:
     ours: ssl.SSLContext | None = None
-    trust: ssl.SSLContext | bool = True
+    trust: ssl.SSLContext | None = None
     if authority is not None:
         ours, trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
         authority.issue_cert("localhost").configure_cert(ours)
@@ -109,7 +110,9 @@ class Holding(CheckedConnector):
 
     async def connect(self, *request: Any, **options: Any) -> Connection:
         connection = await super().connect(*request, **options)
-        hold_back(connection)
+        reader = reader_of(connection)
+        assert reader is not None
+        reader.hold_back()
         return connection
 
 

@@ -1,0 +1,78 @@
+"""Addresses of servers: looked up once for all who ask at the same time, and kept for a short while."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+import time
+from typing import Final
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+
+Address = tuple[socket.AddressFamily, tuple[str, int] | tuple[str, int, int, int]]
+
+_NUMERIC: Final = re.compile(r"[0-9.]+|0[xX][0-9a-fA-F.xX]*")
+"""Hosts that the system would take for an IPv4 address in another notation: 2130706433, 127.1, 0x7f.1."""
+
+
+class Addresses:
+    """Of the hosts that one connector connects to. Lives on one event loop."""
+
+    def __init__(self, resolver: AbstractResolver, *, kept: float) -> None:
+        """``kept``: seconds that what was found is good for."""
+        self._resolver = resolver
+        self._kept = kept
+        self._known: dict[tuple[str, int], tuple[float, list[Address]]] = {}
+        """With the time until which it is good, monotonic seconds."""
+        self._asking: dict[tuple[str, int], asyncio.Task[list[Address]]] = {}
+
+    async def of(self, host: str, port: int) -> list[Address]:
+        """In the order in which they are to be tried, each the first in its turn. Raises OSError and
+        aiohttp.InvalidURL."""
+        literal = _literal(host, port)
+        if literal is not None:
+            return [literal]
+        key = (host, port)
+        good_until, found = self._known.get(key, (0.0, []))
+        if good_until <= time.monotonic():
+            asking = self._asking.get(key)
+            if asking is None:
+                asking = self._asking[key] = asyncio.create_task(self._look_up(host, port))
+                asking.add_done_callback(lambda ended: self._answered(key, ended))
+            found = await asyncio.shield(asking)  # who no longer waits takes it from nobody else
+        in_turn = list(found)
+        found.append(found.pop(0))
+        return in_turn
+
+    def close(self) -> None:
+        for asking in self._asking.values():
+            asking.cancel()
+
+    async def _look_up(self, host: str, port: int) -> list[Address]:
+        found = await self._resolver.resolve(host, port, family=socket.AF_UNSPEC)
+        addresses = [_address(each["host"], each["port"]) for each in found]
+        if not addresses:
+            raise OSError(f"no address of {host}")
+        return addresses
+
+    def _answered(self, key: tuple[str, int], ended: asyncio.Task[list[Address]]) -> None:
+        del self._asking[key]
+        if not ended.cancelled() and ended.exception() is None:
+            self._known[key] = (time.monotonic() + self._kept, ended.result())
+
+
+def _address(host: str, port: int) -> Address:
+    return (socket.AF_INET6, (host, port, 0, 0)) if ":" in host else (socket.AF_INET, (host, port))
+
+
+def _literal(host: str, port: int) -> Address | None:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if _NUMERIC.fullmatch(host):
+            raise aiohttp.InvalidURL(host, "is no IPv4 address in its usual form") from None
+        return None
+    return _address(host, port)
