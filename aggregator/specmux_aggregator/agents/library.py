@@ -5,18 +5,34 @@ Blocks; one question at a time. Documents are loaded when a question wants them.
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.sources.kinds import chosen_in, kinds_of_source, loaded_for, schema_of
+from specmux_aggregator.sources.kinds import (
+    chosen_in,
+    kinds_of_source,
+    known_kinds,
+    loaded_for,
+    schema_of,
+)
 from specmux_aggregator.sources.search_index import SearchIndex
 from specmux_aggregator.sources.source import Source
-from specmux_converters.errors import ConverterError
+from specmux_aggregator.sources.validated_objects import (
+    Input,
+    ObjectVerdict,
+    Rules,
+    ValidatedObject,
+    check,
+    documents_for,
+    with_places,
+)
+from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.differences import Served, add_document, compare
 from specmux_schemas.differences.policy import NO_POLICY
 from specmux_schemas.differences.reports import render, report_of
@@ -25,11 +41,13 @@ from specmux_schemas.explain.kind_names import Asked, KindName
 from specmux_schemas.explain.skeleton import skeleton
 from specmux_schemas.explain.text import text
 from specmux_schemas.explain.tree import find
-from specmux_schemas.kinds import KindSchema
+from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.resources import api_version, joined
 from specmux_schemas.search.as_json import found_json
 from specmux_schemas.search.query import search
 from specmux_schemas.validation import Validator
+from specmux_schemas.validation.decoding.manifests import definition_in, preserving_kinds
+from specmux_schemas.validation.decoding.streams import parts_of
 
 ANSWER_CHARACTERS: Final = 12_000
 """Of a text at a time: about 3,000 tokens."""
@@ -53,46 +71,40 @@ class Library:
         self._is_ordered = is_ordered
         self._against = against
         self._lock = threading.Lock()
-        self._kinds: list[KindName] | None = None
+        self._kinds: tuple[str, list[KindName]] | None = None
+        """With the state of the source that they are of."""
         self._index = index or SearchIndex(source, None)
 
-    def list_kinds(self, contains: str = "", group: str | None = None, offset: int = 0) -> dict[str, Any]:
-        with self._lock:
-            wanted = contains.casefold()
+    def list_kinds(self, contains: str = "", group: str | None = None, offset: int = 0) -> list[str]:
+        """A line for each: apiVersion, kind, plural, short names."""
+        with self._now() as source:
+            wanted = (contains or "").casefold()
             found = [
                 each
-                for each in self._all_kinds()
+                for each in self._all_kinds(source)
                 if group in (None, each.kind.group)
                 and any(wanted in name.casefold() for name in (*each.names, *each.short_names))
             ]
         shown = found[max(offset, 0) : max(offset, 0) + KINDS_AT_ONCE]
-        kinds = [
-            {
-                "kind": each.kind.kind,
-                "apiVersion": _version(each),
-                "plural": each.names[0],
-                "shortNames": list(each.short_names),
-            }
-            for each in shown
+        lines = [
+            " ".join((_version(each), each.kind.kind, each.names[0], *each.short_names)) for each in shown
         ]
-        return {"total": len(found), "kinds": kinds, **_more(offset + len(shown), len(found))}
+        return ["\n".join((f"{len(found)} kinds", *lines)), *_more(offset + len(shown), len(found))]
 
-    def explain(
-        self, subject: str, version: str = "", recursive: bool = False, offset: int = 0
-    ) -> dict[str, Any]:
+    def explain(self, subject: str, version: str = "", recursive: bool = False, offset: int = 0) -> list[str]:
         """Raises SchemasError, SpecmuxError."""
-        with self._lock:
-            asked, found = self._asked(subject, version)
+        with self._now() as source:
+            asked, found = self._asked(source, subject, version)
             place = find(found.document, found.schema, asked.steps)
             told = text(found.document, asked.chosen.kind, place.names, recursive=recursive)
-        also = [f"{_version(each)} {each.kind.kind}" for each in asked.others]
-        return {**_cut(told, offset), **({"sameNameIn": also} if also else {})}
+        also = ", ".join(f"{_version(each)} {each.kind.kind}" for each in asked.others)
+        return [*_cut(told, offset), *([f"The same name is in: {also}"] if also else [])]
 
     def search(
         self, words: str, group: str | None = None, limit: int = 10, offset: int = 0
     ) -> dict[str, Any]:
         """Raises SchemasError, SpecmuxError."""
-        with self._lock:
+        with self._now():
             found = search(
                 self._index.current(),
                 words,
@@ -101,35 +113,58 @@ class Library:
                 group=group,
             )
         made = found_json(found)
-        return {**made, **_more(offset + len(found.rows), found.total)}
+        end = offset + len(found.rows)
+        return {**made, **({"nextOffset": end} if end < found.total else {})}
 
     def skeleton(self, subject: str, version: str = "") -> str:
         """Raises SchemasError, SpecmuxError."""
-        with self._lock:
-            asked, found = self._asked(subject, version)
-            return str(_cut(skeleton(found.document, asked.chosen.kind, found.schema), 0)["text"])
+        with self._now() as source:
+            asked, found = self._asked(source, subject, version)
+            return _cut(skeleton(found.document, asked.chosen.kind, found.schema), 0)[0]
 
     def validate(self, manifest: str) -> dict[str, Any]:
-        """Of the first object in ``manifest``, YAML or JSON. Raises InvalidPath for what is too long."""
+        """Every object in ``manifest``, YAML or JSON, with the definitions in it. Raises InvalidPath for what
+        is too long or holds no object."""
         if len(manifest) > MANIFEST_CHARACTERS:
             raise InvalidPath(f"a manifest of {len(manifest)} characters; {MANIFEST_CHARACTERS} are allowed")
-        data = manifest.encode("utf-8", "replace")
-        with self._lock:
-            loaded = self._source.load(_group_versions(data))
-            report = Validator(loaded.documents).validate(data, "application/yaml")
-        told = report.as_document()
-        violations = told.get("violations")
-        if isinstance(violations, list) and len(violations) > VIOLATIONS_SHOWN:
-            told["violations"] = violations[:VIOLATIONS_SHOWN]
-            told["violationsLeftOut"] = len(violations) - VIOLATIONS_SHOWN
-        return {"valid": report.is_valid and report.fatal is None and report.is_known, **told}
+        data = _unfenced(manifest).encode("utf-8", "replace")
+        inputs = [Input("manifest", part) for part in parts_of(data)]
+        if not inputs:
+            raise InvalidPath("no object in the manifest")
+        with self._now() as source:
+            checked, places = self._judged(source, inputs)
+        # A List is one of the reports; what counts is what was judged.
+        objects = [{**each.report.as_document(), "valid": _is_valid(each)} for each in checked]
+        left = VIOLATIONS_SHOWN
+        for each in objects:
+            violations = each["violations"]
+            each["violations"] = violations[: max(left, 0)]
+            left -= len(violations)
+        told: dict[str, Any] = {"valid": all(map(_is_valid, checked)), "objects": objects}
+        return {
+            **told,
+            **({"violationsLeftOut": -left} if left < 0 else {}),
+            **({"hints": list(places)} if places else {}),
+        }
 
-    def diff(self, offset: int = 0) -> dict[str, Any]:
+    def _judged(self, source: Source, inputs: list[Input]) -> tuple[list[ValidatedObject], tuple[str, ...]]:
+        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
+        own: Mapping[GroupVersion, Document] = {}
+        if definitions:
+            from specmux_converters.crd import build  # takes as long to import as all else here
+
+            own = build(definitions).documents
+        documents = documents_for(inputs, own, lambda needed: source.load(needed).documents.documents)
+        validator = Validator(DocumentSet(documents), preserving=preserving_kinds(definitions))
+        checked = [each for item in inputs for each in check(item, validator, Rules())]
+        return with_places(checked, lambda: [*(each.kind for each in DocumentSet(own)), *known_kinds(source)])
+
+    def diff(self, offset: int = 0) -> list[str]:
         if self._against is None:
             raise InvalidPath("there is nothing to compare with: the server was started without --against")
-        with self._lock:
+        with self._now() as source:
             now = Served()
-            for document in self._source.load().documents.documents.values():
+            for document in source.load().documents.documents.values():
                 add_document(now, document)
             found = compare(self._against(), now)
             report = report_of(found, old="before", new="now", policy=NO_POLICY, today="")
@@ -138,44 +173,65 @@ class Library:
     def document(self, group: str, version: str) -> str:
         """JSON. Raises UnknownKind for a group-version that is not there."""
         key = joined("" if group == "core" else group, version)
-        with self._lock:
-            found = self._source.load({key}).documents.documents.get(key)
+        with self._now() as source:
+            found = source.load({key}).documents.documents.get(key)
         if found is None:
             raise UnknownKind(f"no document of {key}", name=key)
         return orjson.dumps(found).decode()
 
-    def _asked(self, subject: str, version: str) -> tuple[Asked, KindSchema]:
-        asked = chosen_in(self._all_kinds(), subject, version)
-        loaded = loaded_for(self._source, (asked.chosen,))
+    @contextmanager
+    def _now(self) -> Iterator[Source]:
+        """The source as it is now, for one question at a time. Raises SpecmuxError."""
+        with self._lock:
+            source = self._source.refreshed()
+            if source is not self._source:
+                self._source, self._kinds = source, None
+                self._index.of(source)
+            yield source
+
+    def _asked(self, source: Source, subject: str, version: str) -> tuple[Asked, KindSchema]:
+        subject, version = _spelled(subject, version)
+        asked = chosen_in(self._all_kinds(source), subject, version)
+        loaded = loaded_for(source, (asked.chosen,))
         return asked, schema_of(loaded, asked.chosen)
 
-    def _all_kinds(self) -> list[KindName]:
-        if self._kinds is None:
-            self._kinds = kinds_of_source(self._source, is_ordered=self._is_ordered)
-        return self._kinds
+    def _all_kinds(self, source: Source) -> list[KindName]:
+        state = source.state()
+        if self._kinds is None or not state or state != self._kinds[0]:
+            self._kinds = state, kinds_of_source(source, is_ordered=self._is_ordered)
+        return self._kinds[1]
 
 
-def _group_versions(data: bytes) -> set[GroupVersion] | None:
-    """The document that a manifest's first object wants; None: who knows."""
-    try:
-        objects = parse_yaml_stream(data)
-    except ConverterError:
-        return None
-    first: Mapping[str, Any] = objects[0] if objects and isinstance(objects[0], dict) else {}
-    version = first.get("apiVersion")
-    if not isinstance(version, str):
-        return None
-    group, _, name = version.rpartition("/")
-    return {joined(group, name)}
+_FENCE: Final = re.compile(r"\s*(```+|~~~+)[^\n]*\n(.*?)(?:\n\s*\1[^\n]*\s*|\Z)", re.DOTALL)
+_QUALIFIED: Final = re.compile(r"((?:[a-z0-9.-]+/)?v[0-9][a-z0-9]*)(?:/|\s+)(\S.*)")
 
 
-def _cut(told: str, offset: int) -> dict[str, Any]:
+def _unfenced(manifest: str) -> str:
+    """Without the fences of Markdown around it: models write them. Several blocks are several documents."""
+    if not manifest.lstrip().startswith(("```", "~~~")):
+        return manifest
+    return "\n---\n".join(block[2] for block in _FENCE.finditer(manifest))
+
+
+def _spelled(subject: str, version: str) -> tuple[str, str]:
+    """``apps/v1 Deployment`` and ``Pod spec containers`` as the command wants them."""
+    qualified = _QUALIFIED.fullmatch(subject.strip())
+    if qualified is not None and not version:
+        version, subject = qualified[1], qualified[2]
+    return ".".join(subject.split()), version
+
+
+def _is_valid(each: ValidatedObject) -> bool:
+    return each.outcome is ObjectVerdict.VALID
+
+
+def _cut(told: str, offset: int) -> list[str]:
     end = max(offset, 0) + ANSWER_CHARACTERS
-    return {"text": told[max(offset, 0) : end], **_more(end, len(told))}
+    return [told[max(offset, 0) : end], *_more(end, len(told))]
 
 
-def _more(end: int, total: int) -> dict[str, int]:
-    return {"nextOffset": end} if end < total else {}
+def _more(end: int, total: int) -> list[str]:
+    return [f"nextOffset: {end}"] if end < total else []
 
 
 def _version(name: KindName) -> str:

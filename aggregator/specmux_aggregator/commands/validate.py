@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -18,25 +18,27 @@ from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.document_files import reported_refusals, write_out
+from specmux_aggregator.sources.kinds import known_kinds
 from specmux_aggregator.sources.validated_objects import (
     Input,
     ObjectVerdict,
     Rules,
     ValidatedObject,
     check,
+    documents_for,
     files_below,
     read_inputs,
+    with_places,
 )
 from specmux_aggregator.version import VERSION
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.reports import FORMS, render
-from specmux_schemas.resources import GroupVersionKind, api_version, joined
+from specmux_schemas.resources import GroupVersionKind, api_version
 from specmux_schemas.validation import Directive, UnionAlgorithm, Validator
 from specmux_schemas.validation.decoding.manifests import (
     definition_in,
-    group_versions_in,
     preserving_kinds,
 )
 
@@ -112,7 +114,8 @@ def validate(
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
         checked = _run(inputs, documents, preserving_kinds(definitions), rules, workers)
-    for hint in _hints(inputs, paths, checked):
+        checked, places = with_places(checked, lambda: _kinds(documents, source))
+    for hint in (*places, *_hints(inputs, paths, checked, places)):
         warn(hint)
     report = report_of(checked, has_summary=summary)
     written = render(report, output, is_coloured=is_coloured(), version=VERSION)
@@ -122,14 +125,17 @@ def validate(
         raise click.exceptions.Exit(INVALID)
 
 
-def _hints(inputs: list[Input], paths: Sequence[str], checked: list[ValidatedObject]) -> Iterator[str]:
+def _hints(
+    inputs: list[Input], paths: Sequence[str], checked: list[ValidatedObject], places: Sequence[str]
+) -> Iterator[str]:
     """What to do about that which no object can be blamed for."""
     if not inputs:
         yield f"no object in {', '.join(paths)}: nothing was validated"
     templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))
     if templates:
         yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"
-    unknown = sorted({_type(each) for each in checked if _is_of_unknown_kind(each)})
+    unknown = sorted({_type(each) for each in checked if each.is_of_unknown_kind})
+    unknown = [each for each in unknown if not any(place.startswith(f"{each}: ") for place in places)]
     if unknown:
         shown = ", ".join(unknown[:KINDS_SHOWN]) + (", …" if len(unknown) > KINDS_SHOWN else "")
         yield (
@@ -143,8 +149,11 @@ def _undecoded(checked: list[ValidatedObject]) -> set[str]:
     return {each.file for each in checked if each.report.kind is None}
 
 
-def _is_of_unknown_kind(each: ValidatedObject) -> bool:
-    return each.outcome is ObjectVerdict.INVALID and each.report.kind is not None and not each.report.is_known
+def _kinds(documents: dict[GroupVersion, Document], options: SourceOptions) -> list[GroupVersionKind]:
+    """All that there are: of the manifests' own definitions, then of the source."""
+    own = [each.kind for each in DocumentSet(documents)]
+    with opened(options) as source:
+        return [*own, *known_kinds(source)]
 
 
 def _type(each: ValidatedObject) -> str:
@@ -169,13 +178,14 @@ def _documents(
 ) -> dict[GroupVersion, Document]:
     """Those that the objects need: of the definitions among them, then of the source."""
     own = _built(definitions) if definitions else {}
-    needed = {joined(*each) for item in inputs for each in group_versions_in(item.part)} - own.keys()
-    if not needed:
-        return own
-    with opened(options) as source:
-        loaded = source.load(needed)
-    report_unread(loaded.unread)
-    return {**loaded.documents.documents, **own}
+
+    def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
+        with opened(options) as source:
+            loaded = source.load(needed)
+        report_unread(loaded.unread)
+        return loaded.documents.documents
+
+    return documents_for(inputs, own, load)
 
 
 def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:

@@ -6,6 +6,7 @@ too long or too much memory is refused in words; where that fails, the process i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -17,7 +18,7 @@ from specmux_aggregator.questions.answers import QuestionRefusal
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants, limited_time
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.explain.similar import similar_to
+from specmux_schemas.kind_places import built_in_kinds, place_of
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, Severity, ValidationReport, Validator
@@ -88,20 +89,24 @@ def _checked(
     group_version = joined(kind.group, kind.version)
     hash = state.published.get(group_version)
     if hash is None:
-        return _no_match(kind, "no document of that group and version is published")
+        return _no_match(state, kind, (), otherwise="no document of that group and version is published")
     checker = state.derived(hash, partial(_checker, group_version))
     if checker is None:
         return Wants((group_version,))
     if checker.documents.find(kind) is None:
-        names = (each.kind.kind for each in checker.documents)
-        similar = similar_to(kind.kind, names)
-        return _no_match(kind, f"did you mean {' or '.join(similar)}?" if similar else "")
+        return _no_match(state, kind, (each.kind for each in checker.documents))
     return _judged(checker.validator.validate_body(source, request.directive), request)
 
 
-def _no_match(kind: GroupVersionKind, more: str) -> QuestionRefusal:
-    """In kubectl's words."""
+def _no_match(
+    state: ReaderState, kind: GroupVersionKind, beside: Iterable[GroupVersionKind], *, otherwise: str = ""
+) -> QuestionRefusal:
+    """In kubectl's words, and where the kind is. ``beside``: the kinds of its group-version."""
     text = f'no matches for kind "{kind.kind}" in version "{api_version(kind.group, kind.version)}"'
+    # Other documents are not read for it: of those that are published the usual kinds are known.
+    usual = [each for each in built_in_kinds() if joined(each.group, each.version) in state.published]
+    place = place_of(kind, [*beside, *usual])
+    more = place.text if place is not None else otherwise
     return QuestionRefusal(404, f"{text}; {more}" if more else text)
 
 

@@ -66,10 +66,16 @@ class FileSource:
     """Some files, each read once and only when a document that it may hold is asked for."""
 
     def __init__(
-        self, files: Iterable[File], *, given: tuple[Path, ...], unread: tuple[Unread, ...] = ()
+        self,
+        files: Iterable[File],
+        *,
+        directories: tuple[Path, ...] = (),
+        given: tuple[Path, ...] = (),
+        unread: tuple[Unread, ...] = (),
     ) -> None:
-        """``given``: the folders and files that were named."""
-        self.where = ", ".join(map(str, given))
+        """``directories`` and ``given``: the folders and files that were named."""
+        self.where = ", ".join(map(str, (*directories, *given)))
+        self._directories = directories
         self._given = given
         self._files = tuple(files)
         self._unlisted = unread
@@ -86,18 +92,23 @@ class FileSource:
         for folder in directories:
             found += _below(folder, unread)
         found += [File(path, "standard input" if path == STDIN else str(path)) for path in files]
-        given = (*directories, *files)
         if not found:
             reasons = "".join(f"; {each}" for each in unread)
-            where = cut(", ".join(map(str, given)))
+            where = cut(", ".join(map(str, (*directories, *files))))
             raise SourceError(
                 f"{where}: no document in it: no file ends in .json, .yaml, .yml, .cbor or .pb{reasons}"
             )
-        return cls(found, given=given, unread=tuple(unread))
+        return cls(found, directories=tuple(directories), given=tuple(files), unread=tuple(unread))
+
+    def refreshed(self) -> FileSource:
+        if STDIN in self._given:  # read to its end
+            return self
+        now = FileSource.of(directories=self._directories, files=self._given)
+        return self if self._state and now.state() == self._state else now
 
     @property
     def kept_as(self) -> tuple[str, str] | None:
-        paths = "\n".join(str(path.absolute()) for path in self._given)
+        paths = "\n".join(str(path.absolute()) for path in (*self._directories, *self._given))
         named = hashlib.sha256(paths.encode("utf-8", "surrogateescape")).hexdigest()
         return (f"files:{named[:32]}", "files") if self._state else None
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.sources.source import Loaded, Source
 from specmux_schemas.errors import UnknownKind
 from specmux_schemas.explain.field_path import parse
 from specmux_schemas.explain.kind_names import Asked, KindName, asked_for, names_of
+from specmux_schemas.kind_places import built_in_kinds
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.order import discovery_rank
-from specmux_schemas.resources import Resources, api_version, split
+from specmux_schemas.resources import GroupVersionKind, Resources, api_version, split
 
 
 def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
@@ -33,6 +35,15 @@ def _named(resources: Resources, group: str) -> Resources:
     from specmux_schemas.synthesis import named
 
     return named(resources, built_in_names(group))
+
+
+def known_kinds(source: Source) -> list[GroupVersionKind]:
+    """All kinds of a source, in the order in which they are preferred; Kubernetes' own where it says none."""
+    try:
+        resources = source.resources()
+    except SpecmuxError:
+        return list(built_in_kinds())
+    return [each.kind for key in sorted(resources, key=discovery_rank) for each in resources[key]]
 
 
 def chosen_in(kinds: Sequence[KindName], subject: str, version: str) -> Asked:

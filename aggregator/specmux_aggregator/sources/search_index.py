@@ -38,6 +38,10 @@ class SearchIndex:
         self.unread: tuple[Unread, ...] = ()
         """What could not be used when documents were last read."""
 
+    def of(self, source: Source) -> None:
+        """From now on by this source: the same, refreshed."""
+        self._source = source
+
     def current(self) -> Index:
         """With all documents that the source has now. Raises SpecmuxError."""
         state = self._source.state()

@@ -155,11 +155,19 @@ class ServerSource:
         self.where = where
         self._cache = cache
         self._converted: Mapping[GroupVersion, Document] | None = None
+        self._swagger_body = b""
         self._has_told = False
 
     @property
     def kept_as(self) -> tuple[str, str]:
         return str(self._cache.server), self._cache.partition
+
+    def refreshed(self) -> ServerSource:
+        if self._converted is None:  # its documents are asked for by hash, and kept nowhere but in the cache
+            return self
+        with _failures(self.where):
+            answer = self._cache.resource("/openapi/v2", headers={"Accept": "application/json"})
+        return self if answer.body == self._swagger_body else ServerSource(self._cache, where=self.where)
 
     def state(self) -> str:
         hashes = self.hashes()
@@ -263,6 +271,7 @@ class ServerSource:
                 if found.kind is not DocumentKind.SWAGGER_2:
                     raise SourceUnreachable(f"{self.where}: its /openapi/v2 is no Swagger 2.0")
                 self._converted = convert(found.documents[0]).documents
+                self._swagger_body = answer.body
             except ConverterError as error:
                 raise SourceUnreachable(f"{self.where}: /openapi/v2: {error}") from error
         return self._converted

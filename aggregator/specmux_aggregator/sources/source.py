@@ -48,6 +48,10 @@ class Source(Protocol):
         """Another whenever a document is; "" where that cannot be told without reading them."""
         ...
 
+    def refreshed(self) -> Source:
+        """The same with what it has now: itself, or another where something changed. Raises SpecmuxError."""
+        ...
+
     def hashes(self) -> Mapping[GroupVersion, str]:
         """Of each document one that changes with it; "" where it has none."""
         ...

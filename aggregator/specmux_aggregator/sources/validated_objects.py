@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.folders import walked
-from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.kind_places import KindPlace, place_of
+from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, UnionAlgorithm, ValidationReport, Validator
+from specmux_schemas.validation.decoding.manifests import group_versions_in
 from specmux_schemas.validation.decoding.streams import Part, parts_of
 from specmux_schemas.validation.media_types import BodyFormat
 
@@ -63,6 +67,11 @@ class ValidatedObject:
         name = f"{report.namespace}/{report.name}" if report.namespace else report.name
         kind = report.kind.kind if report.kind else ""
         return " ".join(part for part in (kind or "object", name) if part)
+
+    @property
+    def is_of_unknown_kind(self) -> bool:
+        report = self.report
+        return self.outcome is ObjectVerdict.INVALID and report.kind is not None and not report.is_known
 
     def as_document(self) -> dict[str, Any]:
         document = {"file": self.file, "line": self.line, "source": self.source, "status": self.outcome.value}
@@ -154,6 +163,42 @@ def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
     if not report.is_known and rules.allows_unknown_kinds:
         return ObjectVerdict.NO_SCHEMA
     return ObjectVerdict.VALID if report.is_valid else ObjectVerdict.INVALID
+
+
+def documents_for(
+    inputs: Iterable[Input],
+    own: Mapping[GroupVersion, Document],
+    load: Callable[[Collection[GroupVersion]], Mapping[GroupVersion, Document]],
+) -> dict[GroupVersion, Document]:
+    """Those that the objects need: of the definitions among them, ``own``, then what is loaded."""
+    needed = {joined(*each) for item in inputs for each in group_versions_in(item.part)} - own.keys()
+    return {**(load(needed) if needed else {}), **own}
+
+
+def with_places(
+    checked: Sequence[ValidatedObject], known: Callable[[], Iterable[GroupVersionKind]]
+) -> tuple[list[ValidatedObject], tuple[str, ...]]:
+    """The objects, those of unknown kinds with what may have been meant, and a sentence about each such
+    kind. ``known``: the kinds there are, asked for where one is not known."""
+    unknown = {each.report.kind: None for each in checked if each.is_of_unknown_kind and each.report.kind}
+    if not unknown:
+        return list(checked), ()
+    kinds = list(known())
+    places = {kind: place_of(kind, kinds) for kind in unknown}
+    texts = {
+        f"{api_version(kind.group, kind.version)} {kind.kind}: {place.text}": None
+        for kind, place in places.items()
+        if place is not None
+    }
+    return [_placed(each, places) for each in checked], tuple(texts)
+
+
+def _placed(each: ValidatedObject, places: Mapping[GroupVersionKind, KindPlace | None]) -> ValidatedObject:
+    place = places.get(each.report.kind) if each.is_of_unknown_kind and each.report.kind else None
+    if place is None:
+        return each
+    hinted = tuple(replace(found, hint=place.name or None) for found in each.report.violations)
+    return replace(each, report=replace(each.report, violations=hinted))
 
 
 def counts(checked: Iterable[ValidatedObject]) -> Mapping[ObjectVerdict, int]:

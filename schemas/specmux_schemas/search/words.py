@@ -22,6 +22,11 @@ STOP_WORDS: Final = frozenset(
 """Words of descriptions that everything has: nobody finds anything by them."""
 
 
+_OF_QUESTIONS: Final = frozenset(
+    "how do does did what why who i me my we our you your want need there".split()  # noqa: SIM905
+)
+
+
 def of_name(name: str) -> frozenset[str]:
     """``clusterIPs`` is clusterips, cluster, ips."""
     return frozenset((name.casefold(), *map(str.casefold, _PART.findall(name))))
@@ -41,6 +46,7 @@ def asked(query: str) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(_ASKED.findall(query.casefold())))
     if not words:
         raise InvalidPath("no word to search for")
-    if len(words) > MOST_WORDS:
-        raise InvalidPath(f"{len(words)} words; {MOST_WORDS} are allowed")
-    return tuple(word for word in words if word not in STOP_WORDS) or words
+    said = tuple(word for word in words if word not in STOP_WORDS and word not in _OF_QUESTIONS) or words
+    if len(said) > MOST_WORDS:
+        raise InvalidPath(f"{len(said)} words; {MOST_WORDS} are allowed")
+    return said

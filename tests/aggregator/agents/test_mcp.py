@@ -70,8 +70,10 @@ def test_every_tool_is_listed_and_answers(tmp_path: Path) -> None:
         }  # fmt: skip
         assert all(each.description and len(each.description) > 60 for each in listed)
         kinds = await told(client, "list_kinds", contains="bed")
-        assert kinds["kinds"] == [{"kind": "Bed", "apiVersion": VERSION, "plural": "beds", "shortNames": []}]
-        assert 'DEFAULT:\n    "bed"' in (await told(client, "explain", type="bed.spec.name"))["text"]
+        assert kinds == f"1 kinds\n{VERSION} Bed beds"
+        assert 'DEFAULT:\n    "bed"' in await told(client, "explain", type="bed.spec.name")
+        for asked_for in (f"{VERSION} Bed", f"{VERSION}/Bed", "bed spec name"):
+            assert await told(client, "explain", type=asked_for)
         rows = (await told(client, "search", words="bed called"))["rows"]
         assert rows[0]["path"] == "spec.name"
         skeleton = await told(client, "skeleton", type="Bed")
@@ -79,13 +81,91 @@ def test_every_tool_is_listed_and_answers(tmp_path: Path) -> None:
         good = f"apiVersion: {VERSION}\nkind: Bed\nmetadata: {{name: a}}\nspec: {{name: b}}\n"
         assert (await told(client, "validate", manifest=good))["valid"] is True
         bad = await told(client, "validate", manifest=good.replace("name: b", "nam: b"))
-        assert (bad["valid"], bad["violations"][0]["path"]) == (False, "spec.nam")
-        assert "resource-removed" in (await told(client, "diff"))["text"]
+        assert (bad["valid"], bad["objects"][0]["violations"][0]["path"]) == (False, "spec.nam")
+        assert "resource-removed" in await told(client, "diff")
+        assert all(each.annotations.read_only_hint for each in listed)
         resource = await client.read_resource("openapi://garden.example.org/v1")
         assert orjson.loads(resource.contents[0].text)["openapi"] == "3.0.0"
 
     old = write(tmp_path / "old", other="stones", name=NAME)
     asked(write(tmp_path / "new", name=NAME), scenario, "--against", str(old))
+
+
+GOOD = f"apiVersion: {VERSION}\nkind: Bed\nmetadata: {{name: a}}\nspec: {{name: b}}\n"
+BAD = GOOD.replace("name: b", "nam: b")
+LIST = orjson.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [
+            {"apiVersion": VERSION, "kind": "Bed", "metadata": {"name": name}, "spec": spec}
+            for name, spec in (("a", {"name": "b"}), ("c", {"nam": "b"}))
+        ],
+    }
+).decode()
+
+
+def test_every_object_is_judged(tmp_path: Path) -> None:
+    async def scenario(client: Any) -> None:
+        for manifest in (
+            f"{GOOD}---\n{BAD}",
+            f"{BAD}---\n{GOOD}",
+            LIST,
+            f"```yaml\n{BAD}```",
+            f"```\n{BAD}\n```\n",
+        ):
+            answer = await told(client, "validate", manifest=manifest)
+            assert answer["valid"] is False, manifest
+            violations = [found for each in answer["objects"] for found in each["violations"]]
+            assert [found["path"] for found in violations] == ["spec.nam"], manifest
+        assert (await told(client, "validate", manifest=f"{GOOD}---\n{GOOD}"))["valid"] is True
+        assert (await told(client, "validate", manifest=f"Here:\n```yaml\n{GOOD}```"))["valid"] is False
+        unknown = await told(client, "validate", manifest=GOOD.replace("kind: Bed", "kind: Beds"))
+        assert unknown["valid"] is False
+        assert unknown["hints"] == [f"{VERSION} Beds: did you mean Bed?"]
+        assert "no object" in await refused(client, "validate", manifest="\n# nothing\n")
+
+    asked(write(tmp_path, name=NAME), scenario)
+
+
+def test_definition_in_a_manifest_counts(tmp_path: Path) -> None:
+    names = {"kind": "Cup", "plural": "cups", "singular": "cup", "listKind": "CupList"}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "string"}}}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "cups.shop.example.org"},
+        "spec": {
+            "group": "shop.example.org",
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    cup = {"apiVersion": "shop.example.org/v1", "kind": "Cup", "metadata": {"name": "a"}, "spec": 1}
+
+    async def scenario(client: Any) -> None:
+        manifest = orjson.dumps(definition).decode() + orjson.dumps(cup).decode()
+        answer = await told(client, "validate", manifest=manifest)
+        (violation,) = answer["objects"][1]["violations"]
+        assert "spec in body must be of type string" in violation["message"]
+
+    asked(write(tmp_path, name=NAME), scenario)
+
+
+def test_files_that_change_are_seen(tmp_path: Path) -> None:
+    async def scenario(client: Any) -> None:
+        assert (await told(client, "validate", manifest=BAD))["valid"] is False
+        assert "stones" not in await told(client, "list_kinds")
+        write(tmp_path, other="stones", nam=NAME)
+        assert (await told(client, "validate", manifest=BAD))["valid"] is True
+        assert "stones" in await told(client, "list_kinds")
+        assert (await told(client, "search", words="what is the nam of a bed"))["rows"][0][
+            "path"
+        ] == "spec.nam"
+        assert "What it is called" in await told(client, "explain", type="bed.spec.nam")
+
+    asked(write(tmp_path, name=NAME), scenario)
 
 
 def test_refusals_say_what_to_try(tmp_path: Path) -> None:
@@ -102,12 +182,13 @@ def test_long_answers_are_cut_and_can_be_asked_for_in_parts(tmp_path: Path) -> N
     async def scenario(client: Any) -> None:
         whole, offset = "", 0
         while True:
-            part = await told(client, "explain", type="bed.spec", offset=offset)
-            assert len(part["text"]) <= 12_000
-            whole += part["text"]
-            if "nextOffset" not in part:
+            answer = await client.call_tool("explain", {"type": "bed.spec", "offset": offset})
+            text, *more = (each.text for each in answer.content)
+            assert len(text) <= 12_000
+            whole += text
+            if not more:
                 break
-            offset = part["nextOffset"]
+            offset = int(more[0].removeprefix("nextOffset: "))
         assert all(f"field{number:04}" in whole for number in range(400))
 
     asked(write(tmp_path, **{f"field{number:04}": NAME for number in range(400)}), scenario)

@@ -60,7 +60,7 @@ def test_tools_answer_over_http(port: int) -> None:
         async with asyncio.timeout(60), mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
             listed: Any = await client.list_tools()
             assert {"explain", "search", "validate"} <= {each.name for each in listed.tools}
-            assert 'DEFAULT:\n    "bed"' in (await told(client, "explain", type="bed.spec.name"))["text"]
+            assert 'DEFAULT:\n    "bed"' in await told(client, "explain", type="bed.spec.name")
 
     asyncio.run(whole())
 

@@ -232,3 +232,25 @@ def test_unions_are_checked_where_it_is_asked_for(tmp_path: Path) -> None:
     assert "multiple union members set (a, b)" in checked("--unions", "seed").stdout
     assert "multiple new fields added: a, b" in checked("--unions", "legacy").stdout
     assert checked("--unions", "both").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("manifest", "hint"),
+    [
+        ("apiVersion: v1\nkind: Box\nmetadata: {name: a}\n", "v1 Box: example.com/v1 has Box"),
+        ("apiVersion: example.com/v1\nkind: box\nmetadata: {name: a}\n", "did you mean Box?"),
+        (
+            "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: a}\n",
+            "Ingress is in networking.k8s.io/v1 since 1.19; Kubernetes 1.22 removed extensions/v1beta1 Ingress",
+        ),
+    ],
+)
+def test_kind_that_is_elsewhere_is_said_to_be_there(
+    files: dict[str, str], tmp_path: Path, manifest: str, hint: str
+) -> None:
+    path = tmp_path / "elsewhere.yaml"
+    path.write_text(manifest)
+    result = against(files, str(path))
+    assert result.exit_code == 1
+    assert hint in result.stderr
+    assert "give the CustomResourceDefinition" not in result.stderr

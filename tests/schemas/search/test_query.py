@@ -70,7 +70,7 @@ def test_words_that_say_nothing_are_left_out() -> None:
     assert asked("Pod.spec.restartPolicy") == ("pod", "spec", "restartpolicy")
 
 
-@pytest.mark.parametrize("query", ["", "  ...", "a" * 201, "a b c d e f g h i"])
+@pytest.mark.parametrize("query", ["", "  ...", "a" * 201, "b c d e f g h j k"])
 def test_what_cannot_be_asked_is_refused(query: str) -> None:
     with pytest.raises(InvalidPath):
         search(small(), query)
