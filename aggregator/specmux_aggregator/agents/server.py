@@ -71,8 +71,8 @@ def server_of(library: Library, *, has_diff: bool) -> MCPServer:
         """Check manifests as an apiserver would: unknown and duplicate fields, types, enums, limits, rules.
 
         manifest: YAML or JSON, any number of objects, Lists and definitions among them. "valid" is the
-        verdict on all; each of "objects" has its own, with violations by path, line and message. A violation of the
-        severity "note" names what could not be checked.
+        verdict on all; each of "objects" has its own, with violations by path, line and message. A violation
+        of the severity "note" names what could not be checked.
         """
         return _told(lambda: _json(library.validate(manifest)))
 

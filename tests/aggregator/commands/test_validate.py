@@ -241,7 +241,7 @@ def test_unions_are_checked_where_it_is_asked_for(tmp_path: Path) -> None:
         ("apiVersion: example.com/v1\nkind: box\nmetadata: {name: a}\n", "did you mean Box?"),
         (
             "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: a}\n",
-            "Ingress is in networking.k8s.io/v1 since 1.19; Kubernetes 1.22 removed extensions/v1beta1 Ingress",
+            "Ingress is in networking.k8s.io/v1 since 1.19; Kubernetes 1.22 removed extensions/v1beta1",
         ),
     ],
 )
