@@ -1,4 +1,4 @@
-"""``specmux convert``: one file or folder to OpenAPI v3, in the form and the pieces that are asked for."""
+"""``specmux convert``: one file or folder to OpenAPI v3, in any form and in pieces; or to Swagger 2.0."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from specmux_converters.document import Document, canonical
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss
+from specmux_converters.openapi2.conversion import joined, piece_of
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.smd import to_merge_schema
 from specmux_converters.swagger2.conversion import convert as convert_documents
@@ -76,6 +77,9 @@ def _merge_schema_json(document: Document, _: codecs.Fragments) -> bytes:
     return orjson.dumps(to_merge_schema(document))
 
 
+SWAGGER: Final = "v2"
+"""The other direction."""
+
 FORMATS: Final[Mapping[str, Format]] = {
     "json": Format(".json", True, lambda document, _: canonical(document), _codec(media_types.JSON)),
     "yaml": Format(".yaml", True, _yaml, _yaml),
@@ -98,6 +102,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             "specmux convert crds/ --split documents/",
         ),
         ("the schema of structured-merge-diff", "specmux convert apps-v1.json --to smd"),
+        ("Swagger 2.0 of all documents of a folder", "specmux convert documents/ --to v2"),
         ("what was lost on the way", "specmux convert swagger.json --losses text > v3.json"),
     )
 )
@@ -137,10 +142,11 @@ FORMATS: Final[Mapping[str, Format]] = {
     "--output",
     "--to",
     "form",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice([*FORMATS, SWAGGER]),
     default="json",
     show_default=True,
-    help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON.",
+    help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON."
+    " v2: OpenAPI v3 and CustomResourceDefinitions as one document of Swagger 2.0, in JSON.",
 )
 def convert(
     source: Path,
@@ -161,14 +167,21 @@ def convert(
     Without --split one document is written to standard output or --output-file, else DIR/apis/apps/v1.json
     and so on. What cannot be carried over is reported on standard error.
 
+    With --to v2 the other way: OpenAPI v3 and CustomResourceDefinitions become one document of Swagger 2.0.
+
     Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict.
     """
     if split is not None and output_file is not None:
         raise click.UsageError("--split writes a folder, --output-file one document: give one of them")
     if verify and form != "pb":
         raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
+    if form == SWAGGER and split is not None:
+        raise click.UsageError("--to v2 writes one document: give --output-file instead of --split")
     with reported_refusals(), progress("converting"):
-        result = _converted(source, profile, is_split=split is not None)
+        if form == SWAGGER:
+            result, form = _swagger(source, profile), "json"
+        else:
+            result = _converted(source, profile, is_split=split is not None)
         _report(result.losses, report)
         if strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
@@ -229,6 +242,25 @@ def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: boo
                 return _Result({key: found.documents[0]}, found.losses, frozenset({key}))
             case DocumentKind.CRDS:
                 return _published(found.documents, source, is_split=is_split, losses=found.losses)
+
+
+def _swagger(source: Path, profile: Profile) -> _Result:
+    """All documents of a file or folder as one of Swagger 2.0. Raises FileRefused."""
+    if source != STDIN and source.is_dir():
+        given = _converted(source, profile, is_split=True)
+    else:
+        with refusals(source):
+            found = recognise(read_file(source))
+        if found.kind is DocumentKind.SWAGGER_2:
+            raise FileRefused(source, "it is Swagger 2.0 already")
+        if found.kind is DocumentKind.CRDS:
+            given = _published(found.documents, source, is_split=True, losses=found.losses)
+        else:
+            given = _Result({None: found.documents[0]}, found.losses)
+    with refusals(source):
+        pieces = {str(key or ""): piece_of(each, profile=profile) for key, each in given.documents.items()}
+        made = joined(pieces)
+    return _Result({None: made.document}, (*given.losses, *made.losses), frozenset({None}))
 
 
 def _joined(results: Sequence[tuple[Path, _Result]], losses: Sequence[Loss]) -> _Result:

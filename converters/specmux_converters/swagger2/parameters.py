@@ -15,7 +15,7 @@ from specmux_converters.swagger2.trace import Trace
 LOCATIONS: Final = frozenset({"query", "header", "path"})
 """Where a parameter may be that stays a parameter: "body" and "formData" become request bodies."""
 
-_SCHEMA_KEYS: Final = frozenset(
+SCHEMA_KEYS: Final = frozenset(
     {
         "type", "format", "items", "default", "enum", "maximum", "minimum", "exclusiveMaximum",
         "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
@@ -27,7 +27,7 @@ _SCALAR_KEYS: Final = {"type": TEXT, "format": TEXT, "pattern": TEXT, "uniqueIte
 """What most parameters have, and needs no second look."""
 
 _SCALARS: Final = TYPES - {"array"}
-MOVED: Final = _SCHEMA_KEYS | {"collectionFormat", "schema"}
+MOVED: Final = SCHEMA_KEYS | {"collectionFormat", "schema"}
 """What says what a value may be, and how it is written."""
 
 _QUERY_MOVED: Final = MOVED | {"allowEmptyValue"}
@@ -46,7 +46,7 @@ _QUERY_STYLES: Final[_Styles] = {
     "multi": ("form", True),
 }
 _SIMPLE_STYLE: Final[_Styles] = {"csv": ("simple", None)}
-_STYLES: Final[Mapping[str, _Styles]] = {
+STYLES: Final[Mapping[str, _Styles]] = {
     "query": _QUERY_STYLES,
     "formData": _QUERY_STYLES,
     "path": _SIMPLE_STYLE,
@@ -116,7 +116,7 @@ def convert_header(name: str, node: Any, source: Source, trace: Trace) -> dict[s
 
 def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
     """The schema that stands open in a parameter or header."""
-    schema = {key: value for key, value in node.items() if key in _SCHEMA_KEYS}
+    schema = {key: value for key, value in node.items() if key in SCHEMA_KEYS}
     if node.get("x-nullable") is True:
         schema["x-nullable"] = True
     result = convert_schema(schema, source, trace)
@@ -141,7 +141,7 @@ def serialisation(node: dict[str, Any], location: str, trace: Trace) -> dict[str
         )
         return {"x-collectionFormat": node["collectionFormat"]}
     separator = node.get("collectionFormat", "csv")
-    style = _STYLES[location].get(separator) if isinstance(separator, str) else None
+    style = STYLES[location].get(separator) if isinstance(separator, str) else None
     if style is None:
         reason = f"no equivalent in a {location} parameter; kept as x-collectionFormat"
         trace.lose("collectionFormat", reason, "collectionFormat")

@@ -18,7 +18,7 @@ from specmux_converters.swagger2.fields import (
 from specmux_converters.swagger2.source import Source, object_at
 from specmux_converters.swagger2.trace import Trace
 
-_FLOWS: Final = {
+FLOWS: Final = {
     "implicit": ("implicit", ("authorizationUrl",)),
     "password": ("password", ("tokenUrl",)),
     "application": ("clientCredentials", ("tokenUrl",)),
@@ -96,10 +96,10 @@ def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
             return None
         result.update(name=node["name"])
         result["in"] = node["in"]
-    elif not isinstance(flow, str) or flow not in _FLOWS:
+    elif not isinstance(flow, str) or flow not in FLOWS:
         return None
     else:
-        name, urls = _FLOWS[flow]
+        name, urls = FLOWS[flow]
         result["flows"] = {name: _flow(node, urls, trace)}
     return result
 

@@ -322,3 +322,26 @@ def test_reader_who_goes_is_no_error_to_speak_of(path: Path) -> None:
     result = piped(path, "| true", size=1_000_000)
     assert result.returncode == 1
     assert "rror" not in result.stderr
+
+
+def test_documents_of_a_folder_become_one_of_swagger(tmp_path: Path) -> None:
+    for name in ("apps/v1", "batch/v1"):
+        path = tmp_path / "apis" / f"{name}.json"
+        path.parent.mkdir(parents=True)
+        schema = {"type": "string", "default": "a"}
+        paths = {f"/apis/{name}/x": {"get": {"responses": {"200": {"description": "d"}}}}}
+        path.write_text(
+            json.dumps(
+                {"openapi": "3.0.0", "info": {}, "paths": paths, "components": {"schemas": {"S": schema}}}
+            )
+        )
+    ran = CliRunner().invoke(convert, [str(tmp_path), "--to", "v2", "--losses", "json"])
+    assert ran.exit_code == 0, ran.output
+    document = json.loads(ran.stdout)
+    assert (document["swagger"], list(document["paths"])) == ("2.0", ["/apis/apps/v1/x", "/apis/batch/v1/x"])
+    assert document["definitions"] == {"S": {"type": "string"}}
+    assert [loss["pointer"] for loss in json.loads(ran.stderr)] == [
+        "apis/apps/v1#/components/schemas/S/default", "apis/batch/v1#/components/schemas/S/default",
+    ]  # fmt: skip
+    refused = CliRunner().invoke(convert, ["-", "--to", "v2"], input='{"swagger": "2.0", "paths": {}}')
+    assert (refused.exit_code, "already" in refused.output) == (1, True)

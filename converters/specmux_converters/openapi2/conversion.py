@@ -1,0 +1,199 @@
+"""OpenAPI v3 documents to one Swagger 2.0 document, from pieces: one for each document, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
+from specmux_converters.losses import Loss
+from specmux_converters.openapi2.operations import convert_path_item
+from specmux_converters.openapi2.schemas import custom_schema, published_schema, valid_schema
+from specmux_converters.openapi2.security import convert_schemes, convert_servers
+from specmux_converters.openapi2.shared_parameters import share_parameters
+from specmux_converters.openapi2.source import OpenAPISource, items_of
+from specmux_converters.swagger2.given import check_profile
+from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.trace import Budget, Trace
+
+_KINDS: Final = "x-kubernetes-group-version-kind"
+_BEARER: Final = {
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "in": "header",
+        "name": "authorization",
+        "type": "apiKey",
+    }
+}
+"""Of every apiserver's v2, whose native v3 documents do not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A v3 document as its share of a Swagger 2.0 document. Read it, never write into it."""
+
+    frame: Document = field(repr=False)
+    paths: Document = field(repr=False)
+    definitions: Document = field(repr=False)
+    losses: tuple[Loss, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SwaggerConversion:
+    document: Document = field(repr=False)
+    losses: tuple[Loss, ...]
+
+
+def convert_to_v2(
+    document: Document, *, profile: Profile = "kubernetes", limits: Limits = DEFAULT_LIMITS
+) -> SwaggerConversion:
+    """One OpenAPI v3 document as Swagger 2.0. Raises InvalidDocument, LimitExceeded, InvalidArgument."""
+    return joined({"": piece_of(document, profile=profile, limits=limits)})
+
+
+def piece_of(
+    document: Document, *, profile: Profile = "kubernetes", limits: Limits = DEFAULT_LIMITS
+) -> Piece:
+    """Raises as ``convert_to_v2``."""
+    check_profile(profile)
+    if not str(document.get("openapi", "")).startswith("3."):
+        raise InvalidDocument("OpenAPI v3 is wanted", pointer="/openapi")
+    source = OpenAPISource(document, profile)
+    trace = Trace([], [], set(), [], Budget.of(document, limits))
+    try:
+        frame = _frame(source, trace)
+        paths = _each(
+            items_of(document, "paths"), trace, ("paths",), lambda _, node: _path(node, source, trace)
+        )
+        schemas = items_of(items_of(document, "components"), "schemas")
+        definitions = _each(
+            schemas,
+            trace,
+            ("components", "schemas"),
+            lambda name, node: _definition(name, node, profile, trace),
+        )
+    except RecursionError:
+        raise LimitExceeded("nested too deeply") from None
+    return Piece(frame, paths, definitions, tuple(dict.fromkeys(trace.losses)))
+
+
+def joined(pieces: Mapping[str, Piece]) -> SwaggerConversion:
+    """The pieces as one document, in order of keys. Of paths, and of unlike definitions with one name, the
+    first stays and the others are reported; a loss of several documents says which."""
+    paths: Document = {}
+    definitions: dict[str, Document] = {}
+    losses: list[Loss] = []
+    frame: Document = {}
+    for key, piece in sorted(pieces.items()):
+        where = f"{key}#" if len(pieces) > 1 else ""
+        losses += (
+            [loss._replace(pointer=where + loss.pointer) for loss in piece.losses] if where else piece.losses
+        )
+        for name in piece.frame.keys() - frame.keys():
+            frame[name] = piece.frame[name]
+        for path, item in piece.paths.items():
+            if path in paths:
+                losses.append(
+                    Loss(f"{where}/paths", "path", f"{cut(path)} is in another document too; left out")
+                )
+            else:
+                paths[path] = _copied(item)
+        for name, schema in piece.definitions.items():
+            first = definitions.setdefault(name, schema)
+            if first is not schema and first != schema:
+                definitions[name] = one = _one_definition(first, schema)
+                if one is first:
+                    reason = f"{cut(name)} is another schema in another document; left out"
+                    losses.append(Loss(f"{where}/components/schemas", "definition", reason))
+    result: Document = {"swagger": "2.0", "info": {"title": "", "version": ""}, **frame}
+    result["paths"] = dict(sorted(paths.items()))
+    result["definitions"] = dict(sorted(definitions.items()))
+    if _is_kubernetes(frame):
+        result.pop(_MARK)
+        parameters = share_parameters(paths.values())
+        if parameters:
+            result["parameters"] = parameters
+    return SwaggerConversion(result, tuple(losses))
+
+
+_MARK: Final = "x-specmux-profile"
+"""In frames of the ``kubernetes`` profile, until they are joined."""
+
+
+def _is_kubernetes(frame: Document) -> bool:
+    return _MARK in frame
+
+
+def _frame(source: OpenAPISource, trace: Trace) -> Document:
+    document = source.document
+    kept = ("info", "tags", "externalDocs", "security")
+    frame = {key: value for key, value in document.items() if key in kept or key.startswith("x-")}
+    schemes = convert_schemes(source, trace)
+    frame.update(convert_servers(source, trace))
+    if source.profile == "kubernetes":
+        frame[_MARK] = source.profile
+        frame["info"] = {"title": "Kubernetes", **items_of(document, "info")}
+        frame.setdefault("security", [{name: []} for name in _BEARER])
+        schemes = schemes or _BEARER
+    if schemes:
+        frame["securityDefinitions"] = schemes
+    return frame
+
+
+def _each(
+    nodes: Document, trace: Trace, place: Iterable[str], convert: Callable[[str, Any], Any]
+) -> Document:
+    result = {}
+    for name, node in nodes.items():
+        trace.path[:] = [*place, name]
+        result[name] = convert(name, node)
+    trace.path.clear()
+    return result
+
+
+def _path(node: Any, source: OpenAPISource, trace: Trace) -> Document:
+    return convert_path_item(node, source, trace)
+
+
+def _definition(name: str, node: Any, profile: Profile, trace: Trace) -> Document:
+    if profile == "oas":
+        return valid_schema(node, trace)
+    return (
+        custom_schema(node, trace, is_root=True) if _is_custom(name, node) else published_schema(node, trace)
+    )
+
+
+def _is_custom(name: str, node: Any) -> bool:
+    """Whether it is named as CustomResourceDefinitions are; Go types have the path of their package."""
+    kinds = node.get(_KINDS) if isinstance(node, dict) else None
+    for kind in kinds if isinstance(kinds, list) else ():
+        match kind:
+            case {"group": str() as group, "version": str() as version, "kind": str() as text}:
+                if group and name == ".".join([*reversed(group.split(".")), version, text]):
+                    return True
+    return False
+
+
+def _one_definition(first: Document, other: Document) -> Document:
+    """Both, where they differ in the kinds that they list; else the first."""
+    rest = {key: value for key, value in first.items() if key != _KINDS}
+    if rest != {key: value for key, value in other.items() if key != _KINDS}:
+        return first
+    kinds = {
+        tuple(sorted(kind.items())): kind for holder in (first, other) for kind in holder.get(_KINDS, ())
+    }
+    return {**rest, _KINDS: [kinds[key] for key in sorted(kinds)]}
+
+
+def _copied(item: Document) -> Document:
+    """With parameter lists of its own, which sharing writes into."""
+    return {
+        key: _copied(value)
+        if isinstance(value, dict) and "responses" in value
+        else list(value)
+        if key == "parameters"
+        else value
+        for key, value in item.items()
+    }

@@ -1,0 +1,149 @@
+"""Path items and operations: request bodies become parameters, contents media types and one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.openapi2.parameters import convert_body, convert_header, convert_parameter, one_schema
+from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
+from specmux_converters.swagger2.operations import METHODS
+from specmux_converters.swagger2.trace import Trace
+
+_COPIED: Final = frozenset(
+    {"tags", "summary", "description", "operationId", "externalDocs", "deprecated", "security"}
+)
+_LOST: Final = ("callbacks", "servers")
+_KUBERNETES_ORDER: Final = (
+    "*/*",
+    "text/plain",
+    "application/json",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/apply-patch+cbor",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/cbor",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/cbor-seq",
+)
+"""Media types as apiservers list them: v3 has them as keys, which have no order."""
+
+
+def convert_path_item(node: Any, source: OpenAPISource, trace: Trace) -> Document:
+    node = source.component(node, trace)
+    result: Document = {}
+    if not isinstance(node, dict):
+        return result
+    parameters = _parameters(node, source, trace)
+    if parameters:
+        result["parameters"] = parameters
+    for key, value in node.items():
+        if key in METHODS and isinstance(value, dict):
+            trace.path.append(key)
+            result[key] = _operation(value, source, trace)
+            trace.path.pop()
+        elif key.startswith("x-"):
+            result[key] = value
+        elif key not in ("parameters", "$ref"):
+            trace.lose(f"field {key}", "Swagger 2.0 has no such field here; left out", key)
+    return result
+
+
+def _operation(node: Document, source: OpenAPISource, trace: Trace) -> Document:
+    result = {key: value for key, value in node.items() if key in _COPIED or key.startswith("x-")}
+    for key in _LOST:
+        if node.get(key):
+            trace.lose(f"field {key}", "Swagger 2.0 has no such field here; left out", key)
+    parameters = _parameters(node, source, trace)
+    if "requestBody" in node:
+        trace.path.append("requestBody")
+        bodies, consumes = convert_body(node["requestBody"], source, trace)
+        trace.path.pop()
+        parameters += bodies
+        if consumes:
+            result["consumes"] = _ordered(consumes, source)
+    if parameters:
+        if source.profile == "kubernetes":
+            parameters.sort(key=lambda parameter: (parameter["name"], parameter["in"]))
+        result["parameters"] = parameters
+    responses, produces = _responses(items_of(node, "responses"), source, trace)
+    if produces:
+        result["produces"] = _ordered(produces, source)
+    result["responses"] = responses
+    return result
+
+
+def _parameters(node: Document, source: OpenAPISource, trace: Trace) -> list[Document]:
+    found = []
+    for index, written in enumerate(list_of(node, "parameters")):
+        trace.path += ("parameters", index)
+        parameter = convert_parameter(written, source, trace)
+        if parameter is not None:
+            found.append(parameter)
+        del trace.path[-2:]
+    return found
+
+
+def _ordered(media_types: Iterable[str], source: OpenAPISource) -> list[str]:
+    unique = list(dict.fromkeys(media_types))
+    if source.profile != "kubernetes":
+        return unique
+    ranks = {media_type: rank for rank, media_type in enumerate(_KUBERNETES_ORDER)}
+    return sorted(unique, key=lambda media_type: (ranks.get(media_type, len(ranks)), media_type))
+
+
+def _responses(nodes: Document, source: OpenAPISource, trace: Trace) -> tuple[Document, list[str]]:
+    """The responses, and the media types of all of them."""
+    result: Document = {}
+    produces: list[str] = []
+    trace.path.append("responses")
+    for status, node in nodes.items():
+        trace.path.append(status)
+        if status.startswith("x-"):
+            result[status] = node
+        elif status != "default" and not (len(status) == 3 and status.isdecimal()):
+            trace.lose("status", "Swagger 2.0 has no ranges of them; left out")
+        else:
+            response = source.component(node, trace)
+            content = items_of(response, "content")
+            produces += content
+            result[status] = _response(response, content, source, trace)
+        trace.path.pop()
+    trace.path.pop()
+    return result or {"default": {"description": ""}}, produces
+
+
+def _response(node: Any, content: Document, source: OpenAPISource, trace: Trace) -> Document:
+    result: Document = {"description": ""}
+    if not isinstance(node, dict):
+        return result
+    result |= {key: value for key, value in node.items() if key == "description" or key.startswith("x-")}
+    if any("schema" in media for media in content.values() if isinstance(media, dict)):
+        result["schema"] = one_schema(content, source, trace)
+    examples = {
+        media_type: media["example"]
+        for media_type, media in content.items()
+        if isinstance(media, dict) and "example" in media
+    }
+    if examples:
+        result["examples"] = examples
+    for media_type, media in content.items():
+        if items_of(media, "examples"):
+            trace.lose("examples", "Swagger 2.0 has one of a media type; left out", "content", media_type)
+    headers = {}
+    for name, written in items_of(node, "headers").items():
+        trace.path += ("headers", name)
+        header = convert_header(written, source, trace)
+        if header is not None:
+            headers[name] = header
+        del trace.path[-2:]
+    if headers:
+        result["headers"] = headers
+    if node.get("links"):
+        trace.lose("field links", "Swagger 2.0 has no such field here; left out", "links")
+    return result

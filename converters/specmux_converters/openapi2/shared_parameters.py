@@ -1,0 +1,71 @@
+"""Parameters that operations share, by the names that kube-openapi gives them (pkg/builder/parameters.go)."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.document import Document
+from specmux_converters.references import METHODS
+
+_ORDER: Final = (
+    "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+    "maxItems", "minItems", "uniqueItems", "multipleOf", "enum", "type", "nullable", "format", "items",
+    "collectionFormat", "default", "example", "description", "name", "in", "required", "schema",
+    "allowEmptyValue",
+)  # fmt: skip
+"""Fields as Go writes them: the name is a hash of that text."""
+
+_UNSHARED: Final = frozenset(
+    {("query", "name"), ("path", "name"), ("query", "fieldValidation"), ("query", "dryRun")}
+)
+"""kubectl looks for the last two in the operation itself; a name's description has the kind."""
+_GENERIC: Final = "#/definitions/io.k8s.apimachinery"
+_FNV_OFFSET: Final = 14695981039346656037
+_FNV_PRIME: Final = 1099511628211
+
+
+def share_parameters(paths: Iterable[Document]) -> Document:
+    """The shared parameters of these paths, which refer to them from now on."""
+    names: dict[bytes, str] = {}
+    shared: Document = {}
+    for parameters in (each for item in paths for each in _lists(item)):
+        for index, parameter in enumerate(parameters):
+            if _is_shared(parameter):
+                text = _text(parameter)
+                name = names.get(text)
+                if name is None:
+                    name = names[text] = f"{parameter['name']}-{_hash(text)}"
+                    shared[name] = parameter
+                parameters[index] = {"$ref": f"#/parameters/{name}"}
+    return dict(sorted(shared.items()))
+
+
+def _lists(item: Document) -> Iterator[list[Any]]:
+    for holder in (item, *(item[method] for method in METHODS if method in item)):
+        parameters = holder.get("parameters")
+        if parameters:
+            yield parameters
+
+
+def _is_shared(parameter: Document) -> bool:
+    if "$ref" in parameter or (parameter["in"], parameter["name"]) in _UNSHARED:
+        return False
+    is_body = parameter["in"] == "body" and parameter["name"] == "body"
+    return not is_body or str(parameter["schema"].get("$ref", "")).startswith(_GENERIC)
+
+
+def _text(parameter: Document) -> bytes:
+    known = {key: parameter[key] for key in _ORDER if key in parameter}
+    return orjson.dumps({**known, **dict(sorted(parameter.items()))})
+
+
+def _hash(text: bytes) -> str:
+    """Six bytes of FNV-1, in base64."""
+    value = _FNV_OFFSET
+    for byte in text:
+        value = (value * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF ^ byte
+    return urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()

@@ -1,0 +1,61 @@
+"""The OpenAPI v3 document that is read: its references, followed to what they name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.losses import tokens_of
+from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.trace import Trace
+
+_SCHEMAS: Final = "#/components/schemas/"
+_CHAIN: Final = 50
+"""References followed one after another: a longer chain leads nowhere in practice."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAPISource:
+    document: Document
+    profile: Profile
+
+    def component(self, node: Any, trace: Trace) -> Any:
+        """The object itself, where ``node`` is a local reference to one; None where nothing is there. A
+        parameter, body, response, header or example: schemas keep their references."""
+        seen = 0
+        while isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            found = self._at(node["$ref"])
+            seen += 1
+            if found is None or seen > _CHAIN:
+                trace.lose("dangling $ref", "nothing is there; left out", "$ref")
+                return None
+            trace.spend(64)
+            node = found
+        return node
+
+    def schema(self, node: Any, trace: Trace) -> Any:
+        """As ``component``, where Swagger 2.0 has the schema of a value written out."""
+        return self.component(node, trace)
+
+    def _at(self, ref: str) -> Any:
+        node: Any = self.document if ref.startswith("#/") else None
+        for token in tokens_of(ref):
+            node = node.get(token) if isinstance(node, dict) else None
+        return node
+
+
+def written_reference(ref: str) -> str:
+    """A reference to a schema as Swagger 2.0 writes it."""
+    return "#/definitions/" + ref.removeprefix(_SCHEMAS) if ref.startswith(_SCHEMAS) else ref
+
+
+def items_of(node: Any, key: str) -> dict[str, Any]:
+    """The object at ``key``; an empty one where there is none."""
+    value = node.get(key) if isinstance(node, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(node: Any, key: str) -> list[Any]:
+    value = node.get(key) if isinstance(node, dict) else None
+    return value if isinstance(value, list) else []
