@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from specmux_aggregator.checking.findings import DocumentFinding
+from specmux_aggregator.checking.lines import with_lines
+from specmux_aggregator.checking.standard import against_standard
 from specmux_converters.crd import build
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, cut
@@ -35,14 +37,17 @@ def check(
 ) -> tuple[DocumentFinding, ...]:
     """What is wrong with a document in any form, by level and place. Never raises for what it holds."""
     try:
-        found = list(_findings(recognise(data, limits=limits), group_version))
+        recognised = recognise(data, limits=limits)
+        found = list(_findings(recognised, group_version))
     except ConverterError as error:
         return (DocumentFinding(Level.ERROR, "unread", error.pointer, error.reason),)
     found.sort(key=lambda each: ([*Level].index(each.level), each.pointer, each.rule, each.message))
     more = len(found) - FINDINGS_MAX
     if more > 0:
         found[FINDINGS_MAX:] = [DocumentFinding(Level.WARNING, "schema", "", f"and {more} more findings")]
-    return tuple(found)
+    if recognised.kind is DocumentKind.CRDS and len(recognised.documents) > 1:
+        return tuple(found)  # pointers are those of one manifest each
+    return tuple(with_lines(found, data, recognised.documents[0]))
 
 
 def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator[DocumentFinding]:
@@ -54,11 +59,11 @@ def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator
                 yield DocumentFinding(Level.ERROR, "definition", problem.pointer, message)
         case DocumentKind.SWAGGER_2:
             (document,) = found.documents
-            yield from _of_standard(document, found.kind)
+            yield from against_standard(document, found.kind)
             yield from map(_of_loss, convert_whole(document, profile="kubernetes").losses)
         case DocumentKind.OPENAPI_3:
             (document,) = found.documents
-            yield from _of_standard(document, found.kind)
+            yield from against_standard(document, found.kind)
             yield from _dangling(document)
             yield from _repeated_ids(document)
             if group_version is not None:
@@ -71,46 +76,6 @@ def _of_loss(loss: Loss) -> DocumentFinding:
     return DocumentFinding(level, rule, loss.pointer, f"{cut(loss.construct)}: {loss.reason}")
 
 
-def _of_standard(document: Document, kind: DocumentKind) -> Iterator[DocumentFinding]:
-    from openapi_spec_validator import (
-        OpenAPIV2SpecValidator,
-        OpenAPIV30SpecValidator,
-        OpenAPIV31SpecValidator,
-    )
-
-    def deny(uri: str) -> Any:
-        raise LookupError(f"{cut(uri)} is outside the document; it is not fetched")
-
-    validator: Any = OpenAPIV2SpecValidator
-    if kind is DocumentKind.OPENAPI_3:
-        is_3_0 = str(document["openapi"]).startswith("3.0")
-        validator = OpenAPIV30SpecValidator if is_3_0 else OpenAPIV31SpecValidator
-    alone = type("Alone", (validator,), {"resolver_handlers": dict.fromkeys(_SCHEMES, deny)})
-    try:
-        for error in alone(_without_extensions(document)).iter_errors():
-            place = pointer_to(*error.absolute_path)
-            yield DocumentFinding(Level.ERROR, "schema", place, cut(error.message))
-    except RecursionError:
-        reason = (
-            "a schema is made of itself, which openapi-spec-validator does not end on; not all was checked"
-        )
-        yield DocumentFinding(Level.WARNING, "schema", "", reason)
-    except Exception as error:  # noqa: BLE001  # the library's own faults, on documents that are none
-        reason = f"openapi-spec-validator ends with {type(error).__name__}: {cut(str(error))}"
-        yield DocumentFinding(Level.WARNING, "schema", "", reason)
-
-
-def _without_extensions(document: Document) -> Document:
-    """Without those of ``paths``, which are free-form: the library reads them as path items."""
-    paths = document.get("paths")
-    if not isinstance(paths, dict):
-        return document
-    return {**document, "paths": {key: item for key, item in paths.items() if key[:2] != "x-"}}
-
-
-_SCHEMES: Final = ("<all_urls>", "http", "https", "file", "")
-
-
 def _dangling(document: Document) -> Iterator[DocumentFinding]:
     for ref in sorted(references(document, "document")):
         tokens = tokens_of(ref)
@@ -120,7 +85,7 @@ def _dangling(document: Document) -> Iterator[DocumentFinding]:
             yield DocumentFinding(Level.ERROR, "reference", _place_of(ref, document), reason)
         elif not ref.startswith("#"):
             reason = f"{cut(ref)} is outside the document; not checked"
-            yield DocumentFinding(Level.WARNING, "reference", _place_of(ref, document), reason)
+            yield DocumentFinding(Level.ERROR, "unchecked", _place_of(ref, document), reason)
 
 
 def _place_of(ref: str, document: Document) -> str:

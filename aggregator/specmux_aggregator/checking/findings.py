@@ -5,17 +5,21 @@ Values only: they cross processes and lie in files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.reports import Level
 
+UNCHECKED: Final = "unchecked"
+
 RULES: Final = {
     "unread": "The file is no document that can be read.",
     "schema": "The document keeps to its standard (openapi-spec-validator).",
     "reference": "Every reference leads somewhere.",
+    "unchecked": "Everything that the document says can be checked.",
+    "zero-default": "Defaults are valid by their schemas.",
     "operation-id": "The id of an operation is that of no other.",
     "group-version": "Every path belongs to the group-version of its document.",
     "loss": "Conversion to OpenAPI v3 loses nothing.",
@@ -31,6 +35,9 @@ class DocumentFinding(NamedTuple):
     rule: str
     pointer: str
     message: str
+    line: int | None = None
+    """From 1, as is the column; None where the document is no text."""
+    column: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +76,13 @@ class Checked:
 
     def count(self, level: Level) -> int:
         return sum(finding.level is level for finding in self.findings)
+
+    def with_unchecked_allowed(self) -> Checked:
+        """With a warning for each thing that could not be checked."""
+        return replace(
+            self,
+            findings=tuple(
+                each._replace(level=Level.WARNING) if each.rule == UNCHECKED else each
+                for each in self.findings
+            ),
+        )

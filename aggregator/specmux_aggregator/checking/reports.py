@@ -32,9 +32,12 @@ def report_of(checked: Sequence[Checked]) -> FindingReport:
 
 def summary(checked: Sequence[Checked]) -> str:
     """``36 documents: 146 errors, 2 warnings, 0 notes``."""
-    counts = [f"{sum(each.count(level) for each in checked)} {level}s" for level in Level]
-    noun = "document" if len(checked) == 1 else "documents"
-    return f"{len(checked)} {noun}: {', '.join(counts)}"
+    counts = [_counted(sum(each.count(level) for each in checked), level) for level in Level]
+    return f"{_counted(len(checked), 'document')}: {', '.join(counts)}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _findings(checked: Checked) -> list[ReportFinding]:
@@ -46,7 +49,7 @@ def _finding(name: str, found: DocumentFinding) -> ReportFinding:
         rule=found.rule,
         level=found.level,
         message=found.message,
-        where=Where(name, pointer=found.pointer),
+        where=Where(name, found.line, found.column, found.pointer),
         subject=cut(found.pointer),
         fails=found.level is Level.ERROR,
     )

@@ -22,7 +22,7 @@ from specmux_schemas.reports import Level
 KEPT_MAX: Final = 5000
 """Results in the folder; the oldest go."""
 
-_FORMAT: Final = "1"
+_FORMAT: Final = "2"
 
 
 class Results:
@@ -36,7 +36,10 @@ class Results:
     def get(self, subject: Subject) -> Checked | None:
         try:
             rows = orjson.loads(self._file(subject).read_bytes())
-            findings = tuple(DocumentFinding(Level(level), *map(str, rest)) for level, *rest in rows)
+            findings = tuple(
+                DocumentFinding(Level(level), str(rule), str(pointer), str(message), *places)
+                for level, rule, pointer, message, *places in rows
+            )
         except (OSError, ValueError, TypeError):
             return None
         return Checked(subject.name, findings)

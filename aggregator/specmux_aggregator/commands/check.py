@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what checks is imported when something is checked
     default=lambda: len(os.sched_getaffinity(0)),
     help="Processes to check with.  [default: one for each processor]",
 )
+@click.option("--allow-unchecked", is_flag=True, help="Take what cannot be checked for a warning.")
 @click.option("--no-cache", is_flag=True, help="Check again what was checked before.")
 @format_option(*FORMS)
 @source_options
@@ -61,6 +62,7 @@ def check(
     fail_on: str,
     group_versions: tuple[str, ...],
     jobs: int,
+    allow_unchecked: bool,
     no_cache: bool,
     source: SourceOptions,
 ) -> None:
@@ -81,6 +83,8 @@ def check(
         subjects = _of_files(files) if files else _of_server(source, group_versions)
         with progress(f"checking {len(subjects)} documents"):
             checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
+        if allow_unchecked:
+            checked = [each.with_unchecked_allowed() for each in checked]
         from specmux_aggregator.checking.reports import report_of
 
         report = report_of(checked)

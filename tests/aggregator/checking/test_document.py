@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import cbor2
 import orjson
 import pytest
+import yaml
 
 from shared_data import DATA, documents, files, read, shared
 from specmux_aggregator.checking.document import FINDINGS_MAX, check
@@ -88,13 +90,65 @@ def test_a_definition_that_is_not_published_as_it_is() -> None:
 
 def test_schemas_made_of_themselves_do_not_end_the_check() -> None:
     schemas = {"A": {"allOf": [{"$ref": "#/components/schemas/A"}]}}
-    assert ("warning", "schema", "") in found({**OPENAPI, "components": {"schemas": schemas}})
+    assert ("error", "unchecked", "") in found({**OPENAPI, "components": {"schemas": schemas}})
 
 
 def test_nothing_is_fetched() -> None:
     schemas = {"A": {"$ref": "http://127.0.0.1:1/other.json"}}
-    levels = {level for level, rule, _ in found({**OPENAPI, "components": {"schemas": schemas}})}
-    assert "warning" in levels
+    place = ("error", "unchecked", "/components/schemas/A/$ref")
+    assert place in found({**OPENAPI, "components": {"schemas": schemas}})
+
+
+DEFAULTS = {
+    "A": {
+        "type": "object",
+        "properties": {
+            "s": {"default": {}, "allOf": [{"$ref": "#/components/schemas/B"}]},
+            "n": {"type": "integer", "default": "x"},
+        },
+    },
+    "B": {"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}}},
+}
+KIND = {"group": "example.com", "version": "v1", "kind": "A"}
+
+
+def test_a_default_is_an_error_at_its_place_also_where_a_reference_led_there() -> None:
+    answer = {"description": "d", "content": {"a/b": {"schema": {"$ref": "#/components/schemas/A"}}}}
+    paths = {"/apis/example.com/v1/a": {"get": {"responses": {"200": answer}}}}
+    document = {**OPENAPI, "paths": paths, "components": {"schemas": DEFAULTS}}
+    assert found(document) == [
+        ("error", "schema", "/components/schemas/A/properties/n/default"),
+        ("error", "schema", "/components/schemas/A/properties/s/default"),
+    ]
+
+
+def test_zero_values_that_kubernetes_publishes_are_one_note_and_other_defaults_are_errors() -> None:
+    schemas = {**DEFAULTS, "A": {**DEFAULTS["A"], "x-kubernetes-group-version-kind": [KIND]}}
+    assert found({**OPENAPI, "components": {"schemas": schemas}}) == [
+        ("error", "schema", "/components/schemas/A/properties/n/default"),
+        ("note", "zero-default", "/components/schemas/A/properties/s/default"),
+    ]
+
+
+@pytest.mark.parametrize("is_yaml", [False, True])
+def test_findings_have_the_line_at_which_their_text_has_them(is_yaml: bool) -> None:
+    document = {**OPENAPI, "components": {"schemas": DEFAULTS}}
+    if is_yaml:
+        text = yaml.safe_dump(document, sort_keys=False).encode()
+    else:
+        text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    lines = text.decode().splitlines()
+    findings = check(text)
+    assert len(findings) == 2
+    for finding in findings:
+        assert finding.line is not None
+        assert finding.column is not None
+        assert lines[finding.line - 1][finding.column - 1 :].lstrip('"').startswith("default")
+
+
+def test_what_is_no_text_has_no_lines() -> None:
+    (finding,) = check(cbor2.dumps({**OPENAPI, "paths": {"/a": {"get": {}}}}))
+    assert (finding.pointer, finding.line) == ("/paths/~1a/get", None)
 
 
 def test_findings_are_bounded() -> None:
@@ -105,9 +159,9 @@ def test_findings_are_bounded() -> None:
 @shared
 def test_native_documents_have_faults_in_defaults_alone() -> None:
     findings = check(read(documents("1.35")["api/v1"]), GroupVersion("api/v1"))
-    assert {finding.rule for finding in findings} == {"schema"}
+    assert [(finding.level, finding.rule) for finding in findings] == [(Level.NOTE, "zero-default")]
     small = check(read(documents("1.35")["apis/batch/v1"]), GroupVersion("apis/batch/v1"))
-    assert {finding.rule for finding in small} <= {"schema"}
+    assert {finding.level for finding in small} <= {Level.NOTE}
 
 
 @pytest.mark.parametrize("path", files(DATA / "defects", "0*.json"))

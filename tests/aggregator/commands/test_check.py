@@ -77,7 +77,8 @@ def test_forms_for_programs(folder: Path, tmp_path: Path) -> None:
     rows = orjson.loads(run(tmp_path, folder, "--format", "json").stdout)
     assert [row["document"].endswith(".json") for row in rows] == [True, True]
     assert rows[0]["findings"] == []
-    assert {"level", "rule", "pointer", "message"} == rows[1]["findings"][0].keys()
+    members = {"level", "rule", "pointer", "message", "line", "column"}
+    assert members == rows[1]["findings"][0].keys()
     suite = ET.fromstring(run(tmp_path, folder, "--format", "junit").stdout)
     assert suite.get("failures") == "1"
     assert [case.find("failure") is None for case in suite.iter("testcase")] == [True, False]
@@ -86,6 +87,14 @@ def test_forms_for_programs(folder: Path, tmp_path: Path) -> None:
     for result in sarif["runs"][0]["results"]:
         assert rules[result["ruleIndex"]] == result["ruleId"]
         assert result["level"] in ("error", "warning", "note")
+
+
+def test_what_cannot_be_checked_fails_unless_it_is_allowed(tmp_path: Path) -> None:
+    schemas = {"A": {"allOf": [{"$ref": "#/components/schemas/A"}]}}
+    text = orjson.dumps({**GOOD, "components": {"schemas": schemas}})
+    assert "[unchecked]" in run(tmp_path, "-", stdin=text).stdout
+    assert run(tmp_path, "-", stdin=text).exit_code == 5
+    assert run(tmp_path, "-", "--allow-unchecked", stdin=text).exit_code == 0
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
