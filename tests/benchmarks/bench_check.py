@@ -19,7 +19,6 @@ HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
 import orjson  # noqa: E402
-from figures import keep  # noqa: E402
 from openapi_spec_validator import OpenAPIV30SpecValidator  # noqa: E402
 
 from shared_data import documents, read  # noqa: E402
@@ -36,14 +35,11 @@ def main() -> None:
     options = parser.parse_args()
     texts = {key: read(path) for key, path in documents(options.release).items()}
     megabytes = sum(map(len, texts.values())) / 1e6
-    print(
-        f"{len(texts)} documents of Kubernetes {options.release}, {megabytes:.1f} MB, {options.rounds} rounds"
-    )
+    print(f"{len(texts)} documents of Kubernetes {options.release}, {megabytes:.1f} MB")
     rounds = [(cpu(lambda: alone(texts)), cpu(lambda: ours(texts))) for _ in range(options.rounds)]
     theirs, mine = (statistics.median(column) / megabytes for column in zip(*rounds, strict=True))
     print(f"openapi-spec-validator alone  {theirs:6.3f} s of CPU for each MB")
     print(f"specmux check                 {mine:6.3f} s of CPU for each MB, {mine / theirs:.2f} of it")
-    keep("check", {"openapi_spec_validator": theirs, "specmux": mine})
 
 
 def alone(texts: dict[str, bytes]) -> None:

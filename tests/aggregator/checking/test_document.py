@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import cbor2
 import orjson
 import pytest
 import yaml
@@ -13,7 +12,9 @@ import yaml
 from shared_data import DATA, documents, files, read, shared
 from specmux_aggregator.checking.document import FINDINGS_MAX, check
 from specmux_aggregator.checking.findings import Level
+from specmux_converters.codecs import encode
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import CBOR
 
 V1 = GroupVersion("apis/example.com/v1")
 OK = {"200": {"description": "d"}}
@@ -147,7 +148,7 @@ def test_findings_have_the_line_at_which_their_text_has_them(is_yaml: bool) -> N
 
 
 def test_what_is_no_text_has_no_lines() -> None:
-    (finding,) = check(cbor2.dumps({**OPENAPI, "paths": {"/a": {"get": {}}}}))
+    (finding,) = check(encode({**OPENAPI, "paths": {"/a": {"get": {}}}}, CBOR))
     assert (finding.pointer, finding.line) == ("/paths/~1a/get", None)
 
 
