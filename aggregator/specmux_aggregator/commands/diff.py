@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,14 +20,21 @@ from specmux_aggregator.sources.document_files import (
     read_file,
     refusals,
     reported_refusals,
+    write_file,
     write_out,
 )
 from specmux_aggregator.sources.options import CONTEXT, is_given
 from specmux_aggregator.version import VERSION
 from specmux_converters.errors import ConverterError
 from specmux_schemas.differences import Served
-from specmux_schemas.differences.policy import NO_POLICY, Policy, read_policy
+from specmux_schemas.differences.policy import NO_POLICY, Policy, baseline, read_policy
 from specmux_schemas.reports import FORMS
+
+if TYPE_CHECKING:
+    from specmux_aggregator.sources.diff_sides import Side
+
+_PLACED: Final = ("json", "sarif", "github")
+"""Forms that show places in files."""
 
 
 @click.command(
@@ -45,6 +53,13 @@ from specmux_schemas.reports import FORMS
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Severities and allowed changes, as YAML or JSON.",
+)
+@click.option(
+    "--write-baseline",
+    "baseline_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a policy that allows all that --fail-on would fail for, and exit with 0.",
 )
 @click.option(
     "--basis",
@@ -72,6 +87,7 @@ def diff(
     output: str,
     fail_on: str,
     policy: Path | None,
+    baseline_file: Path | None,
     basis: str | None,
     allow_unread: bool,
     group_versions: tuple[str, ...],
@@ -95,7 +111,7 @@ def diff(
         raise click.UsageError("a cluster is compared as OLD or NEW: write context:NAME")
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(policy)
-        notes: tuple[str, ...] = ()
+        sides: list[Side] = []
         if source.server and state is None and len(group_versions) == 1 and is_hash(old) and is_hash(new):
             from specmux_aggregator.sources.kept_documents import kept_comparison
 
@@ -116,19 +132,32 @@ def diff(
                 for word in (old, new)
             ]
             before, after = (side.served for side in sides)
-            notes = (*sides[0].notes, *sides[1].notes)
             _require(group_versions, before, after, f"{old} and {new}")
             if not any(each.group_versions or each.stored_versions for each in (before, after)):
-                raise FileRefused(f"{old} and {new}", "; ".join(notes) or "neither serves anything")
+                raise FileRefused(f"{old} and {new}", "; ".join(_notes(sides)) or "neither serves anything")
             with refusals(new):
                 found = compare(before, after, basis=Basis(basis) if basis else None)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-        report = report_of(found, old=old, new=new, policy=rules, today=today, notes=notes)
+        report = report_of(found, old=old, new=new, policy=rules, today=today, notes=_notes(sides))
+        if output in _PLACED and sides:
+            from specmux_aggregator.sources.diff_places import placed
+
+            report = placed(report, sides[0].sources, sides[1].sources)
         level = None if fail_on == "never" else ChangeSeverity[fail_on.upper()]
         text = render(report, output, fail_on=level, coloured=is_coloured(), version=VERSION)
         write_out(text.encode(), is_text=True)
-    if level is not None and report.worst is not None and report.worst >= level:
+        failing = [change for change in report.changes if level is not None and change.severity >= level]
+        if baseline_file is not None:
+            from specmux_converters.yaml.writer import to_yaml
+
+            write_file(baseline_file, to_yaml(baseline(failing, today=today)))
+            return
+    if failing:
         raise click.exceptions.Exit(FOUND)
+
+
+def _notes(sides: list[Side]) -> tuple[str, ...]:
+    return tuple(note for side in sides for note in side.notes)
 
 
 def _require(group_versions: tuple[str, ...], before: Served, after: Served, where: str) -> None:

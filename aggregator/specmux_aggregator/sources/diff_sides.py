@@ -36,11 +36,23 @@ _ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
 
 
 @dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """A document of one side, and the text that it was read from."""
+
+    file: str
+    data: bytes
+    document: Document
+    is_manifest: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """One side of a comparison, and what its report has to say of how it was read."""
 
     served: Served
     notes: tuple[str, ...] = ()
+    sources: tuple[SourceDocument, ...] = ()
+    """Of files, for the places of changes."""
 
 
 @dataclass(slots=True)
@@ -108,7 +120,14 @@ def _of_revision(word: str, *, allows_unread: bool) -> Side:
     files = git_files(word)
     if files is None:
         return Side(Served(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
-    return _of_files(files, where=word, allows_unread=allows_unread)
+    folder = word.removeprefix(GIT).partition(":")[2].rstrip("/")
+    named = {_path_of(name, word, folder): data for name, data in files.items()}
+    return _of_files(named, where=word, allows_unread=allows_unread)
+
+
+def _path_of(name: str, word: str, folder: str) -> str:
+    """As the file is called from here, which is what annotations name."""
+    return folder if name == word else f"{folder}/{name}" if folder else name
 
 
 def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side:
@@ -146,7 +165,13 @@ def _of_files(files: Mapping[str, bytes], *, where: str, allows_unread: bool) ->
         raise FileRefused(where, "; ".join([*read.unread, *read.others][:3]) or "nothing in it is served")
     for other in read.others:
         warn(other)
-    return Side(served, tuple(f"{_NOT_COMPARED}{each}" for each in read.unread))
+    kinds = ((read.documents, False), (read.manifests, True))
+    sources = tuple(
+        SourceDocument(name, files[name], document, is_manifest)
+        for found, is_manifest in kinds
+        for name, document in found
+    )
+    return Side(served, tuple(f"{_NOT_COMPARED}{each}" for each in read.unread), sources)
 
 
 def _refusal(unread: list[str], files: int) -> str:

@@ -17,6 +17,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.impacts import ChangeSeverity, Impacts
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.rules import RULES
+from specmux_schemas.reports import Where
 
 _FINGERPRINT_DIGITS: Final = 16
 
@@ -44,6 +45,8 @@ class Change:
     old: Any
     new: Any
     places: tuple[Location, ...]
+    where: Where | None = None
+    """The first place in a file, where it is known."""
 
     @property
     def location(self) -> Location:
@@ -53,8 +56,7 @@ class Change:
     @property
     def message(self) -> str:
         """The rule's words, and what it was and is now where that is short."""
-        what = self.what if isinstance(self.what, str) else written(self.what)
-        said = RULES[self.id].says.replace("{what}", what)
+        said = RULES[self.id].says.replace("{what}", word(self.what))
         before, after = _short(self.old), _short(self.new)
         if before and after:
             return f"{said}: {before} became {after}"
@@ -65,19 +67,36 @@ class Change:
     @property
     def fingerprint(self) -> str:
         """The same for the same change in every comparison: of id, group-version, kind, path and what."""
-        place = self.location
-        parts = [self.id, place.group_version, place.kind, place.path, self.what]
-        text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
-        return hashlib.sha256(text).hexdigest()[:_FINGERPRINT_DIGITS]
+        return _fingerprint(self.id, self.location, self.what)
 
 
 def changes_of(places: Iterable[tuple[Place, ChangeSeverity]]) -> tuple[Change, ...]:
     """The worst first; ``places`` with the severity that they count as."""
     groups: dict[Any, list[Place]] = {}
     for place, severity in places:
-        groups.setdefault(_edit(place, severity), []).append(place)
+        groups.setdefault(edit_of(place, severity), []).append(place)
     changes = [_change(severity, found) for (severity, *_), found in groups.items()]
     return tuple(sorted(changes, key=_order))
+
+
+def fingerprints(places: Iterable[tuple[Place, ChangeSeverity]]) -> dict[tuple[Any, ...], str]:
+    """Of the change that each edit will be."""
+    firsts: dict[tuple[Any, ...], Place] = {}
+    for place, severity in places:
+        edit = edit_of(place, severity)
+        firsts[edit] = min(firsts.get(edit, place), place, key=_location)
+    return {edit: _fingerprint(first.id, _location(first), first.what) for edit, first in firsts.items()}
+
+
+def word(what: Any) -> str:
+    """A change's ``what`` as a text."""
+    return what if isinstance(what, str) else written(what)
+
+
+def _fingerprint(change: str, place: Location, what: Any) -> str:
+    parts = [change, place.group_version, place.kind, place.path, what]
+    text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(text).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
 def written(value: Any) -> str:
@@ -85,7 +104,7 @@ def written(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _edit(place: Place, severity: ChangeSeverity) -> tuple[Any, ...]:
+def edit_of(place: Place, severity: ChangeSeverity) -> tuple[Any, ...]:
     where = place.origin or (place.group_version, place.kind, place.path)
     return severity, place.id, where, written(place.what), place.impacts
 

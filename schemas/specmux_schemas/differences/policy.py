@@ -12,25 +12,32 @@ from typing import Any, Final, NoReturn
 
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to
+from specmux_schemas.differences.changes import Change, edit_of, fingerprints, word
 from specmux_schemas.differences.impacts import SEVERITIES, ChangeSeverity
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.rules import RULES
 
-_GLOBS: Final = ("id", "groupVersion", "kind", "path")
+_GLOBS: Final = ("id", "groupVersion", "kind", "path", "what")
+_NAMED: Final = (*_GLOBS, "fingerprint")
+_HEX: Final = re.compile(r"[0-9a-f]{16}")
 _DATE: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])")
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Changes that all four patterns match are allowed, up to the end of the day ``until``."""
+    """Changes that all patterns match are allowed, up to the end of the day ``until``."""
 
     patterns: tuple[re.Pattern[str], ...]
+    fingerprint: str | None
+    """Of the change that the place is one of."""
     shown: str
     reason: str
     until: str | None
 
-    def matches(self, place: Place) -> bool:
-        values = (place.id, place.group_version, place.kind, place.path)
+    def matches(self, place: Place, fingerprint: str) -> bool:
+        if self.fingerprint not in (None, fingerprint):
+            return False
+        values = (place.id, place.group_version, place.kind, place.path, word(place.what))
         return all(pattern.fullmatch(value) for pattern, value in zip(self.patterns, values, strict=True))
 
 
@@ -59,12 +66,15 @@ def judge(places: Iterable[Place], policy: Policy, *, today: str) -> Judged:
     used: set[int] = set()
     kept = []
     allowed = 0
-    for place in places:
-        matching = {index for index, entry in enumerate(valid) if entry.matches(place)}
+    found = [(place, policy.severities.get(place.id, place.severity)) for place in places]
+    names = fingerprints(found) if any(entry.fingerprint for entry in valid) else {}
+    for place, severity in found:
+        name = names.get(edit_of(place, severity), "")
+        matching = {index for index, entry in enumerate(valid) if entry.matches(place, name)}
         used |= matching
         allowed += bool(matching)
         if not matching:
-            kept.append((place, policy.severities.get(place.id, place.severity)))
+            kept.append((place, severity))
     notes = [
         f"policy: the entry for {entry.shown} expired on {entry.until}"
         for entry in policy.allowances
@@ -97,20 +107,37 @@ def read_policy(document: Any) -> Policy:
 def _allowances(entries: list[Any]) -> Iterator[Allowance]:
     for index, entry in enumerate(entries):
         where = ("allow", index)
-        members = _members(entry, where, (*_GLOBS, "reason", "until"))
+        members = _members(entry, where, (*_NAMED, "reason", "until"))
         globs = {}
         for key in _GLOBS:
             globs[key] = members.get(key, "*")
             if not isinstance(globs[key], str):
                 _refuse("must be a text", (*where, key))
-        if all(glob == "*" for glob in globs.values()):
-            _refuse(f"must name one of {', '.join(_GLOBS)}", where)
+        fingerprint = members.get("fingerprint")
+        if fingerprint is not None and not (isinstance(fingerprint, str) and _HEX.fullmatch(fingerprint)):
+            _refuse("must be the fingerprint of a report, as a text", (*where, "fingerprint"))
+        if fingerprint is None and all(glob == "*" for glob in globs.values()):
+            _refuse(f"must name one of {', '.join(_NAMED)}", where)
         reason = members.get("reason")
         if not isinstance(reason, str) or not reason.strip():
             _refuse("must say why", (*where, "reason"))
-        shown = ", ".join(f"{key} {glob}" for key, glob in globs.items() if glob != "*")
+        named = [f"fingerprint {fingerprint}"] if fingerprint else []
+        shown = ", ".join([*(f"{key} {glob}" for key, glob in globs.items() if glob != "*"), *named])
         patterns = tuple(_pattern(glob) for glob in globs.values())
-        yield Allowance(patterns, shown, reason, _until(members.get("until"), where))
+        yield Allowance(patterns, fingerprint, shown, reason, _until(members.get("until"), where))
+
+
+def baseline(changes: Iterable[Change], *, today: str) -> dict[str, Any]:
+    """A policy that allows these changes, and no others."""
+    entries = [
+        {
+            "id": change.id,
+            "fingerprint": change.fingerprint,
+            "reason": f"baseline of {today}: {change.location}: {change.message}",
+        }
+        for change in changes
+    ]
+    return {"allow": entries}
 
 
 def _until(value: Any, where: tuple[str | int, ...]) -> str | None:

@@ -232,3 +232,13 @@ def test_a_path_that_a_revision_does_not_have_is_an_empty_side(
     assert run("crds", "git:HEAD:crds").exit_code == 5
     assert run("git:HEAD:crds", "git:HEAD:elsewhere").exit_code == 1
     assert run("git:nowhere:crds", "crds").exit_code == 1
+
+
+def test_a_baseline_allows_what_fails_today_and_nothing_else(tmp_path: Path, old: Path, new: Path) -> None:
+    baseline = tmp_path / "baseline.yaml"
+    assert run(old, new, "--write-baseline", baseline).exit_code == 0
+    (entry,) = yaml.safe_load(baseline.read_text())["allow"]
+    assert (entry["id"], len(entry["fingerprint"])) == ("field-removed", 16)
+    assert run(old, new, "--policy", baseline).exit_code == 0
+    less = written(tmp_path / "less.json", document({"type": "object"}))
+    assert run(old, less, "--policy", baseline).exit_code == 5

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from data.compared import compared_specs
+from data.compared import compared_documents, compared_specs, document
 from specmux_converters.errors import InvalidDocument
 from specmux_schemas.differences import ChangeSeverity, read_policy
+from specmux_schemas.differences.policy import baseline
 from specmux_schemas.differences.reports import Report, render, report_of
 
 TODAY = "2026-11-22"
@@ -99,3 +100,33 @@ def test_what_is_wrong_with_a_policy_is_told_with_its_place(policy: Any, said: s
     with pytest.raises(InvalidDocument) as refused:
         read_policy(policy)
     assert said in str(refused.value)
+
+
+def test_a_value_of_an_enum_is_allowed_by_itself() -> None:
+    old = {**STRING, "enum": ["A", "B", "C"]}
+    found = compared_specs(old, {**STRING, "enum": ["C"]})
+    policy = read_policy({"allow": [{"id": "enum-value-removed", "what": "A", "reason": "never used"}]})
+    report = report_of(found, old="a", new="b", policy=policy, today=TODAY)
+    assert [change.what for change in report.changes] == ["B"]
+
+
+def test_a_fingerprint_allows_the_change_with_all_its_places() -> None:
+    """Of an edit that shows at two places, reports print one fingerprint."""
+    there = {"$ref": "#/components/schemas/Shared"}
+    both = {"type": "object", "properties": {"x": there, "y": there, "z": STRING}}
+    old = document(both, {"Shared": {"type": "object", "properties": {"a": STRING}}})
+    new = document({**both, "properties": {"x": there, "y": there}}, {"Shared": {"type": "object"}})
+    found = compared_documents(old, new)
+    changes = report_of(found, old="a", new="b").changes
+    assert [len(change.places) for change in changes] == [2, 1]
+    policy = read_policy({"allow": [{"fingerprint": changes[0].fingerprint, "reason": "r"}]})
+    report = report_of(found, old="a", new="b", policy=policy, today=TODAY)
+    assert [change.fingerprint for change in report.changes] == [changes[1].fingerprint]
+    assert report.allowed == 2
+    assert not report_of(found, old="a", new="b", policy=read_policy(baseline(changes, today=TODAY))).changes
+
+
+@pytest.mark.parametrize("fingerprint", ["abc", 1234567890123456, "x" * 16])
+def test_what_is_no_fingerprint_is_refused(fingerprint: Any) -> None:
+    with pytest.raises(InvalidDocument, match="/allow/0/fingerprint"):
+        read_policy({"allow": [{"fingerprint": fingerprint, "reason": "r"}]})

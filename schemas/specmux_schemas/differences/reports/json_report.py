@@ -10,6 +10,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.changes import Change, Location
 from specmux_schemas.differences.impacts import SEVERITIES, Impact, Impacts
 from specmux_schemas.differences.reports.report import Report
+from specmux_schemas.reports import Where
 
 FORMAT: Final = "specmux.changes/v1"
 
@@ -55,6 +56,7 @@ def change_object(change: Change) -> dict[str, Any]:
         "message": change.message,
         "fingerprint": change.fingerprint,
         "places": [_location(place) for place in change.places],
+        **({} if change.where is None else {"where": _where(change.where)}),
     }
 
 
@@ -74,6 +76,10 @@ def read_change(value: dict[str, Any]) -> Change:
         value["new"],
         places,
     )
+
+
+def _where(where: Where) -> dict[str, Any]:
+    return {"file": where.file, "line": where.line, "column": where.column, "pointer": where.pointer}
 
 
 def _location(place: Location) -> dict[str, str]:

@@ -57,7 +57,7 @@ def _case(report: Report, change: Change, fail_on: ChangeSeverity | None) -> Cas
         rule=change.id,
         level=_LEVELS[change.severity],
         message=change.message,
-        where=Where(report.new),
+        where=change.where or Where(report.new),
         subject=location,
         detail=concerned(change),
         others=tuple(map(str, change.places[1:])),
