@@ -142,6 +142,11 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     is_open = is_nullable or (kind == "array" and "items" not in result) or (kind == "object" and preserves)
     if is_open and result.pop("type", None) is not None:
         trace.lose("type", "kubectl takes none of what is nullable or preserved; left out", "type")
+    if preserves and node.get(_EMBEDDED) is True and isinstance(result.get("required"), list):
+        # In v3 the builder adds these two, and in v2 it does not (builder.go, addEmbeddedProperties).
+        result["required"] = [name for name in result["required"] if name not in ("kind", "apiVersion")]
+        if not result["required"]:
+            del result["required"]
     _require(result, trace)
     if is_nullable and not preserves and native:
         result["properties"] = {name: native[name] for name in _NATIVE if name in native}
