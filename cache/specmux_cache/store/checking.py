@@ -62,7 +62,7 @@ def _strangers(contents: Contents, *, fix: bool) -> Iterator[Problem]:
 def _entries(contents: Contents, *, fix: bool) -> Iterator[Problem]:
     low, high = key_range()
     after = ""
-    while page := contents.index.entries(low, high, after=after):
+    while page := contents.index.entries(low, high, after=after, with_body=True):
         after = page[-1].key
         for raw in page:
             if contents.is_whole(raw):

@@ -22,6 +22,8 @@ from specmux_cache.store.index import Index, Standing, Victim
 
 BATCH: Final = 50
 """Entries in one transaction: with their bodies, at most 100 rows."""
+PREVIEWED: Final = 10_000
+"""Entries that a preview reads at a time: each reading walks over those before it."""
 PAUSE: Final = 0.002
 """Seconds between two batches: a writer that waits tries for the lock several times meanwhile."""
 LEFTOVER_SECONDS: Final = 600.0
@@ -44,10 +46,11 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Entries that go for one reason: the first ones from an offset, in the order in which they go."""
+    """Entries that go for one reason: the first ones, how many and from an offset, in the order in which they
+    go."""
 
     reason: Reason
-    first: Callable[[int], list[Victim]]
+    first: Callable[[int, int], list[Victim]]
     is_bounded: bool
     """Only while the store is above the goal."""
 
@@ -80,13 +83,15 @@ class CompactionReport:
 def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple[Phase, ...]:
     """What goes, in this order."""
 
-    def standing(standing: Standing) -> Callable[[int], list[Victim]]:
-        return lambda offset: index.by_standing(standing, limit=BATCH, offset=offset)
+    def standing(standing: Standing) -> Callable[[int, int], list[Victim]]:
+        return lambda limit, offset: index.by_standing(standing, limit=limit, offset=offset)
 
-    def unused(age: float) -> Callable[[int], list[Victim]]:
+    def unused(age: float) -> Callable[[int, int], list[Victim]]:
         # The clock is read anew for each batch, under the lock: when it is put back meanwhile, what is stored
         # then is not old.
-        return lambda offset: index.least_recently_used(before=clock() - age, limit=BATCH, offset=offset)
+        return lambda limit, offset: index.least_recently_used(
+            before=clock() - age, limit=limit, offset=offset
+        )
 
     return (
         Phase("obsolete", standing(Standing.OBSOLETE), is_bounded=False),
@@ -134,23 +139,26 @@ class Compaction:
         index, removed = self._contents.index, Counter[Reason]()
         before = self._contents.bytes_used()
         excess = self._contents.bytes_needed() - self._goal.max_bytes
-        freed, gone, named = 0, set[int](), Counter[str]()
+        freed, gone, named, references = 0, set[int](), Counter[str](), dict[str, int]()
         for phase in self._phases:
             offset = 0
-            while not (phase.is_bounded and freed >= excess) and (batch := phase.first(offset)):
+            while not (phase.is_bounded and freed >= excess) and (batch := phase.first(PREVIEWED, offset)):
                 offset += len(batch)
+                fresh = {entry.digest for entry in batch if not entry.is_inline} - references.keys()
+                references |= index.references([*fresh])
                 for entry in batch:
                     if entry.rowid not in gone and not (phase.is_bounded and freed >= excess):
                         gone.add(entry.rowid)
                         removed[phase.reason] += 1
                         named[entry.digest] += 1
-                        if named[entry.digest] == index.references(entry.digest):
+                        freed += entry.row_bytes
+                        if not entry.is_inline and named[entry.digest] == references[entry.digest]:
                             freed += entry.allocated
         return replace(self._report(removed, before, before - freed, leftovers=0), dry_run=True)
 
     def _next_of(self, phase: Phase) -> list[Victim]:
         """The next batch of this phase; within a bounded one, no more than is needed."""
-        batch = phase.first(0)
+        batch = phase.first(BATCH, 0)
         if not phase.is_bounded:
             return batch
         # The free pages and the WAL will have been given back in the end.
@@ -160,7 +168,7 @@ class Compaction:
             if excess <= 0:
                 break
             chosen.append(entry)
-            excess -= entry.allocated
+            excess -= entry.row_bytes + entry.allocated
         return chosen
 
     def _sweep(self) -> int:

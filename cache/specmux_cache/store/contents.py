@@ -1,26 +1,46 @@
 """Index and body files, kept in step.
 
-A body is in the index, as pending, before its file exists: whatever a killed writer leaves is counted and
-found. A file appears and disappears only under the index's write lock, and what goes is looked up under the
-lock that removes it: no one removes what another has just named.
+A small body is in its entry's row, as it is. Another is in the index, as pending, before its file exists:
+whatever a killed writer leaves is counted and found. A file appears and disappears only under the index's
+write lock, and what goes is looked up under the lock that removes it: no one removes what another has just
+named.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from specmux_cache.errors import DiskFull, StoreError, StoreFull, StoreUnavailable
-from specmux_cache.store.bodies import Bodies, allocated, allocated_at, digest_of, is_digest, pack, unpack
+from specmux_cache.store.bodies import (
+    Bodies,
+    allocated,
+    allocated_at,
+    digest_of,
+    is_digest,
+    pack,
+    unpack,
+)
 from specmux_cache.store.directory import release_reserve
 from specmux_cache.store.index import Index, RawEntry, Victim
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
-from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text, seal, unseal
+from specmux_cache.store.rows import (
+    Digest,
+    Metadata,
+    Row,
+    Stored,
+    key_range,
+    key_text,
+    seal,
+    unseal,
+)
 from specmux_converters.errors import cut
 
 ACCESS_SECONDS: Final = 60.0
@@ -29,10 +49,16 @@ NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_BODY: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO)
 """A body is not there, or something else in its place. Other errors say nothing of the body."""
 ADOPTED: Final = "adopted"
+INLINE_BYTES: Final = 4096
+"""Bodies up to this lie in their entry's row: a file takes several times as long, and a block at least."""
+LOOK_SECONDS: Final = 0.5
+"""Small bodies are counted with a sum of folders and temporary files that is at most this old."""
+GROWING: Final = 2
+"""Of TOP_LEVEL: what a small body adds to."""
 TOP_LEVEL: Final = (
-    "",
     "cache.db",
     "cache.db-wal",
+    "",
     "cache.db-shm",
     "damaged.db",
     "reserve",
@@ -51,6 +77,8 @@ class Contents:
         self.directory = directory
         self.limits = limits
         self.index = Index(directory, busy_timeout=limits.busy_timeout)
+        self._beside = 0
+        self._looked_at = -math.inf
         self.bodies = Bodies(directory)
         self.damaged = 0
         """Rows and bodies found to be other than what was stored."""
@@ -61,20 +89,16 @@ class Contents:
     def close(self) -> None:
         self.index.database.retire()
 
-    def row(self, key: Key) -> Row | None:
-        """What the index says, without a look at the body. A row that does not unseal is removed."""
-        raw = self.index.entry(key_text(key))
-        row = unsealed(raw) if raw is not None else None
-        if raw is not None and row is None:
-            self.drop_unsound(raw.key)
-        return row
-
     def load(self, key: Key) -> Stored | None:
         """The entry with its verified body. What is damaged is removed, and is a miss."""
-        row = self.row(key)
-        if row is None:
+        raw = self.index.entry(key_text(key))
+        if raw is None:
             return None
-        body = self._body(row, packed=self.index.packed_digest(row.digest))
+        row = unsealed(raw, key)
+        if row is None:
+            self.drop_unsound(raw.key)
+            return None
+        body = self._body(row, raw.data, packed=raw.packed)
         if body is None:
             body = self._body_or_discard(row)
         return None if body is None else Stored(row, body)
@@ -84,7 +108,7 @@ class Contents:
         with self.index.database.transaction():
             raw = self.index.entry(key)
             row = unsealed(raw) if raw is not None else None
-            if raw is None or (row is not None and self._body(row) is not None):
+            if raw is None or (row is not None and self._body(row, raw.data) is not None):
                 return None
             if remove and row is None:
                 self.drop_unsound(key)
@@ -95,7 +119,7 @@ class Contents:
     def is_whole(self, raw: RawEntry) -> bool:
         """Whether the entry unseals and its body verifies."""
         row = unsealed(raw)
-        return row is not None and self._body(row) is not None
+        return row is not None and self._body(row, raw.data) is not None
 
     def insert(
         self,
@@ -108,9 +132,14 @@ class Contents:
         make_room: Callable[[], bool],
     ) -> Digest:
         """Store. ``make_room`` is called, without a lock, while there is no room; False gives up."""
+        is_small = len(body) <= INLINE_BYTES
         row = Row(key, digest_of(body), len(body), "identity", now, now, now, metadata)
-        if len(seal(row)) > self.limits.max_metadata_bytes:
+        sealed = seal(row)
+        if len(sealed) > self.limits.max_metadata_bytes:
             raise ValueError("metadata is larger than max_metadata_bytes")
+        if is_small:
+            self._retried(lambda: self._write_inline(row, sealed, body), make_room)
+            return row.digest
         if self._retried(lambda: self._link(row), make_room):
             return row.digest
         encoding, data = pack(body, compress=compress)
@@ -130,16 +159,18 @@ class Contents:
     def update(self, key: Key, *, metadata: Metadata, now: float) -> bool:
         """New times, and the named fields of the metadata; False when the entry is not there."""
         with self.index.database.transaction():
-            row = self.row(key)
-            if row is None:
+            raw = self.index.entry(key_text(key))
+            row = unsealed(raw, key) if raw is not None else None
+            if raw is None or row is None:
+                if raw is not None:
+                    self.drop_unsound(raw.key)
                 return False
-            self._name(replace(row, touched_at=now, accessed_at=now, metadata={**row.metadata, **metadata}))
+            row = replace(row, touched_at=now, accessed_at=now, metadata={**row.metadata, **metadata})
+            self._name(row, seal(row), raw.data)
         return True
 
     def use(self, row: Row, now: float) -> None:
-        """Write down that the entry was used, unless that was done lately. Does not wait for a writer."""
-        if 0 <= now - row.accessed_at < ACCESS_SECONDS:
-            return
+        """Write down that the entry was used. Does not wait for a writer."""
         with self.index.database.transaction(wait=False):
             self.index.write_access(key_text(row.key), now=now)
             self._rank(row.key, now)
@@ -209,13 +240,17 @@ class Contents:
         with self.index.database.transaction():
             chosen = choose()
             self.index.delete_rows(entry.rowid for entry in chosen)
-            self._remove_unreferenced(entry.digest for entry in chosen)
+            self._remove_unreferenced(entry.digest for entry in chosen if not entry.is_inline)
         return len(chosen)
 
-    def _body(self, row: Row, *, packed: str | None = None) -> bytes | None:
-        """None when it is missing or damaged. Raises StoreUnavailable when that cannot be told."""
+    def _body(self, row: Row, data: bytes | None = None, *, packed: str | None = None) -> bytes | None:
+        """None when it is missing or damaged. Raises StoreUnavailable when that cannot be told.
+
+        ``data``: what is stored, where it is not in a file.
+        """
         try:
-            data = self.bodies.read(row.digest, max_bytes=min(row.size, self.limits.max_body_bytes))
+            if data is None:
+                data = self.bodies.read(row.digest, max_bytes=min(row.size, self.limits.max_body_bytes))
             return unpack(data, row.encoding, size=row.size, digest=row.digest, packed=packed)
         except ValueError:
             return None
@@ -227,11 +262,15 @@ class Contents:
     def _body_or_discard(self, row: Row) -> bytes | None:
         with self.index.database.transaction():
             # Another may have stored it anew since it was looked for.
-            body = self._body(row)
+            raw = self.index.entry(key_text(row.key))
+            body = self._body(row, None if raw is None else raw.data)
             if body is None:
                 self.damaged += 1
-                self.index.delete_rows(entry.rowid for entry in self.index.entries_of(row.digest))
-                self._remove_unreferenced([row.digest])
+                if raw is not None and raw.is_inline:
+                    self.index.delete_rows([raw.rowid])
+                else:
+                    self.index.delete_rows(entry.rowid for entry in self.index.entries_of(row.digest))
+                    self._remove_unreferenced([row.digest])
         return body
 
     def _retried(self, attempt: Callable[[], bool | NoRoom], make_room: Callable[[], bool]) -> bool:
@@ -251,17 +290,31 @@ class Contents:
                 return False
             present = replace(row, encoding=known.encoding)
             # The file may have been damaged since: taken over as it is, it would be a miss.
-            if self._body(present, packed=self.index.packed_digest(row.digest)) is None:
+            if self._body(present, packed=known.packed) is None:
                 return False
             if not self._has_room(0):
                 return None
-            self._name(present)
+            self._name(present, seal(present))
         return True
 
     def _has_room(self, size: int) -> bool:
         used = self.bytes_used()
         self.bytes_seen = used + size
         return used <= self.limits.high_bytes
+
+    def _write_inline(self, row: Row, sealed: str, data: bytes) -> bool | NoRoom:
+        now = time.monotonic()
+        with self.index.database.transaction():
+            growing = self.index.body_bytes() + sum(map(allocated_at, self._files[:GROWING]))
+            if not 0 <= now - self._looked_at < LOOK_SECONDS:
+                self._beside = self.bytes_used() - growing
+                self._looked_at = now
+            self.bytes_seen = growing + self._beside
+            if self.bytes_seen > self.limits.high_bytes:
+                self._looked_at = -math.inf
+                return None
+            self._name(row, sealed, data)
+        return True
 
     def _announce(self, row: Row, size: int) -> bool | NoRoom:
         with self.index.database.transaction():
@@ -285,7 +338,7 @@ class Contents:
                     now=row.stored_at,
                     packed=digest_of(data),
                 )
-                self._name(row)
+                self._name(row, seal(row))
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -294,12 +347,13 @@ class Contents:
         with contextlib.suppress(StoreError):
             self.sweep([digest], begun_before=float("inf"))
 
-    def _name(self, row: Row) -> None:
+    def _name(self, row: Row, sealed: str, data: bytes | None = None) -> None:
+        """Write the entry, with its body where that is small, and remove the body that it had."""
         text = key_text(row.key)
-        before = self.index.entry(text)
-        self.index.write_entry(text, seal(row), digest=row.digest, now=row.accessed_at)
-        if before is not None and before.digest != row.digest:
-            self._remove_unreferenced([before.digest])
+        before = self.index.named_file(text)
+        self.index.write_entry(text, sealed, digest=row.digest, data=data, now=row.accessed_at)
+        if before is not None and (before != row.digest or data is not None):
+            self._remove_unreferenced([before])
         self._rank(row.key, row.accessed_at)
 
     def _rank(self, key: Key, now: float) -> None:
@@ -323,8 +377,8 @@ def refused(error: OSError, directory: Path) -> StoreError:
     return kind(cut(error.strerror or str(error)), directory=str(directory))
 
 
-def unsealed(raw: RawEntry) -> Row | None:
-    """The row, or None for one that nobody sealed for this key and digest."""
+def unsealed(raw: RawEntry, key: Key | None = None) -> Row | None:
+    """The row, or None for one that nobody sealed for this key and digest. ``key`` is that of the row."""
     if not (raw.is_sound and is_digest(raw.digest)):
         return None
     try:
@@ -334,6 +388,7 @@ def unsealed(raw: RawEntry) -> Row | None:
             digest=raw.digest,
             accessed_at=raw.accessed_at,
             superseded=raw.standing is not None,
+            of=key,
         )
     except (ValueError, TypeError):
         return None

@@ -65,6 +65,7 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
 
     def __init__(self, directory: Path, *, busy_timeout: float) -> None:
         self.path = directory / NAME
+        self._name = str(self.path)
         self._busy_timeout = busy_timeout
         self._turn = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -128,13 +129,19 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
             time.sleep(RETRY_SECONDS)
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Columns]:
-        deadline = time.monotonic() + self._busy_timeout
+        deadline = 0.0
         while True:
-            with self._taken() as connection:
+            with self._owned():
                 try:
-                    return connection.execute(statement, values).fetchall()
+                    return self._con.execute(statement, values).fetchall()
+                except StoreError:
+                    raise
                 except Exception as error:
-                    if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    if _primary(error) != sqlite3.SQLITE_BUSY:
+                        raise self._translated(error) from error
+                    # What is never in a writer's way does not look at the clock.
+                    deadline = deadline or time.monotonic() + self._busy_timeout
+                    if time.monotonic() >= deadline:
                         raise self._translated(error) from error
             time.sleep(RETRY_SECONDS)
 
@@ -268,7 +275,7 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
 
     def _file_identity(self) -> tuple[int, int] | None:
         try:
-            status = os.lstat(self.path)
+            status = os.lstat(self._name)
         except OSError:
             return None
         return status.st_dev, status.st_ino

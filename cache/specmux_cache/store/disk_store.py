@@ -15,7 +15,7 @@ from typing import Final, Self, TypeVar
 from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
 from specmux_cache.store.checking import Problem, verify
 from specmux_cache.store.compaction import BATCH, Compaction, CompactionReport, Goal
-from specmux_cache.store.contents import Contents, refused, unsealed
+from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused, unsealed
 from specmux_cache.store.database import NAME
 from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve, prepare, release_reserve
 from specmux_cache.store.index import RawEntry
@@ -128,13 +128,15 @@ class DiskStore:
 
     def get(self, key: Key) -> Stored | None:
         """The entry, its body verified against its sha256; None for none, or when a writer is in the way."""
-        found: Stored | None = None
-        with contextlib.suppress(StoreBusy, StoreFull):
+        try:
             found = self._attempt(lambda contents: contents.load(key))
+        except (StoreBusy, StoreFull):
+            found = None
         with self._lock:
             self._hits += found is not None
             self._misses += found is None
-        if found is not None:
+        # A clock that was ahead has left a use in the future.
+        if found is not None and not 0 <= self._clock() - found.row.accessed_at < ACCESS_SECONDS:
             self._use(found.row)
         return found
 
@@ -247,7 +249,7 @@ class DiskStore:
 
     def _attempt(self, work: Callable[[Contents], T]) -> T:
         """Do it; once more where something could be done about the failure."""
-        with self._translated():
+        try:
             contents = self._current()
             try:
                 return work(contents)
@@ -260,6 +262,8 @@ class DiskStore:
                 if contents is self._contents:
                     raise  # else another thread has replaced it
             return work(self._current())
+        except OSError as error:
+            raise refused(error, self.directory) from error
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

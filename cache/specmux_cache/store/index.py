@@ -1,9 +1,10 @@
 """The rows of the index.
 
 Two kinds. An entry: key ``[server, partition, group_version, media_type, hash]``, tag = digest, value =
-sealed text, access_time = last use. A body: key ``body <digest>``, tag = ``file `` and the digest of what is
-stored, size = allocated bytes, value = encoding, store_time = begun. ``expire_time``, which diskcache has an
-index on, says how readily a row goes, see ``Standing``.
+sealed text, access_time = last use, filename = a small body, which has no file. A body: key
+``body <digest>``, tag = ``file `` and the digest of what is stored, size = allocated bytes, value = encoding,
+store_time = begun. ``expire_time``, which diskcache has an index on, says how readily a row goes, see
+``Standing``.
 """
 
 from __future__ import annotations
@@ -13,24 +14,35 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from specmux_cache.store.database import OWN_PREFIX, Database
-from specmux_cache.store.rows import Digest, Encoding
+from specmux_cache.store.rows import ENCODINGS, Digest, Encoding
 
 ENTRY: Final = (
     "SELECT rowid, key, tag, value, access_time, expire_time, typeof(key) = 'text' AND raw = 1 AND mode = 1"
-    " AND filename IS NULL AND typeof(value) = 'text' AND typeof(tag) = 'text' FROM Cache"
+    " AND typeof(filename) IN ('null', 'blob') AND typeof(value) = 'text' AND typeof(tag) = 'text',"
+    " filename IS NOT NULL"
 )
+WITH_BODY: Final = (
+    ", filename, CASE WHEN filename IS NULL THEN"
+    " (SELECT tag FROM Cache body WHERE body.key = 'body ' || entry.tag AND body.raw = 1) END"
+)
+"""What of an entry's body is in the index: all of a small one, the digest of another's file."""
 VICTIM: Final = (
-    "SELECT rowid, tag, (SELECT size FROM Cache body WHERE body.key = 'body ' || entry.tag) FROM Cache entry"
+    "SELECT rowid, tag, filename IS NOT NULL,"
+    " 2 * length(key) + 2 * length(tag) + length(value) + COALESCE(length(filename), 0),"
+    " (SELECT size FROM Cache body WHERE body.key = 'body ' || entry.tag) FROM Cache entry"
 )
-BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time FROM Cache"
+"""The key and the tag are in indexes of their own, too."""
+BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time, tag FROM Cache"
 SUM_MAX: Final = 1 << 60
 """Bytes; a larger sum is damage, and one more step from it no SQLite integer."""
 SIZE_MAX: Final = 1 << 40
 """Bytes of one row; what says more, or less than none, was written by another, and counts for nothing."""
 VALUES_MAX: Final = 256
+PAGE: Final = 256
+"""Entries read at a time."""
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
 FILE_PREFIX: Final = "file "
@@ -58,6 +70,12 @@ class RawEntry:
     accessed_at: float
     standing: float | None
     is_sound: bool
+    is_inline: bool
+    """Its body is in the row."""
+    data: bytes | None = None
+    """The stored bytes of a body in the row, where they were asked for."""
+    packed: str | None = None
+    """The digest of the body's file, where it was asked for and written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +84,10 @@ class Victim:
 
     rowid: int
     digest: str
+    is_inline: bool
+    row_bytes: int
     allocated: int
-    """Bytes of its body, which other entries may have too."""
+    """Bytes of its body's file, which other entries may have too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,8 @@ class KnownBody:
     allocated: int
     pending_since: float
     """inf for a body that was written whole."""
+    packed: str | None
+    """The digest of its file, where it was written down."""
 
     @property
     def is_pending(self) -> bool:
@@ -92,18 +114,23 @@ class Index:
         self.database = Database(directory, busy_timeout=busy_timeout)
 
     def entry(self, key: str) -> RawEntry | None:
-        found = self._entries(f"WHERE key = {_bound(key)} ORDER BY raw DESC LIMIT 1", (_raw(key),))
+        """With what of its body is in the index."""
+        where = f"WHERE key = {_bound(key)} ORDER BY raw DESC LIMIT 1"
+        found = self._entries(where, (_raw(key),), with_body=True)
         return found[0] if found else None
 
-    def entries(self, low: str, high: str, *, after: str = "", limit: int = 256) -> list[RawEntry]:
+    def entries(
+        self, low: str, high: str, *, after: str = "", limit: int = PAGE, with_body: bool = False
+    ) -> list[RawEntry]:
         """In the order of their keys, from the one after ``after``."""
         # One lower bound: of two, SQLite seeks by the first, and would walk from there for each page.
         lower = f"key > {_bound(after)}" if after >= low else "key >= ?"
         where = f"WHERE {lower} AND key < ? ORDER BY key LIMIT ?"
-        return self._entries(where, (_raw(after) if after >= low else low, high, limit))
+        return self._entries(where, (_raw(after) if after >= low else low, high, limit), with_body=with_body)
 
     def entries_of(self, digest: str) -> list[RawEntry]:
-        return self._entries("WHERE tag = ?", (digest,))
+        """Those whose body is a file with this digest."""
+        return self._entries("WHERE tag = ? AND filename IS NULL", (digest,))
 
     def by_standing(self, standing: Standing, *, limit: int, offset: int = 0) -> list[Victim]:
         return self._victims("WHERE expire_time = ? LIMIT ? OFFSET ?", (standing.value, limit, offset))
@@ -113,15 +140,21 @@ class Index:
         where = "WHERE access_time < ? ORDER BY access_time LIMIT ? OFFSET ?"
         return self._victims(where, (before, limit, offset))
 
-    def write_entry(self, key: str, value: str, *, digest: str, now: float) -> None:
+    def write_entry(self, key: str, value: str, *, digest: str, data: bytes | None, now: float) -> None:
+        """``data``: the stored bytes of a body that is to be in the row."""
         self.database.execute(
-            "INSERT INTO Cache (key, raw, store_time, access_time, access_count, tag, size, mode, value)"
-            " VALUES (?, 1, ?, ?, 0, ?, 0, 1, ?)"
+            "INSERT INTO Cache (key, raw, store_time, access_time, access_count, tag, size, mode, filename,"
+            " value) VALUES (?, 1, ?, ?, 0, ?, 0, 1, ?, ?)"
             " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time,"
-            " access_time = excluded.access_time, tag = excluded.tag, size = 0, mode = 1, filename = NULL,"
-            " value = excluded.value",
-            (key, now, now, digest, value),
+            " access_time = excluded.access_time, tag = excluded.tag, size = 0, mode = 1,"
+            " filename = excluded.filename, value = excluded.value",
+            (key, now, now, digest, data, value),
         )
+
+    def named_file(self, key: str) -> str | None:
+        """The digest of the file that this entry names."""
+        rows = self.database.execute("SELECT tag FROM Cache WHERE key = ? AND filename IS NULL", (key,))
+        return str(rows[0][0]) if rows else None
 
     def write_access(self, key: str, *, now: float) -> None:
         self.database.execute("UPDATE Cache SET access_time = ? WHERE key = ?", (now, key))
@@ -165,12 +198,6 @@ class Index:
         """Bodies begun and not finished."""
         return self._bodies("WHERE expire_time = ? LIMIT ?", (Standing.PENDING.value, limit))
 
-    def packed_digest(self, digest: Digest) -> str | None:
-        """The digest of the body's file; None where none was written down."""
-        rows = self.database.execute("SELECT tag FROM Cache WHERE key = ? AND raw = 1", (_body_key(digest),))
-        tag = rows[0][0] if rows else None
-        return tag.removeprefix(FILE_PREFIX) if isinstance(tag, str) else None
-
     def write_body(
         self,
         digest: Digest,
@@ -202,9 +229,9 @@ class Index:
         self._among("DELETE FROM Cache WHERE key IN", gone)
 
     def unreferenced(self, digests: Iterable[str]) -> list[str]:
-        """Those that no entry names."""
+        """Those whose file no entry names."""
         asked = list(dict.fromkeys(digests))
-        rows = self._among("SELECT tag FROM Cache WHERE tag IN", asked)
+        rows = self._among("SELECT tag FROM Cache WHERE filename IS NULL AND tag IN", asked)
         return list(dict.fromkeys(asked).keys() - {tag for (tag,) in rows})
 
     def unknown(self, digests: Iterable[str]) -> list[str]:
@@ -215,10 +242,10 @@ class Index:
             key.removeprefix(BODY_RANGE[0]) for key in dict.fromkeys(asked).keys() - {key for (key,) in rows}
         ]
 
-    def references(self, digest: str) -> int:
-        """How many entries name it."""
-        [(count,)] = self.database.execute("SELECT COUNT(*) FROM Cache WHERE tag = ?", (digest,))
-        return int(count)
+    def references(self, digests: Sequence[str]) -> dict[str, int]:
+        """How many entries name the file of each."""
+        statement = "SELECT tag, COUNT(*) FROM Cache WHERE filename IS NULL AND tag IN"
+        return dict(self._among(statement, digests, end=" GROUP BY tag"))
 
     def body_bytes(self) -> int:
         """Allocated bytes of all bodies in the index, the pending ones too."""
@@ -269,7 +296,8 @@ class Index:
         """Bodies in place that no entry names."""
         rows = self.database.execute(
             "SELECT substr(key, 6) FROM Cache body WHERE key >= ? AND key < ? AND expire_time IS NULL"
-            " AND NOT EXISTS (SELECT 1 FROM Cache entry WHERE entry.tag = substr(body.key, 6))",
+            " AND NOT EXISTS (SELECT 1 FROM Cache entry WHERE entry.tag = substr(body.key, 6)"
+            " AND entry.filename IS NULL)",
             BODY_RANGE,
         )
         return [str(digest) for (digest,) in rows]
@@ -290,22 +318,23 @@ class Index:
         """What SQLite itself finds wrong."""
         return [text for (text,) in self.database.execute("PRAGMA integrity_check(20)") if text != "ok"]
 
-    def _among(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    def _among(self, statement: str, values: Sequence[object], *, end: str = "") -> list[tuple[Any, ...]]:
         """``statement`` ends in IN. SQLite takes a limited number of values at a time."""
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(values), VALUES_MAX):
             part = values[start : start + VALUES_MAX]
             bound = ",".join(map(_bound, part))
-            rows += self.database.execute(f"{statement} ({bound})", [_raw(value) for value in part])
+            rows += self.database.execute(f"{statement} ({bound}){end}", [_raw(value) for value in part])
         return rows
 
-    def _entries(self, where: str, values: Sequence[object]) -> list[RawEntry]:
-        return [_raw_entry(*columns) for columns in self.database.execute(f"{ENTRY} {where}", values)]
+    def _entries(self, where: str, values: Sequence[object], *, with_body: bool = False) -> list[RawEntry]:
+        statement = f"{ENTRY}{WITH_BODY if with_body else ''} FROM Cache entry {where}"
+        return [_raw_entry(*columns) for columns in self.database.execute(statement, values)]
 
     def _victims(self, where: str, values: Sequence[object]) -> list[Victim]:
         return [
-            Victim(rowid, str(digest), size if isinstance(size, int) else 0)
-            for rowid, digest, size in self.database.execute(f"{VICTIM} {where}", values)
+            Victim(rowid, str(digest), bool(is_inline), row or 0, size if isinstance(size, int) else 0)
+            for rowid, digest, is_inline, row, size in self.database.execute(f"{VICTIM} {where}", values)
         ]
 
     def _bodies(self, where: str, values: Sequence[object]) -> list[KnownBody]:
@@ -313,7 +342,16 @@ class Index:
 
 
 def _raw_entry(
-    rowid: int, key: object, tag: object, value: object, accessed_at: Any, standing: Any, is_sound: Any
+    rowid: int,
+    key: object,
+    tag: object,
+    value: object,
+    accessed_at: Any,
+    standing: Any,
+    is_sound: Any,
+    is_inline: Any,
+    data: Any = None,
+    packed: Any = None,
 ) -> RawEntry:
     is_timed = isinstance(accessed_at, int | float)
     return RawEntry(
@@ -324,17 +362,27 @@ def _raw_entry(
         accessed_at=float(accessed_at) if is_timed else 0.0,
         standing=standing if isinstance(standing, float) else None,
         is_sound=bool(is_sound) and is_timed,
+        is_inline=bool(is_inline),
+        data=data if isinstance(data, bytes) else None,
+        packed=_packed(packed),
     )
 
 
-def _known_body(digest: object, encoding: Any, size: Any, standing: Any, since: Any) -> KnownBody:
-    is_whole = standing is None and encoding in get_args(Encoding) and isinstance(size, int)
+def _known_body(
+    digest: object, encoding: Any, size: Any, standing: Any, since: Any, tag: object
+) -> KnownBody:
+    is_whole = standing is None and encoding in ENCODINGS and isinstance(size, int)
     return KnownBody(
         digest=str(digest),
         encoding=encoding if is_whole else "identity",
         allocated=size if isinstance(size, int) else 0,
         pending_since=math.inf if is_whole else float(since) if isinstance(since, int | float) else 0.0,
+        packed=_packed(tag),
     )
+
+
+def _packed(tag: object) -> str | None:
+    return tag.removeprefix(FILE_PREFIX) if isinstance(tag, str) else None
 
 
 def _bound(value: object) -> str:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, NewType, TypeAlias, cast, get_args
+from typing import Final, Literal, NewType, TypeAlias, cast, get_args
 
 from specmux_cache.store.keys import Key
 
@@ -21,7 +21,14 @@ Scalar: TypeAlias = str | int | float | bool | None
 Metadata: TypeAlias = "Mapping[str, Scalar]"
 Encoding = Literal["zstd", "identity"]
 
-SEAL_DIGITS = 32
+ENCODINGS: Final = get_args(Encoding)
+SEAL_DIGITS: Final = 32
+
+
+_DENSE: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+"""``json.dumps`` makes an encoder for each call that asks for another form than its own."""
+_READ: Final = json.JSONDecoder().raw_decode
+"""Of what ``_DENSE`` wrote: nothing stands around it, which ``json.loads`` looks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +60,20 @@ class Stored:
 
 def key_text(key: Key) -> str:
     """The database's key. Fields go from wide to narrow, so that a prefix is a range."""
-    return json.dumps(
-        [key.server, key.partition, key.group_version, key.media_type, key.hash], separators=(",", ":")
-    )
+    return _DENSE([key.server, key.partition, key.group_version, key.media_type, key.hash])
 
 
 def key_range(*fields: str) -> tuple[str, str]:
     """[low, high) of the keys that begin so: server, partition, group_version, media_type."""
     if not fields:
         return "[", "\\"
-    prefix = json.dumps(fields, separators=(",", ":"))[:-1] + ","
+    prefix = _DENSE(fields)[:-1] + ","
     return prefix + '"', prefix + "#"
 
 
 def parse_key(text: str) -> Key:
     """Raises ValueError for what ``key_text`` did not write."""
-    fields = json.loads(text)
+    fields, _ = _READ(text)
     if not (
         isinstance(fields, list) and len(fields) == 5 and all(isinstance(field, str) for field in fields)
     ):
@@ -79,24 +84,25 @@ def parse_key(text: str) -> Key:
 
 def seal(row: Row) -> str:
     """The row as text, led by a checksum over key, digest and text. Raises ValueError for a NaN."""
-    payload = json.dumps(
-        [row.size, row.encoding, row.stored_at, row.touched_at, dict(row.metadata)],
-        separators=(",", ":"),
-        allow_nan=False,
-    )
+    payload = _DENSE([row.size, row.encoding, row.stored_at, row.touched_at, dict(row.metadata)])
     return _checksum(key_text(row.key), row.digest, payload) + payload
 
 
-def unseal(text: str, *, key: str, digest: str, accessed_at: float, superseded: bool) -> Row:
-    """Raises ValueError for anything but what ``seal`` wrote for this key and digest."""
+def unseal(
+    text: str, *, key: str, digest: str, accessed_at: float, superseded: bool, of: Key | None = None
+) -> Row:
+    """Raises ValueError for anything but what ``seal`` wrote for this key and digest.
+
+    ``of`` is the key before it was text, where the caller has it.
+    """
     given, payload = text[:SEAL_DIGITS], text[SEAL_DIGITS:]
     if given != _checksum(key, digest, payload):
         raise ValueError("the row's checksum does not match")
-    size, encoding, stored_at, touched_at, metadata = json.loads(payload)
-    if encoding not in get_args(Encoding):
+    (size, encoding, stored_at, touched_at, metadata), _ = _READ(payload)
+    if encoding not in ENCODINGS:
         raise ValueError("unknown encoding of the body")
     return Row(
-        key=parse_key(key),
+        key=parse_key(key) if of is None else of,
         digest=Digest(digest),
         size=size,
         encoding=cast("Encoding", encoding),

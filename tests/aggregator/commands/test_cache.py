@@ -111,8 +111,9 @@ def test_ls_stats_compact_and_clear(run, server):
 def test_verify_when_a_body_is_damaged_says_so_and_repairs(run, server, tmp_path):
     run("warm", "--server", server.url)
     assert "nothing wrong" in run("verify").stdout
-    body = next(path for path in (tmp_path / "c" / "bodies").rglob("*") if path.is_file())
-    body.write_bytes(b"damaged")
+    index = tmp_path / "c" / "cache.db"
+    assert CORE in index.read_bytes()
+    index.write_bytes(index.read_bytes().replace(CORE, CORE.swapcase()))
     assert json.loads(run("verify", "--json", code=3).stdout)
     run("verify", "--fix")
     assert "nothing wrong" in run("verify").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specmux_cache.errors import StoreFull, StoreUnavailable
+from specmux_cache.store import contents
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
 
@@ -75,11 +77,11 @@ def test_get_of_a_key_that_was_never_put_is_none(store: DiskStore) -> None:
 
 
 def test_put_again_replaces_and_removes_the_body_no_one_names(store: DiskStore) -> None:
-    store.put(key(), b"first" * 100, metadata={})
-    store.put(key(), b"second" * 100, metadata={"etag": '"2"'})
+    store.put(key(), b"first" * 1000, metadata={})
+    store.put(key(), b"second" * 1000, metadata={"etag": '"2"'})
     found = store.get(key())
     assert found is not None
-    assert (found.body, dict(found.row.metadata)) == (b"second" * 100, {"etag": '"2"'})
+    assert (found.body, dict(found.row.metadata)) == (b"second" * 1000, {"etag": '"2"'})
     assert [path.name for path in body_files(store)] == [found.row.digest]
 
 
@@ -106,13 +108,57 @@ def test_put_of_a_body_that_is_there_does_not_write_it(store: DiskStore) -> None
 
 
 def test_put_of_a_body_whose_file_was_deleted_writes_it_again(store: DiskStore) -> None:
-    store.put(key(hash_="1"), b"x" * 1000, metadata={})
+    store.put(key(hash_="1"), b"x" * 5000, metadata={})
     body_files(store)[0].unlink()
-    store.put(key(hash_="2"), b"x" * 1000, metadata={})
+    store.put(key(hash_="2"), b"x" * 5000, metadata={})
+    for hash_ in "12":
+        found = store.get(key(hash_=hash_))
+        assert found is not None
+        assert found.body == b"x" * 5000
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 4096, 4097, 20_000])
+def test_a_small_body_lies_in_its_row_and_a_larger_one_in_a_file(store: DiskStore, size: int) -> None:
+    store.put(key(), b"x" * size, metadata={})
+    assert len(body_files(store)) == (size > 4096)
+    assert store.touch(key(), metadata={"etag": "1"})
+    found = store.get(key())
+    assert found is not None
+    assert (found.body, found.row.size) == (b"x" * size, size)
+    assert store.check() == ()
+    assert store.delete(key())
+    assert store.get(key()) is None
+    assert body_files(store) == []
+    assert store.check() == ()
+
+
+def test_a_document_that_shrinks_and_grows_keeps_one_body(store: DiskStore) -> None:
+    for size in (5000, 100, 6000, 6000, 200, 200):
+        store.put(key(), b"x" * size, metadata={})
+        found = store.get(key())
+        assert found is not None
+        assert found.body == b"x" * size
+        assert len(body_files(store)) == (size > 4096)
+        assert store.check() == ()
+
+
+def test_small_bodies_that_earlier_versions_kept_in_files_are_read_and_replaced(
+    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(contents, "INLINE_BYTES", -1)
+        for hash_ in "12":
+            store.put(key(hash_=hash_), b"x" * 1000, metadata={})
+    assert len(body_files(store)) == 1
     for hash_ in "12":
         found = store.get(key(hash_=hash_))
         assert found is not None
         assert found.body == b"x" * 1000
+    store.put(key(hash_="1"), b"x" * 1000, metadata={})
+    assert len(body_files(store)) == 1
+    store.put(key(hash_="2"), b"x" * 1000, metadata={})
+    assert body_files(store) == []
+    assert store.check() == ()
 
 
 def test_touch_renews_times_and_merges_metadata(tmp_path: Path) -> None:
@@ -221,9 +267,8 @@ def test_the_directory_says_that_it_is_a_cache(store: DiskStore) -> None:
 def test_nothing_on_disk_is_a_pickle(store: DiskStore) -> None:
     store.put(key(), b"x" * 1000, metadata={"a": 1})
     script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("
-    script += (
-        "'SELECT COUNT(*) FROM Cache WHERE raw != 1 OR mode != 1 OR filename IS NOT NULL').fetchone()[0])"
-    )
+    script += "'SELECT COUNT(*) FROM Cache WHERE raw != 1 OR mode != 1 OR typeof(filename) != ?', ['blob']"
+    script += ").fetchone()[0])"
     answer = subprocess.run(
         [sys.executable, "-c", script, store.directory / "cache.db"],
         capture_output=True,
@@ -307,7 +352,7 @@ def test_a_body_is_found_whatever_the_index_says_of_its_file(store: DiskStore, t
 
 
 def test_a_body_with_the_bytes_of_another_ones_file_goes_with_its_entry(store: DiskStore) -> None:
-    store.put(key("a/v1"), b"{}" * 1000, metadata={})
+    store.put(key("a/v1"), random.Random(1).randbytes(10_000).hex().encode(), metadata={})
     [file] = body_files(store)
     store.put(key("b/v1"), file.read_bytes(), metadata={}, compress=False)
     assert len(body_files(store)) == 2

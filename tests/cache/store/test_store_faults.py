@@ -148,6 +148,23 @@ def test_a_damaged_version_file_is_written_anew_where_tag_and_index_are_there(
     assert path.read_bytes() == good
 
 
+def test_every_damaged_byte_of_a_body_in_a_row_is_noticed(tmp_path: Path) -> None:
+    small = bytes(range(256)) * 4
+    with DiskStore.open(tmp_path / "cache") as store:
+        database = store._contents.index.database
+        for at in range(0, len(small), 37):
+            store.put(key("a/v1"), small, metadata={})
+            data = small[:at] + bytes([small[at] ^ 0x10]) + small[at + 1 :]
+            database.execute("UPDATE Cache SET filename = ? WHERE filename IS NOT NULL", (data,))
+            assert [problem.kind for problem in store.check()] == ["body"]
+            assert store.get(key("a/v1")) is None
+        for value in (None, b"", "text", 5):
+            store.put(key("a/v1"), small, metadata={})
+            database.execute("UPDATE Cache SET filename = ? WHERE filename IS NOT NULL", (value,))
+            assert store.get(key("a/v1")) is None
+        assert store.check() == ()
+
+
 def test_a_put_of_a_body_whose_file_is_damaged_writes_it_again(tmp_path: Path) -> None:
     with DiskStore.open(tmp_path / "cache") as store:
         digest = store.put(key("a/v1"), body("a/v1"), metadata={})
