@@ -1,4 +1,4 @@
-"""Swagger 2.0 documents as Protobuf: gnostic's openapi.v2.Document, which old apiservers offer. Read only."""
+"""Swagger 2.0 documents as Protobuf: gnostic's openapi.v2.Document, as apiservers serve it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import functools
 from typing import cast
 
 from specmux_converters.codecs import gnostic_v2
+from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import read_facts
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
+from specmux_converters.codecs.protobuf_v2_writer import write_swagger
 from specmux_converters.document import Document, Limits
+
+
+def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
+    """Raises Unrepresentable for what gnostic's messages have no place for."""
+    return write_swagger(document, fragments or Fragments())
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from specmux_converters.codecs import gnostic_v3
 from specmux_converters.codecs import protobuf_fields as fields
@@ -38,8 +39,13 @@ tells them apart in ``Fragments``: a field of another message has another number
 
 def write_document(document: Document, fragments: Fragments) -> bytes:
     """Raises Unrepresentable for what gnostic's messages have no place for."""
+    return write_message(_document_writer(), document, fragments)
+
+
+def write_message(write: Write, document: Document, fragments: Fragments) -> bytes:
+    """Raises Unrepresentable."""
     try:
-        return _document_writer()(document, fragments)
+        return write(document, fragments)
     except RefusedError as refused:
         raise Unrepresentable(
             f"Protobuf: {refused.reason}", pointer=pointer_to(*refused.path[::-1])
@@ -52,13 +58,17 @@ def write_document(document: Document, fragments: Fragments) -> bytes:
 
 @functools.cache
 def _document_writer() -> Write:
-    return _Compiler(read_facts(gnostic_v3.FACTS)).writers["Document"]
+    return _CompilerV3(read_facts(gnostic_v3.FACTS), shared=_SHARED).writers["Document"]
 
 
-class _Compiler:
-    """Messages refer to each other in cycles: first each gets a writer without fields, then the fields."""
+class MessageCompiler:
+    """Messages refer to each other in cycles: first each gets a writer without fields, then the fields.
+    ``shared`` names the fields whose values are written once."""
 
-    def __init__(self, messages: Messages) -> None:
+    by_hand: ClassVar[frozenset[str]]
+    """Messages that are no objects: oneofs, and what a value is wrapped in."""
+
+    def __init__(self, messages: Messages, *, shared: Mapping[tuple[str, str], str]) -> None:
         self.writers: dict[str, Write] = {
             "Any": fields.write_any,
             "DefaultType": fields.write_default,
@@ -66,15 +76,17 @@ class _Compiler:
             # gnostic tries Any, then Expression, and the last that fits wins: Expression always fits.
             "AnyOrExpression": message_field(VALUE, _named_list(message_field(VALUE, fields.write_any))),
         }
-        by_hand = {*self.writers, "ItemsItem", "AdditionalPropertiesItem"}
+        by_hand = {*self.writers, *self.by_hand}
         objects = {name: _Object(facts) for name, facts in messages.items() if name not in by_hand}
         self.writers |= {name: message.write for name, message in objects.items()}
-        or_schema = self._or_reference("Schema")
-        self.writers["ItemsItem"] = message_field(NAME, or_schema)
-        self.writers["AdditionalPropertiesItem"] = _boolean_or(message_field(NAME, or_schema))
+        self.add_by_hand()
         for name, message in objects.items():
             for field in messages[name]:
-                message.add(field, self._field(field, _SHARED.get((name, field.key))))
+                message.add(field, self._field(field, shared.get((name, field.key))))
+
+    def add_by_hand(self) -> None:
+        """Adds the writers of ``by_hand``."""
+        raise NotImplementedError
 
     def _field(self, field: Field, shared: str | None) -> Write:
         prefix = key(field.number, LENGTH)
@@ -121,6 +133,15 @@ class _Compiler:
             return prefixed(NAME, write_message(value, fragments))
 
         return write
+
+
+class _CompilerV3(MessageCompiler):
+    by_hand = frozenset({"ItemsItem", "AdditionalPropertiesItem"})
+
+    def add_by_hand(self) -> None:
+        or_schema = self._or_reference("Schema")
+        self.writers["ItemsItem"] = message_field(NAME, or_schema)
+        self.writers["AdditionalPropertiesItem"] = boolean_or(message_field(NAME, or_schema))
 
 
 class _Object:
@@ -210,7 +231,7 @@ def _entry(prefix: bytes, value_field: Write) -> Write:
     return write
 
 
-def _boolean_or(other: Write) -> Write:
+def boolean_or(other: Write) -> Write:
     """additionalProperties: true and false have a member of the oneof for themselves."""
     prefix = key(2, VARINT)
 
