@@ -19,6 +19,7 @@ CacheError
     ├── StoreUnavailable     the directory cannot be used at all; a client falls back to memory
     ├── StoreFull            this body was not stored: no room below the bound
     │   └── DiskFull         no room on the disk, or below a quota
+    ├── StoreReadOnly        the directory can be read, and not written to
     ├── StoreBusy            other writers held the index for longer than ``StoreLimits.busy_timeout``
     └── StoreDamaged         the index was unreadable; it has been set aside and the next call starts empty
 """
@@ -138,6 +139,10 @@ class StoreError(CacheError):
 
 class StoreUnavailable(StoreError):
     """Read-only, a symlink, someone else's, not a cache, or of a newer version. Nothing in it was changed."""
+
+
+class StoreReadOnly(StoreError):
+    """Nothing was stored or removed; what is there can be read."""
 
 
 class StoreFull(StoreError):

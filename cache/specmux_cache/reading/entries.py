@@ -16,6 +16,7 @@ from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.memory_store import MemoryStore
 from specmux_cache.store.opening import MEMORY_BYTES, Store
+from specmux_cache.store.overlaid_store import OverlaidStore
 from specmux_cache.store.rows import Row, Stored
 
 T = TypeVar("T")
@@ -42,7 +43,8 @@ class EntryStore:
     @property
     def disk(self) -> DiskStore | None:
         """The disk store; None in memory."""
-        return self._store if isinstance(self._store, DiskStore) else None
+        store = self._store.below if isinstance(self._store, OverlaidStore) else self._store
+        return store if isinstance(store, DiskStore) else None
 
     def key(self, group_version: str, hash_: str, media_type: str) -> Key:
         return Key(self._server, self.partition, group_version, hash_, media_type)

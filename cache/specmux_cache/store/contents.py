@@ -73,10 +73,11 @@ NoRoom: TypeAlias = None
 class Contents:
     """What lies in one directory that ``directory.prepare`` has accepted. Raises StoreError only."""
 
-    def __init__(self, directory: Path, limits: StoreLimits) -> None:
+    def __init__(self, directory: Path, limits: StoreLimits, *, is_read_only: bool = False) -> None:
         self.directory = directory
         self.limits = limits
-        self.index = Index(directory, busy_timeout=limits.busy_timeout)
+        self.index = Index(directory, busy_timeout=limits.busy_timeout, is_read_only=is_read_only)
+        self.is_read_only = is_read_only
         self._beside = 0
         self._looked_at = -math.inf
         self.bodies = Bodies(directory)

@@ -24,7 +24,14 @@ from typing import Any, Final
 
 import diskcache
 
-from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreUnavailable
+from specmux_cache.errors import (
+    DiskFull,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from specmux_cache.store.plain_disk import PlainDisk
 from specmux_converters.errors import cut
 
@@ -63,7 +70,9 @@ Columns = tuple[Any, ...]
 class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
     """Every call raises StoreError: StoreBusy, DiskFull, StoreDamaged, or StoreUnavailable."""
 
-    def __init__(self, directory: Path, *, busy_timeout: float) -> None:
+    def __init__(self, directory: Path, *, busy_timeout: float, is_read_only: bool = False) -> None:
+        """``is_read_only``: nobody writes; what a log beside the file says is not seen."""
+        self.is_read_only = is_read_only
         self.path = directory / NAME
         self._name = str(self.path)
         self._busy_timeout = busy_timeout
@@ -76,6 +85,9 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         try:
             self._create()
             self._refuse_newer()
+            if is_read_only:
+                self._identity = self._file_identity()
+                return
             self._format()
             self._forget_foreign_settings()
             # diskcache writes every setting at every opening: in one transaction, that is two pages of log.
@@ -118,6 +130,9 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
     @contextmanager
     def transaction(self, *, wait: bool = True) -> Iterator[None]:
         """Holds the write lock over all processes; nests. The calling thread has the connection meanwhile."""
+        if self.is_read_only:
+            yield
+            return
         deadline = time.monotonic() + (self._busy_timeout if wait else 0.0)
         while True:
             with self._taken() as connection:
@@ -224,8 +239,14 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
             raise self._translated(error) from error
 
     def _connected(self) -> sqlite3.Connection:
+        # Of a file that is immutable SQLite makes no log and takes no lock, neither of which it could.
+        form = "?mode=ro&immutable=1" if self.is_read_only else ""
         connection = sqlite3.connect(
-            self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+            f"{self.path.as_uri()}{form}",
+            uri=True,
+            timeout=self._busy_timeout,
+            isolation_level=None,
+            check_same_thread=False,
         )
         # A flipped bit must not make a page of rows unreadable: what was not UTF-8 fails its checksum later.
         # Its bytes are kept, so that the row can be named.
@@ -244,6 +265,8 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         # SQLite gives its other files the mode of this one. Never open one that exists: closing the
         # descriptor would drop the POSIX locks that other connections of this process hold on it.
         try:
+            if self.is_read_only:
+                raise FileExistsError
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except FileExistsError:
             if self.path.is_symlink():
@@ -284,7 +307,10 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
         return str(self.path.parent)
 
     def _translated(self, error: Exception) -> StoreError:
-        return _kind(error)(f"index: {cut(str(error))}", directory=self._where())
+        kind = _kind(error)
+        if self.is_read_only and _primary(error) == sqlite3.SQLITE_READONLY:
+            kind = StoreReadOnly
+        return kind(f"index: {cut(str(error))}", directory=self._where())
 
 
 def _kind(error: Exception) -> type[StoreError]:

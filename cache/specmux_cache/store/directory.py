@@ -45,6 +45,21 @@ def prepare(directory: Path) -> None:
         raise StoreUnavailable(cut(error.strerror or str(error)), directory=str(directory)) from error
 
 
+def is_read_only(directory: Path) -> bool:
+    """True for a store that is there and cannot be written to, such as one baked into an image."""
+    index = directory / INDEX_FILE
+    return index.is_file() and not (os.access(directory, os.W_OK) and os.access(index, os.W_OK))
+
+
+def accept_read_only(directory: Path) -> None:
+    """Raises StoreUnavailable for a directory that is not a store's, or of others who may write to it."""
+    try:
+        _refuse_foreign(directory, is_read_only=True)
+        _refuse_version(directory)
+    except OSError as error:
+        raise StoreUnavailable(cut(error.strerror or str(error)), directory=str(directory)) from error
+
+
 def fill_reserve(directory: Path, size: int) -> None:
     """Allocate the reserve again. A full disk leaves it as it is."""
     path = directory / RESERVE_FILE
@@ -70,11 +85,13 @@ def release_reserve(directory: Path) -> bool:
     return True
 
 
-def _refuse_foreign(directory: Path) -> None:
+def _refuse_foreign(directory: Path, *, is_read_only: bool = False) -> None:
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise StoreUnavailable("not a directory of its own (a symlink or a file)", directory=str(directory))
-    if status.st_uid != os.geteuid():
+    # An image's files are root's, who may read whatever a process has anyway.
+    is_baked = is_read_only and status.st_uid == 0 and not status.st_mode & 0o022
+    if status.st_uid != os.geteuid() and not is_baked:
         raise StoreUnavailable("belongs to another user", directory=str(directory))
     for name in ("bodies", "tmp"):
         if (directory / name).is_symlink():

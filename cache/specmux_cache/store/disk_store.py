@@ -12,12 +12,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from specmux_cache.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from specmux_cache.errors import (
+    DiskFull,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from specmux_cache.store.checking import Problem, verify
 from specmux_cache.store.compaction import BATCH, Compaction, CompactionReport, Goal
 from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused, unsealed
 from specmux_cache.store.database import NAME
-from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve, prepare, release_reserve
+from specmux_cache.store.directory import (
+    DAMAGED_FILE,
+    accept_read_only,
+    fill_reserve,
+    is_read_only,
+    prepare,
+    release_reserve,
+)
 from specmux_cache.store.index import RawEntry
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
@@ -69,7 +84,8 @@ class DiskStore:
     """Synchronous; safe across threads and processes. In an event loop, call it in threads.
 
     Raises StoreError and nothing else: StoreFull and StoreBusy when a call could not be done,
-    StoreUnavailable when the directory cannot be used any more or the store is closed. What is damaged is
+    StoreUnavailable when the directory cannot be used any more or the store is closed, StoreReadOnly for a
+    change to a directory that can only be read. What is damaged is
     removed, and is a miss.
     """
 
@@ -130,14 +146,15 @@ class DiskStore:
         """The entry, its body verified against its sha256; None for none, or when a writer is in the way."""
         try:
             found = self._attempt(lambda contents: contents.load(key))
-        except (StoreBusy, StoreFull):
+        except (StoreBusy, StoreFull, StoreReadOnly):
             found = None
         with self._lock:
             self._hits += found is not None
             self._misses += found is None
-        # A clock that was ahead has left a use in the future.
-        if found is not None and not 0 <= self._clock() - found.row.accessed_at < ACCESS_SECONDS:
-            self._use(found.row)
+        if found is not None and not self.is_read_only:
+            age = self._clock() - found.row.accessed_at
+            if not 0 <= age < ACCESS_SECONDS:  # a clock that was ahead has left a use in the future
+                self._use(found.row)
         return found
 
     def put(self, key: Key, body: bytes, *, metadata: Metadata, compress: bool = True) -> Digest:
@@ -146,6 +163,7 @@ class DiskStore:
         ``compress=False`` for bodies that are compressed. Metadata: a small flat mapping of JSON scalars;
         raises ValueError or TypeError for others.
         """
+        self._refuse_read_only()
         if len(body) > self.limits.max_body_bytes:
             raise StoreFull("the body is larger than max_body_bytes", directory=str(self.directory))
         deadline = time.monotonic() + self.limits.room_timeout
@@ -166,6 +184,7 @@ class DiskStore:
 
     def touch(self, key: Key, *, metadata: Metadata) -> bool:
         """Revalidated: touched_at is now, fields replace those of the same name. False for no such entry."""
+        self._refuse_read_only()
         return self._attempt(lambda contents: contents.update(key, metadata=metadata, now=self._clock()))
 
     def delete(self, key: Key) -> bool:
@@ -175,6 +194,7 @@ class DiskStore:
             text = key_text(key)
             return contents.drop(lambda: [entry for entry in [contents.index.entry(text)] if entry]) > 0
 
+        self._refuse_read_only()
         return self._attempt(delete)
 
     def rows(self, *prefix: str) -> Iterator[Row]:
@@ -202,6 +222,7 @@ class DiskStore:
             max_bytes=self.limits.low_bytes if max_bytes is None else max_bytes,
             max_age=self.limits.max_age if max_age is None else max_age,
         )
+        self._refuse_read_only()
         with self._translated():
             self._current()
             with locked(self.directory / COMPACTION_LOCK, timeout=0) as got:
@@ -236,16 +257,28 @@ class DiskStore:
 
     def check(self, *, fix: bool = False) -> tuple[Problem, ...]:
         """Verify the index and every body. ``fix`` removes what is wrong. Safe beside readers and writers."""
+        if fix:
+            self._refuse_read_only()
         return self._attempt(lambda contents: verify(contents, fix=fix))
 
     def clear(self) -> int:
         """Remove all entries; how many."""
+        self._refuse_read_only()
         removed = 0
         while count := self._attempt(
             lambda contents: contents.drop(lambda: contents.index.entries(*key_range(), limit=BATCH))
         ):
             removed += count
         return removed
+
+    @property
+    def is_read_only(self) -> bool:
+        """True where the directory cannot be written to: what is there is read, and nothing written down."""
+        return self._contents.is_read_only
+
+    def _refuse_read_only(self) -> None:
+        if self.is_read_only:
+            raise StoreReadOnly("it cannot be written to", directory=str(self.directory))
 
     def _attempt(self, work: Callable[[Contents], T]) -> T:
         """Do it; once more where something could be done about the failure."""
@@ -287,6 +320,9 @@ class DiskStore:
 
     def _opened(self) -> Contents:
         with self._translated():
+            if is_read_only(self.directory):
+                accept_read_only(self.directory)
+                return Contents(self.directory, self.limits, is_read_only=True)
             prepare(self.directory)
             with self._exclusively():
                 contents = self._contents_of_directory()
@@ -318,11 +354,17 @@ class DiskStore:
         return Contents(self.directory, self.limits)
 
     def _use(self, row: Row) -> None:
+        if self.is_read_only:
+            return
         # That it was used is not worth a wait, nor a failure.
         with contextlib.suppress(StoreError):
             self._attempt(lambda contents: contents.use(row, self._clock()))
 
     def _set_aside(self, contents: Contents) -> None:
+        if contents.is_read_only:
+            raise StoreUnavailable(
+                "its index is damaged, and cannot be set aside", directory=str(self.directory)
+            )
         with self._exclusively():
             if contents.index.database.is_current():
                 self._rename_aside()

@@ -110,8 +110,8 @@ class KnownBody:
 class Index:
     """Statements, each atomic; ``database.transaction`` makes several so. Raises as Database does."""
 
-    def __init__(self, directory: Path, *, busy_timeout: float) -> None:
-        self.database = Database(directory, busy_timeout=busy_timeout)
+    def __init__(self, directory: Path, *, busy_timeout: float, is_read_only: bool = False) -> None:
+        self.database = Database(directory, busy_timeout=busy_timeout, is_read_only=is_read_only)
 
     def entry(self, key: str) -> RawEntry | None:
         """With what of its body is in the index."""

@@ -15,6 +15,7 @@ from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.memory_store import MemoryStore
+from specmux_cache.store.overlaid_store import OverlaidStore
 from specmux_cache.store.rows import Digest, Metadata, Row, Stored
 
 MEMORY_BYTES: Final = 32 * 1024 * 1024
@@ -25,7 +26,7 @@ SECRET_BYTES: Final = 32
 
 
 class Store(Protocol):
-    """What DiskStore and MemoryStore have in common."""
+    """What DiskStore, MemoryStore and OverlaidStore have in common."""
 
     def get(self, key: Key) -> Stored | None: ...
     def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest: ...
@@ -46,6 +47,8 @@ def open_store(
     if directory is not None:
         try:
             store = DiskStore.open(directory, limits=limits, clock=clock, warn=warn)
+            if store.is_read_only:
+                return _overlaid(store, clock)
             try:
                 return store, store.directory / FLIGHTS, _secret(store.directory / PARTITION_KEY)
             except OSError as error:
@@ -56,13 +59,25 @@ def open_store(
     return MemoryStore(MEMORY_BYTES, clock=clock), None, secrets.token_bytes(SECRET_BYTES)
 
 
+def _overlaid(store: DiskStore, clock: Callable[[], float]) -> tuple[Store, None, bytes]:
+    """Whoever cannot read the secret uses what was stored for nobody, or under a name."""
+    secret = secrets.token_bytes(SECRET_BYTES)
+    with contextlib.suppress(OSError):
+        secret = _read_secret(store.directory / PARTITION_KEY) or secret
+    return OverlaidStore(store, MemoryStore(MEMORY_BYTES, clock=clock)), None, secret
+
+
+def _read_secret(path: Path) -> bytes | None:
+    with os.fdopen(open_file(path, os.O_RDONLY), "rb") as file:
+        found = file.read(SECRET_BYTES + 1)
+    return found if len(found) == SECRET_BYTES else None
+
+
 def _secret(path: Path) -> bytes:
     """The directory's secret, made by whoever comes first. Raises OSError."""
     for _ in range(3):
         with contextlib.suppress(FileNotFoundError):
-            with os.fdopen(open_file(path, os.O_RDONLY), "rb") as file:
-                found = file.read(SECRET_BYTES + 1)
-            if len(found) == SECRET_BYTES:
+            if (found := _read_secret(path)) is not None:
                 return found
             path.unlink()
         beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")

@@ -380,7 +380,11 @@ def in_namespace(script: str, *arguments: str | Path, setup: str) -> subprocess.
     )
 
 
-READ_ONLY = """
+def mounted_read_only(directory: Path) -> str:
+    return f"mount --bind {directory} {directory}; mount -o remount,ro,bind {directory}"
+
+
+NOT_THERE = """
 import pathlib, sys
 from specmux_cache.errors import StoreUnavailable
 from specmux_cache.store.disk_store import DiskStore
@@ -391,16 +395,64 @@ except StoreUnavailable as error:
 """
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_a_read_only_directory_is_unavailable(tmp_path: Path, exists: bool) -> None:
-    directory = tmp_path / "mount" / "cache"
-    directory.parent.mkdir()
-    if exists:
-        filled(directory)
-    setup = f"mount --bind {directory.parent} {directory.parent}; mount -o remount,ro,bind {directory.parent}"
-    answer = in_namespace(READ_ONLY, directory, setup=setup)
+def test_a_store_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
+    answer = in_namespace(NOT_THERE, tmp_path / "cache", setup=mounted_read_only(tmp_path))
     assert answer.returncode == 0, answer.stderr
-    assert "ead-only" in answer.stdout or "readonly" in answer.stdout
+    assert "ead-only" in answer.stdout
+
+
+READ_ONLY = """
+import pathlib, sys, time
+sys.path.insert(0, sys.argv[2])
+from test_store_faults import NAMES, body, key
+from specmux_cache.errors import StoreReadOnly
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.opening import open_store
+directory, later = pathlib.Path(sys.argv[1]), lambda: time.time() + 1000
+with DiskStore.open(directory, clock=later) as store:
+    assert store.is_read_only
+    for name in NAMES:
+        assert store.get(key(name)).body == body(name)
+    assert len(list(store.rows())) == store.stats().entries == len(NAMES)
+    assert store.check() == ()
+    for change in (
+        lambda: store.put(key("new/v1"), b"new", metadata={}),
+        lambda: store.touch(key(NAMES[0]), metadata={}),
+        lambda: store.delete(key(NAMES[0])),
+        lambda: store.compact(),
+        lambda: store.clear(),
+        lambda: store.check(fix=True),
+    ):
+        try:
+            change()
+            print("changed")
+        except StoreReadOnly:
+            pass
+client, flights, secret = open_store(directory, limits=StoreLimits(), clock=later, warn=print)
+assert secret == (directory / "partition.key").read_bytes() and flights is None
+assert client.get(key(NAMES[0])).body == body(NAMES[0])
+client.put(key("new/v1"), b"new", metadata={})
+assert client.get(key("new/v1")).body == b"new"
+assert client.touch(key(NAMES[1]), metadata={"etag": "2"})
+assert client.get(key(NAMES[1])).row.metadata == {"etag": "2"}
+assert client.delete(key(NAMES[2])) and client.get(key(NAMES[2])) is None
+assert len(list(client.rows())) == len(NAMES)
+client.close()
+"""
+
+
+@pytest.mark.parametrize("log", ["no log", "a log"])
+def test_a_full_store_on_a_read_only_disk_is_read(tmp_path: Path, log: str) -> None:
+    options: dict[str, Any] = {"limits": StoreLimits(), "clock": time.time, "warn": print}
+    open_store(tmp_path / "cache", **options)[0].close()
+    filled(tmp_path / "cache")
+    if log == "a log":
+        # Of a process that ended without closing: what it says is in the file already, or is not seen.
+        (tmp_path / "cache" / "cache.db-wal").write_bytes(b"")
+    folder = Path(__file__).parent
+    answer = in_namespace(READ_ONLY, tmp_path / "cache", folder, setup=mounted_read_only(tmp_path / "cache"))
+    assert (answer.returncode, answer.stdout) == (0, ""), answer.stderr
+    assert found_in(tmp_path / "cache") == set(NAMES)
 
 
 FULL = """

@@ -1,0 +1,53 @@
+"""OverlaidStore: a disk store that can only be read, and above it in memory what a client stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specmux_cache.store.disk_store import DiskStore
+from specmux_cache.store.keys import Key
+from specmux_cache.store.memory_store import MemoryStore
+from specmux_cache.store.rows import Digest, Metadata, Row, Stored
+
+
+class OverlaidStore:
+    """For one process. Safe across threads: a call that comes between sees either state."""
+
+    def __init__(self, below: DiskStore, above: MemoryStore) -> None:
+        self.below = below
+        self._above = above
+        self._deleted: set[Key] = set()
+
+    def get(self, key: Key) -> Stored | None:
+        found = self._above.get(key)
+        return found or (None if key in self._deleted else self.below.get(key))
+
+    def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest:
+        return self._above.put(key, body, metadata=metadata)
+
+    def touch(self, key: Key, *, metadata: Metadata) -> bool:
+        if self._above.touch(key, metadata=metadata):
+            return True
+        found = self.get(key)
+        if found is None:
+            return False
+        self._above.put(key, found.body, metadata={**found.row.metadata, **metadata})
+        return True
+
+    def delete(self, key: Key) -> bool:
+        was_there = self.get(key) is not None
+        self._above.delete(key)
+        if was_there:
+            self._deleted.add(key)
+        return was_there
+
+    def rows(self, *prefix: str) -> Iterator[Row]:
+        above = {row.key: row for row in self._above.rows(*prefix)}
+        yield from above.values()
+        for row in self.below.rows(*prefix):
+            if row.key not in above and row.key not in self._deleted:
+                yield row
+
+    def close(self) -> None:
+        self._above.close()
+        self.below.close()
