@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -76,6 +77,17 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     "--skip", metavar="KIND", multiple=True, help="Skip this kind: Secret, or v1/Secret. Repeatable."
 )
 @click.option("--ignore-missing-schemas", is_flag=True, help="Skip kinds that no document describes.")
+@click.option(
+    "--skip-non-objects",
+    is_flag=True,
+    help="Skip and count what is no Kubernetes object: values, package.json, templates of charts.",
+)
+@click.option(
+    "--ignore-filename-pattern",
+    metavar="REGEX",
+    multiple=True,
+    help="Ignore files whose path has a match. Repeatable.",
+)
 @click.option("--summary", is_flag=True, help="Also print the counts.")
 @click.option(
     "--workers",
@@ -93,6 +105,8 @@ def validate(
     output: str,
     skip: tuple[str, ...],
     ignore_missing_schemas: bool,
+    skip_non_objects: bool,
+    ignore_filename_pattern: tuple[str, ...],
     summary: bool,
     workers: int | None,
     source: SourceOptions,
@@ -107,10 +121,14 @@ def validate(
     """
     skipped = frozenset(kind for each in skip for kind in each.split(",") if kind)
     rules = Rules(
-        Directive(field_validation.capitalize()), skipped, ignore_missing_schemas, UnionAlgorithm(unions)
+        Directive(field_validation.capitalize()),
+        skipped,
+        ignore_missing_schemas,
+        UnionAlgorithm(unions),
+        skip_non_objects,
     )
     with _reported(), progress("validating"):
-        inputs = read_inputs(files_below(paths))
+        inputs = read_inputs(files_below(paths, ignored=_any_of(ignore_filename_pattern)))
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
         checked = _run(inputs, documents, preserving_kinds(definitions), rules, workers)
@@ -125,10 +143,22 @@ def validate(
         raise click.exceptions.Exit(INVALID)
 
 
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
+    try:
+        return re.compile("|".join(f"(?:{each})" for each in patterns)) if patterns else None
+    except re.error as error:
+        raise click.BadParameter(
+            f"no regular expression: {error}", param_hint="--ignore-filename-pattern"
+        ) from error
+
+
 def _hints(
     inputs: list[Input], paths: Sequence[str], checked: list[ValidatedObject], places: Sequence[str]
 ) -> Iterator[str]:
     """What to do about that which no object can be blamed for."""
+    others = [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]
+    if others:
+        yield f"{len(others)} documents in {len(set(others))} files are no Kubernetes objects: skipped"
     if not inputs:
         yield f"no object in {', '.join(paths)}: nothing was validated"
     templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))
@@ -146,7 +176,9 @@ def _hints(
 
 def _undecoded(checked: list[ValidatedObject]) -> set[str]:
     """Files of which something could not be read as an object."""
-    return {each.file for each in checked if each.report.kind is None}
+    return {
+        each.file for each in checked if each.outcome is ObjectVerdict.INVALID and each.report.kind is None
+    }
 
 
 def _kinds(documents: dict[GroupVersion, Document], options: SourceOptions) -> list[GroupVersionKind]:

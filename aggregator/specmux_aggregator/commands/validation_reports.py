@@ -15,7 +15,7 @@ _LEVELS: Final = {
     Severity.WARNING: Level.WARNING,
     Severity.NOTE: Level.NOTE,
 }
-_UNJUDGED: Final = (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA)
+_UNJUDGED: Final = (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA, ObjectVerdict.NO_OBJECT)
 
 
 def report_of(checked: Sequence[ValidatedObject], *, has_summary: bool) -> FindingReport:
@@ -42,6 +42,8 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
         told.append(f"{found[ObjectVerdict.SKIPPED]} skipped")
     if found[ObjectVerdict.NO_SCHEMA]:
         told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
+    if found[ObjectVerdict.NO_OBJECT]:
+        told.append(f"{found[ObjectVerdict.NO_OBJECT]} no object")
     return f"Summary: {len(checked)} objects in {files} files: {', '.join(told)}"
 
 

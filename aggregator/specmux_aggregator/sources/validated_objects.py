@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +18,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kind_places import KindPlace, place_of
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, UnionAlgorithm, ValidationReport, Validator
-from specmux_schemas.validation.decoding.manifests import group_versions_in
+from specmux_schemas.validation.decoding.manifests import group_versions_in, is_object
 from specmux_schemas.validation.decoding.streams import Part, parts_of
 from specmux_schemas.validation.media_types import BodyFormat
 
@@ -38,6 +40,8 @@ class ObjectVerdict(StrEnum):
     SKIPPED = "skipped"
     NO_SCHEMA = "no-schema"
     """Its kind is not known, and that was allowed."""
+    NO_OBJECT = "no-object"
+    """It is no Kubernetes object, and that was allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ class Rules:
     """``Secret``, ``v1/Secret``, ``apps/v1/Deployment``."""
     allows_unknown_kinds: bool = False
     unions: UnionAlgorithm = UnionAlgorithm.OFF
+    skips_non_objects: bool = False
 
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:
@@ -97,8 +102,9 @@ class Rules:
         )
 
 
-def files_below(paths: Iterable[str]) -> list[str]:
-    """The files, and those below folders that may hold manifests. Raises SourceError."""
+def files_below(paths: Iterable[str], *, ignored: re.Pattern[str] | None = None) -> list[str]:
+    """The files, and those below folders that may hold manifests, but for paths in which ``ignored`` is
+    found. Raises SourceError."""
     found: list[str] = []
     for path in paths:
         if path == STDIN or Path(path).is_file():
@@ -110,7 +116,7 @@ def files_below(paths: Iterable[str]) -> list[str]:
             found += below
         else:
             raise SourceError(f"{path}: no such file or folder")
-    return found
+    return [path for path in found if ignored is None or not ignored.search(path)]
 
 
 def _is_manifest(name: str) -> bool:
@@ -147,8 +153,25 @@ def _bytes(path: str) -> bytes:
 
 def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObject]:
     """The objects of one document: several where it is a List."""
+    if rules.skips_non_objects and _is_no_object(item):
+        report = ValidationReport(None, rules.directive)
+        return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
     reports = validator.validate_all(item.part.data, _MEDIA_TYPES[item.part.format], rules.directive)
     return [_checked(item, report, rules) for report in reports]
+
+
+def _is_no_object(item: Input) -> bool:
+    is_template = b"{{" in item.part.data and _is_of_chart(Path(item.file).parent)
+    return is_template or not is_object(item.part)
+
+
+@cache
+def _is_of_chart(folder: Path) -> bool:
+    """Whether its files are a chart's templates."""
+    return any(
+        each.name == "templates" and (each.parent / "Chart.yaml").is_file()
+        for each in (folder, *folder.parents)
+    )
 
 
 def _checked(item: Input, report: ValidationReport, rules: Rules) -> ValidatedObject:

@@ -17,6 +17,12 @@ from specmux_schemas.validation.media_types import BodyFormat
 _DEFINITION: Final = b"CustomResourceDefinition"
 _API_VERSION: Final = re.compile(rb"""apiVersion['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
 
+_MARKS: Final = tuple(
+    re.compile(rb"""(?m)(?:^|[{,])[ \t]*['"]?%s['"]?[ \t]*:""" % name) for name in (b"apiVersion", b"kind")
+)
+_CLIENT_GROUP: Final = "kustomize.config.k8s.io/"
+"""Of files that a client reads, and no apiserver."""
+
 
 def group_versions_in(part: Part) -> Iterator[tuple[str, str]]:
     """Groups and versions that the objects may be of; of what they refer to, too.
@@ -42,6 +48,18 @@ def definition_in(part: Part) -> Document | None:
         return None
     value = _value(part)
     return value if isinstance(value, dict) and value.get("kind") == _DEFINITION.decode() else None
+
+
+def is_object(part: Part) -> bool:
+    """Whether a document means to be a Kubernetes object: one that cannot be read, or lacks a field, may."""
+    try:
+        value = read(part.data, part.format).value
+    except Undecodable:
+        return all(mark.search(part.data) for mark in _MARKS)
+    if not isinstance(value, dict) or _CLIENT_GROUP in str(value.get("apiVersion")):
+        return False
+    found = [name for name in ("apiVersion", "kind") if name in value]
+    return len(found) == 2 or (bool(found) and "metadata" in value)
 
 
 def preserving_kinds(definitions: Iterable[Document]) -> list[GroupVersionKind]:

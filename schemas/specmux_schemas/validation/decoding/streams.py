@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ _SEPARATOR: Final = re.compile(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
 _CONTENT: Final = re.compile(rb"^[ \t]*[^ \t\r\n#]", re.MULTILINE)
 _SOURCE: Final = re.compile(rb"^# Source: (\S[^\n]*)", re.MULTILINE)
 """What Helm writes above each object."""
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _BOM: Final = b"\xef\xbb\xbf"
 _SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
 
@@ -31,7 +33,11 @@ class Part:
 
 
 def parts_of(data: bytes) -> Iterator[Part]:
-    """The documents that hold anything; what begins with a brace is JSON, as for kubectl."""
+    """The documents that hold anything; what begins with a brace is JSON, as for kubectl. UTF-16 becomes
+    UTF-8: separators and group-versions are looked for in the bytes."""
+    if data.startswith(_UTF_16):
+        with suppress(UnicodeDecodeError):  # the reader says what is wrong
+            data = data.decode("utf-16").encode()
     if data.startswith(_SELF_DESCRIBED_CBOR):
         yield Part(data, BodyFormat.CBOR)
     elif data.removeprefix(_BOM).lstrip().startswith(b"{"):
