@@ -114,6 +114,16 @@ def test_what_is_no_object_is_said(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_protobuf_is_refused_with_what_it_is(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x00"
+        status, _, told = await shop.post(body, content_type="application/vnd.kubernetes.protobuf")
+        assert (status, told["reason"]) == (415, "UnsupportedMediaType")
+        assert f"kind ConfigMap of v1, {len(body)} bytes; " in told["message"]
+
+    run(tmp_path, scenario)
+
+
 def test_other_methods_and_paths(tmp_path: Path) -> None:
     async def scenario(shop: Shop) -> None:
         for method in ("GET", "HEAD", "PUT", "DELETE"):

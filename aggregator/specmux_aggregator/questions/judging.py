@@ -22,10 +22,10 @@ from specmux_schemas.kind_places import built_in_kinds, place_of
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, Severity, ValidationReport, Validator
-from specmux_schemas.validation.decoding.objects import Body
+from specmux_schemas.validation.decoding.objects import Body, protobuf_text
 from specmux_schemas.validation.decoding.streams import parts_of
 from specmux_schemas.validation.kinds import LIST
-from specmux_schemas.validation.media_types import BodyFormat
+from specmux_schemas.validation.media_types import READ, BodyFormat
 from specmux_schemas.validation.messages import report_warnings, status_of, warning_fields
 from specmux_schemas.validation.validator import kind_in, opened
 
@@ -72,6 +72,10 @@ def validate(
 def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | QuestionRefusal | Wants:
     if request.format is BodyFormat.YAML and len(list(islice(parts_of(request.body), 2))) > 1:
         return QuestionRefusal(400, "the body holds several objects; send each by itself")
+    if request.format is BodyFormat.PROTOBUF:
+        accepted = ", ".join(f"application/{form}" for form in READ)
+        text = f"{protobuf_text(request.body)}; accepted media types include: {accepted}"
+        return QuestionRefusal(415, text)
     source = opened(request.body, request.format, request.directive)
     if isinstance(source, ValidationReport):
         return _judged(source, request)

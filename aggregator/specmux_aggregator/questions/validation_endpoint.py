@@ -37,7 +37,7 @@ from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Reply, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_schemas.validation import InvalidDirective, UnsupportedMediaType
-from specmux_schemas.validation.media_types import BodyFormat, body_format
+from specmux_schemas.validation.media_types import READ, body_format
 from specmux_schemas.validation.messages import parse_directive
 
 PATH: Final = "/openapi/validate"
@@ -59,7 +59,7 @@ _REASONS: Final = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
-_FORMS: Final = ", ".join(f"application/{form}" for form in BodyFormat)
+_FORMS: Final = ", ".join(f"application/{form}" for form in READ)
 _UNKNOWN_FORM: Final = (
     f"the body of the request was in an unknown format - accepted media types include: {_FORMS}"
 )

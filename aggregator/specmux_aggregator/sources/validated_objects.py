@@ -31,6 +31,7 @@ _MEDIA_TYPES: Final = {
     BodyFormat.JSON: "application/json",
     BodyFormat.YAML: "application/yaml",
     BodyFormat.CBOR: "application/cbor",
+    BodyFormat.PROTOBUF: "application/vnd.kubernetes.protobuf",
 }
 
 

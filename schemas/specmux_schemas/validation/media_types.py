@@ -12,7 +12,12 @@ class BodyFormat(StrEnum):
     JSON = "json"
     YAML = "yaml"
     CBOR = "cbor"
+    PROTOBUF = "vnd.kubernetes.protobuf"
+    """Taken to say that it is not validated (KEP-2885)."""
 
+
+READ: Final = (BodyFormat.JSON, BodyFormat.YAML, BodyFormat.CBOR)
+PROTOBUF_MAGIC: Final = b"k8s\0"
 
 _FORMATS: Final = {
     "application/json": BodyFormat.JSON,
@@ -20,6 +25,7 @@ _FORMATS: Final = {
     "application/x-yaml": BodyFormat.YAML,
     "text/yaml": BodyFormat.YAML,
     "application/cbor": BodyFormat.CBOR,
+    "application/vnd.kubernetes.protobuf": BodyFormat.PROTOBUF,
 }
 
 
@@ -28,5 +34,7 @@ def body_format(media_type: str) -> BodyFormat:
     name = media_type.partition(";")[0].strip().lower()
     found = _FORMATS.get(name)
     if found is None:
-        raise UnsupportedMediaType(f"{name or 'no media type'}: none of {', '.join(_FORMATS)}")
+        raise UnsupportedMediaType(
+            f"{name or 'no media type'}: none of {', '.join(f'application/{form}' for form in READ)}"
+        )
     return found

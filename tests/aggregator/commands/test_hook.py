@@ -68,7 +68,13 @@ def test_hook_judges_the_manifests_of_a_repository_and_nothing_else(tmp_path: Pa
                     {
                         "repo": str(hooks),
                         "rev": git(hooks, "rev-parse", "HEAD").strip(),
-                        "hooks": [{"id": "specmux-validate", "args": ["--directory", "schemas"]}],
+                        "hooks": [
+                            {
+                                "id": "specmux-validate",
+                                "args": ["--directory", "schemas"],
+                                "exclude": "^schemas/",
+                            }
+                        ],
                     }
                 ]
             }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.validation import Validator
 from specmux_schemas.validation.decoding.manifests import group_versions_in, is_object
 from specmux_schemas.validation.decoding.streams import parts_of
 
@@ -35,3 +37,14 @@ def test_codings_with_a_mark_are_read_as_utf_8(coding: str) -> None:
 )
 def test_what_means_to_be_an_object(text: str, is_one: bool) -> None:
     assert [is_object(part) for part in parts_of(text.encode())] == [is_one]
+
+
+def test_protobuf_is_said_to_be_what_it_is() -> None:
+    type_meta = b"\x0a\x02v1\x12\x09ConfigMap"
+    data = b"k8s\0" + b"\x0a" + bytes([len(type_meta)]) + type_meta + b"\x12\x00"
+    (part,) = parts_of(data)
+    assert list(group_versions_in(part)) == []
+    report = Validator(DocumentSet({})).validate(data, "application/vnd.kubernetes.protobuf")
+    assert report.fatal == (
+        f"field validation is not defined for Protobuf (KEP-2885); kind ConfigMap of v1, {len(data)} bytes"
+    )

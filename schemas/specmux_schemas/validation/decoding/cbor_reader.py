@@ -1,7 +1,7 @@
 """CBOR as Kubernetes reads it (apimachinery, serializer/cbor; KEP-4222).
 
-A body is decoded by ``specmux_converters.codecs.cbor``. Only what it refuses, and only where an apiserver's
-words are known, is looked into by hand: equal keys, and the place of the first unknown field.
+A body is decoded by ``specmux_converters.codecs.cbor_objects``. The index of the first unknown field, which
+an apiserver says instead of its name, is found here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError
-from specmux_converters.go.text import quoted
 from specmux_schemas.validation.decoding.json_reader import MOST_DEPTH
 from specmux_schemas.validation.errors import Undecodable
 
@@ -23,17 +22,13 @@ _GROUP_VERSION_KIND: Final = "unable to determine group/version/kind: "
 
 def read_cbor(data: bytes) -> Any:
     """Raises Undecodable; equal keys in the words of an apiserver, the rest in ours."""
-    from specmux_converters.codecs import cbor  # brings all codecs with it, for what few send
+    from specmux_converters.codecs import cbor_objects  # brings all codecs with it, for what few send
 
     try:
-        return cbor.decode_value(data, limits=_LIMITS)
+        return cbor_objects.decode_object(data, limits=_LIMITS)
     except ConverterError as error:
-        repeated = _Scan(data).repeated_key()
-        if repeated is not None:
-            key, index = repeated
-            text = f"cbor: found duplicate map key {quoted(key)} at map element index {index}"
-            raise Undecodable(_GROUP_VERSION_KIND + text) from error
-        raise Undecodable(f"{_GROUP_VERSION_KIND}cbor: {error.reason}") from error
+        reason = error.reason if error.reason.startswith("cbor: ") else f"cbor: {error.reason}"
+        raise Undecodable(_GROUP_VERSION_KIND + reason) from error
 
 
 def unknown_field_text(data: bytes, path: tuple[str | int, ...]) -> str:
@@ -49,13 +44,6 @@ class _Scan:
         self._data = data
         self._at = 0
 
-    def repeated_key(self) -> tuple[str, int] | None:
-        """The first key that its map has already, and its index there."""
-        try:
-            return self._repeated(0)
-        except (IndexError, RecursionError):
-            return None
-
     def index_of(self, path: tuple[str | int, ...]) -> int:
         """0 where the path leads nowhere."""
         index = 0
@@ -69,40 +57,26 @@ class _Scan:
                     return 0
                 if self._is_there(major, part, index):
                     break
-                self._repeated(0)
+                self._pass()
                 index += 1
         return index
 
     def _is_there(self, major: int, part: str | int, index: int) -> bool:
         return self._text() == part if major == _MAP else index == part
 
-    def _repeated(self, depth: int) -> tuple[str, int] | None:
-        """Passes over one item; says the first repeated key inside it."""
+    def _pass(self) -> None:
+        """One item, of which a reader has made a value already: it is neither torn nor too deep."""
         major, count = self._head()
+        while major == _TAG:
+            major, count = self._head()
         if major in _TEXTS:
             self._pass_text(count)
-        elif major == _TAG:
-            return self._repeated(depth)
-        elif major in (_ARRAY, _MAP) and depth < MOST_DEPTH:
-            return self._repeated_inside(major, count, depth)
-        return None
-
-    def _repeated_inside(self, major: int, count: int | None, depth: int) -> tuple[str, int] | None:
-        seen: set[str] = set()
         index = 0
-        while count is None or index < count:
-            if self._ends(count):
-                break
+        while major in (_ARRAY, _MAP) and (count is None or index < count) and not self._ends(count):
             if major == _MAP:
-                key = self._text()
-                if key in seen:
-                    return key, index
-                seen.add(key)
-            found = self._repeated(depth + 1)
-            if found is not None:
-                return found
+                self._pass()
+            self._pass()
             index += 1
-        return None
 
     def _ends(self, count: int | None) -> bool:
         if count is None and self._data[self._at] == 0xFF:

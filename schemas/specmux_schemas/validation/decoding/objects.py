@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
-from typing import Any
+from typing import Any, Final
 
+from specmux_converters.document import DEFAULT_LIMITS
+from specmux_converters.errors import ConverterError
 from specmux_converters.go.text import json_text
 from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
 from specmux_schemas.resources import api_version
@@ -27,6 +29,8 @@ from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
+
+NOT_FOR_PROTOBUF: Final = "field validation is not defined for Protobuf (KEP-2885)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,8 @@ def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
             return Body(data, form, document.value, document)
         case BodyFormat.CBOR:
             return Body(data, form, read_cbor(data))
+        case BodyFormat.PROTOBUF:
+            raise Undecodable(protobuf_text(data))
         case BodyFormat.JSON:
             value = read_plain(data) if plainly else None
             if value is not None:
@@ -101,6 +107,17 @@ def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
                 return Body(data, form, read_json(data))
             except Undecodable as error:
                 raise Undecodable(json_error(error.text), offset=error.offset) from error
+
+
+def protobuf_text(data: bytes) -> str:
+    """Why an object in Protobuf is not looked into, and what it is."""
+    from specmux_converters.codecs.envelope import open_envelope  # brings all codecs with it
+
+    try:
+        envelope = open_envelope(data, limits=DEFAULT_LIMITS)
+    except ConverterError as error:
+        return f"{NOT_FOR_PROTOBUF}; {error.reason}"
+    return f"{NOT_FOR_PROTOBUF}; kind {envelope.kind} of {envelope.api_version}, {len(data)} bytes"
 
 
 def type_meta_of(body: Body) -> TypeMeta:

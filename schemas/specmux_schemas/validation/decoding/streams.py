@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_schemas.validation.media_types import BodyFormat
+from specmux_schemas.validation.media_types import PROTOBUF_MAGIC, BodyFormat
 
 _SEPARATOR: Final = re.compile(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
 """A line that begins so ends a document, whatever follows on it (apimachinery, pkg/util/yaml)."""
@@ -40,6 +40,8 @@ def parts_of(data: bytes) -> Iterator[Part]:
             data = data.decode("utf-16").encode()
     if data.startswith(_SELF_DESCRIBED_CBOR):
         yield Part(data, BodyFormat.CBOR)
+    elif data.startswith(PROTOBUF_MAGIC):
+        yield Part(data, BodyFormat.PROTOBUF)
     elif data.removeprefix(_BOM).lstrip().startswith(b"{"):
         yield from _json_parts(data)
     else:
