@@ -1,7 +1,6 @@
-"""Regular expressions of Go (RE2 syntax), read into a tree. Nothing is matched here; see ``patterns``.
+"""Regular expressions of Go (RE2 syntax), read into a tree. Nothing is matched here; see ``regexp_match``.
 
-What is not read (word boundaries, multi-line mode, scripts of Unicode) raises Unsupported: such a pattern is
-told as not checked.
+What is not read (scripts of Unicode) raises Unsupported; what Go refuses raises Invalid with Go's words.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 Test: TypeAlias = Callable[[str], bool]
@@ -18,6 +17,13 @@ Test: TypeAlias = Callable[[str], bool]
 
 class Unsupported(Exception):
     """Says what."""
+
+
+class Invalid(Unsupported):
+    """Go refuses the pattern, in these words."""
+
+    def __init__(self, fault: str, part: str) -> None:
+        super().__init__(f"error parsing regexp: {fault}: `{part}`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +46,24 @@ class Repeat:
     inner: Node
     least: int
     most: int | None
+    is_lazy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The beginning or the end of the text."""
+    """A place between characters: ``^`` and ``$`` of the text, ``(^`` and ``$)`` of a line, ``b`` at the edge
+    of a word, ``B`` elsewhere."""
 
-    is_end: bool
+    kind: str
 
 
 Node: TypeAlias = Character | Sequence | Either | Repeat | Edge
 
-_COUNT: Final = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+MOST_REPEATED: Final = 1000
+_COUNT: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
 _GROUP: Final = re.compile(r"\(\?(?:P?<[A-Za-z0-9_]+>|(?P<on>[imsU]*)(?:-(?P<off>[imsU]+))?(?P<end>[:)]))")
+_NAME: Final = re.compile(r"\(\?P?<[^>]*>")
+_FLAGS: Final = re.compile(r"\(\?[imsU-]*[\s\S]?")
 _SIMPLE: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NUMBER: Final = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|([1-7][0-7]{1,2}|0[0-7]{0,2})")
 _POSIX: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
@@ -84,11 +95,11 @@ _PERL: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 
 
 def parse(pattern: str) -> Node:
-    """Raises Unsupported; a pattern that Go would refuse is taken for its like, or raises it, too."""
+    """Raises Unsupported, Invalid."""
     reader = _Reader(pattern)
     node = reader.alternatives()
     if not reader.is_done:
-        raise Unsupported(f"an unexpected {reader.rest[:1]!r}")
+        raise Invalid("unexpected )", pattern)
     return node
 
 
@@ -96,6 +107,8 @@ def parse(pattern: str) -> Node:
 class _Flags:
     folds: bool = False
     dot_is_all: bool = False
+    is_by_line: bool = False
+    is_lazy: bool = False
 
 
 class _Reader:
@@ -121,25 +134,45 @@ class _Reader:
     def _sequence(self) -> Node:
         parts: list[Node] = []
         while not self.is_done and self._text[self._at] not in "|)":
+            begun = self._at
+            if self._text[self._at] in "*+?" or _COUNT.match(self._text, self._at):
+                self._want_no_repeat(begun)
             part = self._atom()
             if part is not None:
                 parts.append(self._repeated(part))
         return Sequence(tuple(parts))
 
+    def _want_no_repeat(self, begun: int) -> None:
+        self._counted(Sequence(()))
+        raise Invalid("missing argument to repetition operator", self._text[begun : self._at])
+
     def _repeated(self, node: Node) -> Node:
-        while not self.is_done:
-            mark = self._text[self._at]
-            if mark in "*+?":
-                self._at += 1
-                node = Repeat(node, int(mark == "+"), 1 if mark == "?" else None)
-            elif (match := _COUNT.match(self._text, self._at)) is not None:
-                self._at = match.end()
-                least = int(match[1])
-                node = Repeat(node, least, (int(match[3]) if match[3] else None) if match[2] else least)
-            else:
-                break
-            self._take("?")  # shortest first: whether it matches is the same
-        return node
+        begun = self._at
+        repeated = self._counted(node)
+        if repeated is None:
+            return node
+        if self._counted(repeated) is not None:
+            raise Invalid("invalid nested repetition operator", self._text[begun : self._at])
+        if _count(repeated) > MOST_REPEATED:
+            raise Invalid("invalid repeat count", self._text[begun : self._at])
+        return repeated
+
+    def _counted(self, node: Node) -> Repeat | None:
+        """None where nothing says how often."""
+        mark = self.rest[:1]
+        begun = self._at
+        least, most = int(mark == "+"), 1 if mark == "?" else None
+        if mark and mark in "*+?":
+            self._at += 1
+        elif (match := _COUNT.match(self._text, self._at)) is not None:
+            self._at = match.end()
+            least = int(match[1])
+            most = (int(match[3]) if match[3] else None) if match[2] else least
+            if max(least, most or 0) > MOST_REPEATED or (most is not None and most < least):
+                raise Invalid("invalid repeat count", self._text[begun : self._at])
+        else:
+            return None
+        return Repeat(node, least, most, self._take("?") != self._flags.is_lazy)
 
     def _atom(self) -> Node | None:
         mark = self._text[self._at]
@@ -148,9 +181,9 @@ class _Reader:
         self._at += 1
         match mark:
             case "^":
-                return Edge(is_end=False)
+                return Edge("(^" if self._flags.is_by_line else "^")
             case "$":
-                return Edge(is_end=True)
+                return Edge("$)" if self._flags.is_by_line else "$")
             case ".":
                 return Character(_any if self._flags.dot_is_all else _no_newline)
             case "[":
@@ -160,36 +193,40 @@ class _Reader:
         return Character(self._folded(_one_of(mark)))
 
     def _group(self) -> Node | None:
-        before = _Flags(self._flags.folds, self._flags.dot_is_all)
+        before = replace(self._flags)
         match = _GROUP.match(self._text, self._at)
+        if match is None and self.rest.startswith("(?"):
+            raise self._bad_group()
         self._at = match.end() if match else self._at + 1
         if match and match["end"]:
             self._set_flags(match["on"] or "", match["off"] or "")
             if match["end"] == ")":
                 return None
-        elif not match and self.rest.startswith("?"):
-            raise Unsupported(f"the group ({self.rest[:3]}")
         node = self.alternatives()
         if not self._take(")"):
-            raise Unsupported("a group that does not end")
+            raise Invalid("missing closing )", self._text)
         self._flags = before
         return node
 
+    def _bad_group(self) -> Invalid:
+        if self.rest.startswith(("(?P<", "(?<")):
+            name = _NAME.match(self._text, self._at)
+            return Invalid("invalid named capture", name.group() if name else self.rest)
+        flags = _FLAGS.match(self._text, self._at)
+        return Invalid("invalid or unsupported Perl syntax", flags.group() if flags else self.rest)
+
     def _set_flags(self, on: str, off: str) -> None:
-        if "m" in on:
-            raise Unsupported("multi-line mode")
+        before = self._flags
+        values = (before.folds, before.dot_is_all, before.is_by_line, before.is_lazy)
         self._flags = _Flags(
-            (self._flags.folds or "i" in on) and "i" not in off,
-            (self._flags.dot_is_all or "s" in on) and "s" not in off,
+            *((was or flag in on) and flag not in off for was, flag in zip(values, "ismU", strict=True))
         )
 
     def _escape(self) -> Node:
         mark = self.rest[:1]
-        if mark == "A" or mark == "z":
+        if mark and mark in "AzbB":
             self._at += 1
-            return Edge(is_end=mark == "z")
-        if mark in ("b", "B", "C", ""):
-            raise Unsupported(f"\\{mark}")
+            return Edge({"A": "^", "z": "$"}.get(mark, mark))
         if mark == "Q":
             return self._quotation()
         return Character(self._folded(self._escaped_class()))
@@ -206,7 +243,7 @@ class _Reader:
         if mark.lower() in _PERL:
             self._at += 1
             return _in(_PERL[mark.lower()], negated=mark.isupper())
-        if mark in "pP":
+        if mark and mark in "pP":
             return self._property()
         return _one_of(self._escaped_character())
 
@@ -220,10 +257,12 @@ class _Reader:
             self._at = match.end()
             code = int(match[3], 8) if match[3] else int(match[1] or match[2], 16)
             if code > 0x10FFFF:
-                raise Unsupported("a character beyond Unicode")
+                raise Invalid("invalid escape sequence", f"\\{match.group()}")
             return chr(code)
-        if not mark or mark.isalnum():
-            raise Unsupported(f"\\{mark}")
+        if not mark:
+            raise Invalid("trailing backslash at end of expression", "")
+        if mark.isalnum() or mark > "\x7f":
+            raise Invalid("invalid escape sequence", f"\\{mark}")
         self._at += 1
         return mark
 
@@ -238,32 +277,43 @@ class _Reader:
 
     def _class(self) -> Test:
         """Behind the opening bracket."""
+        begun = self._at - 1
         negated = self._take("^")
         tests: list[Test] = []
         is_first = True
         while is_first or not self._take("]"):
             if self.is_done:
-                raise Unsupported("a class that does not end")
+                raise Invalid("missing closing ]", self._text[begun:])
+            # A dash stands for itself at the beginning and at the end.
+            if self.rest[:1] == "-" and not is_first and self.rest[1:2] not in ("]", ""):
+                raise Invalid("invalid character class range", self.rest[:2])
             is_first = False
-            tests.append(self._class_part())
+            tests.append(self._class_part(begun))
         return lambda character: any(test(character) for test in tests) != negated
 
-    def _class_part(self) -> Test:
+    def _class_part(self, begun: int) -> Test:
         posix = _POSIX.match(self._text, self._at)
-        if posix is not None and posix[2] in _NAMED:
+        if posix is not None:
+            if posix[2] not in _NAMED:
+                raise Invalid("invalid character class range", posix.group())
             self._at = posix.end()
             return _in(_NAMED[posix[2]], negated=bool(posix[1]))
         if self.rest[:1] == "\\" and self.rest[1:2].lower() in (*_PERL, "p"):
             self._at += 1
             return self._escaped_class()
-        low = self._class_character()
-        if self.rest[:1] != "-" or self.rest[1:2] in ("]", ""):
+        range_begun = self._at
+        low = self._class_character(begun)
+        if self.rest[:1] != "-" or self.rest[1:2] == "]":
             return _one_of(low)
         self._at += 1
-        high = self._class_character()
+        high = self._class_character(begun)
+        if high < low:
+            raise Invalid("invalid character class range", self._text[range_begun : self._at])
         return lambda character: low <= character <= high
 
-    def _class_character(self) -> str:
+    def _class_character(self, begun: int) -> str:
+        if self.is_done:
+            raise Invalid("missing closing ]", self._text[begun:])
         if self._take("\\"):
             return self._escaped_character()
         self._at += 1
@@ -279,6 +329,16 @@ class _Reader:
             self._at += len(mark)
             return True
         return False
+
+
+def _count(node: Node) -> int:
+    """How often a character of it may be written out, by counts in each other."""
+    match node:
+        case Repeat(inner, least, most):
+            return max(least, most or 0, 1) * _count(inner)
+        case Sequence(parts) | Either(parts):
+            return max(map(_count, parts), default=1)
+    return 1
 
 
 def _any(_: str) -> bool:

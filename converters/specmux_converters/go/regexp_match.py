@@ -1,12 +1,16 @@
-"""Patterns of schemas, matched as Go's regexp does: anywhere in the text, in time linear in its length.
+"""Patterns matched as Go's regexp does: anywhere in the text, in time linear in its length.
 
 The tree becomes an automaton whose states are made while texts are read (a lazy DFA), so no pattern and no
-text can make a match take long, as backtracking would.
+text can make a match take long, as backtracking would. A state is steps that wait, the most wanted first: the
+first way that a pattern prefers is found as Go finds it. Where a match begins is found by reading backward
+from its end (RE2's way).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from specmux_converters.go.regexp import (
@@ -26,6 +30,9 @@ MOST_STEPS: Final = 20_000
 _MOST_STATES: Final = 2_000
 """Kept; beyond it they are made anew."""
 
+_EDGE_OF_TEXT, _NEWLINE, _WORD, _OTHER = "", "\n", "w", "-"
+"""Kinds of neighbours of a place: none, a line break, a character of a word, another."""
+
 
 class Undecided(Exception):
     """Why a pattern could not be matched."""
@@ -33,21 +40,29 @@ class Undecided(Exception):
 
 @dataclass(slots=True)
 class _Step:
-    """One of: a character is read, the edge of the text is there, or a choice of ways."""
+    """One of: a character is read, a place is of a kind, or a choice of ways, the most wanted first."""
 
     test: Test | None = None
-    needs_end: bool | None = None
+    edge: str = ""
     ways: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
 class _State:
-    """Steps that wait for a character. ``ends`` is known for the end of the text."""
+    """``matched``: a match ended before the last character."""
 
-    steps: frozenset[int]
-    accepts: bool
-    ends: bool
+    waiting: tuple[int, ...]
+    before: str
+    is_seeking: bool
+    """It may begin later, too."""
+    matched: bool = False
     after: dict[str, _State] = field(default_factory=dict)
+    ends: bool | None = None
+    """Whether a match ends with the text, where that is known."""
+
+    @property
+    def is_dead(self) -> bool:
+        return not self.waiting and not self.is_seeking
 
 
 class Pattern:
@@ -55,19 +70,50 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._automaton: _Automaton | None = None
-        self._fault: str | None = None
 
     def matches(self, value: str) -> bool:
         """Raises Undecided where the pattern is not understood."""
-        if self._automaton is None and self._fault is None:
-            try:
-                self._automaton = _Automaton(parse(self.text))
-            except (Unsupported, RecursionError) as error:
-                self._fault = str(error) or "nested too deeply"
-        if self._automaton is None:
-            raise Undecided(f"the pattern {self.text!r} is not understood here: {self._fault}")
-        return self._automaton.matches(value)
+        return self._forward.matches(value)
+
+    def find(self, value: str, start: int = 0) -> tuple[int, int] | None:
+        """The first match from there on, as Go's FindStringIndex has it. Raises Undecided."""
+        end = self._forward.end(value, start)
+        return None if end is None else (self._backward.begin(value, start, end), end)
+
+    def find_all(self, value: str) -> Iterator[tuple[int, int]]:
+        """Matches that do not overlap; an empty one not where the last ended. Raises Undecided."""
+        at, last = 0, -1
+        while at <= len(value):
+            found = self.find(value, at)
+            if found is None:
+                return
+            begin, end = found
+            if end > begin or begin != last:
+                yield found
+            at, last = max(end, at + 1 if end == begin else end), end
+
+    @cached_property
+    def _tree(self) -> Node:
+        try:
+            return parse(self.text)
+        except (Unsupported, RecursionError) as error:
+            fault = str(error) or "nested too deeply"
+            raise Undecided(f"the pattern {self.text!r} is not understood here: {fault}") from error
+
+    @cached_property
+    def _forward(self) -> _Automaton:
+        return self._automaton(self._tree)
+
+    @cached_property
+    def _backward(self) -> _Automaton:
+        return self._automaton(_reversed(self._tree))
+
+    def _automaton(self, tree: Node) -> _Automaton:
+        try:
+            return _Automaton(tree)
+        except (Unsupported, RecursionError) as error:
+            fault = str(error) or "nested too deeply"
+            raise Undecided(f"the pattern {self.text!r} is not understood here: {fault}") from error
 
 
 _ACCEPT: Final = 0
@@ -77,69 +123,112 @@ class _Automaton:
     def __init__(self, tree: Node) -> None:
         self._steps = [_Step()]
         self._first = self._build(tree, _ACCEPT)
-        self._states: dict[frozenset[int], _State] = {}
-        self._start = self._state((self._first,), at_start=True)
+        self._states: dict[tuple[tuple[int, ...], str, bool, bool], _State] = {}
+        self._starts = {
+            kind: _State((self._first,), kind, True) for kind in (_EDGE_OF_TEXT, _NEWLINE, _WORD, _OTHER)
+        }
 
     def matches(self, value: str) -> bool:
-        state = self._start
+        state = self._starts[_EDGE_OF_TEXT]
         for character in value:
-            if state.accepts:
-                return True
             following = state.after.get(character)
             if following is None:
                 following = self._follow(state, character)
+            if following.matched:
+                return True
+            if following.is_dead:
+                return False
             state = following
-        return state.accepts or (state.ends if value else self._ends_empty())
+        return self._ends(state)
 
-    def _ends_empty(self) -> bool:
-        return _ACCEPT in self._closure((self._first,), at_start=True, at_end=True)
+    def end(self, value: str, start: int) -> int | None:
+        """Where the most wanted of the first matches ends."""
+        state = self._starts[_kind(value[start - 1]) if start else _EDGE_OF_TEXT]
+        found: int | None = None
+        for at in range(start, len(value)):
+            following = state.after.get(value[at])
+            if following is None:
+                following = self._follow(state, value[at])
+            if following.matched:
+                found = at
+            if following.is_dead:
+                return found
+            state = following
+        return len(value) if self._ends(state) else found
+
+    def begin(self, value: str, start: int, end: int) -> int:
+        """Of the longest match that ends there, of a reversed pattern."""
+        waiting: tuple[int, ...] = (self._first,)
+        found = end
+        before = _kind(value[end]) if end < len(value) else _EDGE_OF_TEXT
+        for at in range(end, start - 1, -1):
+            after = _kind(value[at - 1]) if at else _EDGE_OF_TEXT
+            steps = self._closure(waiting, before, after, is_first=False)
+            if _ACCEPT in steps:
+                found = at
+            if at == start:
+                break
+            character = value[at - 1]
+            waiting = tuple(dict.fromkeys(way for step in steps for way in self._ways(step, character)))
+            if not waiting:
+                break
+            before = after
+        return found
+
+    def _ends(self, state: _State) -> bool:
+        if state.ends is None:
+            state.ends = _ACCEPT in self._closure(state.waiting, state.before, _EDGE_OF_TEXT)
+        return state.ends
+
+    def _ways(self, index: int, character: str) -> tuple[int, ...]:
+        step = self._steps[index]
+        return step.ways if step.test is not None and step.test(character) else ()
 
     def _follow(self, state: _State, character: str) -> _State:
-        steps = self._steps
-        ways = [
-            way
-            for step in state.steps
-            if (test := steps[step].test) and test(character)
-            for way in steps[step].ways
-        ]
+        kind = _kind(character)
+        steps = self._closure(state.waiting, state.before, kind)
+        matched = bool(steps) and steps[-1] == _ACCEPT
+        is_seeking = state.is_seeking and not matched
+        ways = [way for step in steps for way in self._ways(step, character)]
+        if is_seeking:
+            ways.append(self._first)
+        waiting = tuple(dict.fromkeys(ways))
         if len(self._states) > _MOST_STATES:
             self._states.clear()
-        following = self._state((*ways, self._first), at_start=False)
+        key = (waiting, kind, is_seeking, matched)
+        following = self._states.get(key)
+        if following is None:
+            following = self._states[key] = _State(waiting, kind, is_seeking, matched)
         if len(state.after) < _MOST_STATES:
             state.after[character] = following
         return following
 
-    def _state(self, ways: tuple[int, ...], *, at_start: bool) -> _State:
-        steps = self._closure(ways, at_start=at_start, at_end=False)
-        found = self._states.get(steps)
-        if found is None:
-            ends = _ACCEPT in self._closure(ways, at_start=at_start, at_end=True)
-            found = _State(steps, _ACCEPT in steps, ends)
-            if not at_start:
-                self._states[steps] = found
-        return found
-
-    def _closure(self, ways: tuple[int, ...], *, at_start: bool, at_end: bool) -> frozenset[int]:
-        """The steps that are reached without reading. Those at the end of the text stay, to be told apart."""
-        waiting, seen = list(ways), set()
+    def _closure(
+        self, ways: tuple[int, ...], before: str, after: str, *, is_first: bool = True
+    ) -> tuple[int, ...]:
+        """The steps that are reached without reading, in order; with ``is_first`` none behind a match."""
+        waiting, seen = list(reversed(ways)), set()
+        found: list[int] = []
         while waiting:
             index = waiting.pop()
             if index in seen:
                 continue
             seen.add(index)
             step = self._steps[index]
-            if step.test is not None:
-                continue
-            if step.needs_end is None or (at_end if step.needs_end else at_start):
-                waiting.extend(step.ways)
-        return frozenset(seen)
+            if index == _ACCEPT or step.test is not None:
+                found.append(index)
+                if index == _ACCEPT and is_first:
+                    break
+            elif not step.edge or _is_at(step.edge, before, after):
+                waiting.extend(reversed(step.ways))
+        return tuple(found)
 
     def _build(self, node: Node, following: int) -> int:
         match node:
             case Character(test):
                 return self._add(_Step(test=test, ways=(following,)))
-            case Edge(is_end):
-                return self._add(_Step(needs_end=is_end, ways=(following,)))
+            case Edge(kind):
+                return self._add(_Step(edge=kind, ways=(following,)))
             case Sequence(parts):
                 for part in reversed(parts):
                     following = self._build(part, following)
@@ -151,19 +240,63 @@ class _Automaton:
 
     def _repeat(self, node: Repeat, following: int) -> int:
         if node.most is None:
-            loop = self._add(_Step())
-            self._steps[loop].ways = (self._build(node.inner, loop), following)
-            following = loop
+            # An empty turn of x* is tried after x+ is, as Go compiles it (golang.org/issue/46123).
+            again = self._add(_Step())
+            inner = self._build(node.inner, again)
+            self._steps[again].ways = self._preferred(node, inner, following)
+            if node.least == 0:
+                return self._add(_Step(ways=self._preferred(node, inner, following)))
+            following = inner
         else:
+            end = following
             for _ in range(node.most - node.least):
                 inner = self._build(node.inner, following)
-                following = self._add(_Step(ways=(inner, following)))
-        for _ in range(node.least):
+                following = self._add(_Step(ways=self._preferred(node, inner, end)))
+        for _ in range(node.least - (node.most is None)):
             following = self._build(node.inner, following)
         return following
+
+    @staticmethod
+    def _preferred(node: Repeat, again: int, on: int) -> tuple[int, ...]:
+        return (on, again) if node.is_lazy else (again, on)
 
     def _add(self, step: _Step) -> int:
         if len(self._steps) >= MOST_STEPS:
             raise Unsupported("too many repetitions")
         self._steps.append(step)
         return len(self._steps) - 1
+
+
+def _kind(character: str) -> str:
+    if character == "\n":
+        return _NEWLINE
+    return _WORD if character == "_" or (character < "\x80" and character.isalnum()) else _OTHER
+
+
+def _is_at(edge: str, before: str, after: str) -> bool:
+    match edge:
+        case "^":
+            return before == _EDGE_OF_TEXT
+        case "$":
+            return after == _EDGE_OF_TEXT
+        case "(^":
+            return before in (_EDGE_OF_TEXT, _NEWLINE)
+        case "$)":
+            return after in (_EDGE_OF_TEXT, _NEWLINE)
+    return ((before == _WORD) != (after == _WORD)) == (edge == "b")
+
+
+_MIRRORED: Final = {"^": "$", "$": "^", "(^": "$)", "$)": "(^"}
+
+
+def _reversed(node: Node) -> Node:
+    match node:
+        case Sequence(parts):
+            return Sequence(tuple(map(_reversed, reversed(parts))))
+        case Either(options):
+            return Either(tuple(map(_reversed, options)))
+        case Repeat(inner, least, most):
+            return Repeat(_reversed(inner), least, most)
+        case Edge(kind):
+            return Edge(_MIRRORED.get(kind, kind))
+    return node

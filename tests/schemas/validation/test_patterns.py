@@ -30,6 +30,9 @@ from specmux_converters.go.regexp_match import Pattern, Undecided
         ("", ["", "a"], []),
         ("(^a)|(b$)", ["ax", "xb"], ["xa", "bx"]),
         (r"^(\*|a)(,(\*|a))*$", ["*", "a,*,a"], ["", "a,"]),
+        (r"\bword\b", ["a word", "word", "word."], ["words", "sword"]),
+        (r"a\Bb", ["ab"], ["a b"]),
+        ("(?m)^a$", ["a", "b\na\nc"], ["ab", "b\nac"]),
     ],
 )
 def test_as_go_matches(pattern: str, good: list[str], bad: list[str]) -> None:
@@ -39,7 +42,8 @@ def test_as_go_matches(pattern: str, good: list[str], bad: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"\bword\b", "(?m)^a$", r"\p{Greek}", "(?=a)", "a{1000}{1000}", "(", "[a"]
+    "pattern",
+    [r"\p{Greek}", "(?=a)", "a{1000}{1000}", "(a{100}){100}", "(", "[a", "a)", "*a", "a**", "[z-a]"],
 )
 def test_what_is_not_understood_is_told(pattern: str) -> None:
     with pytest.raises(Undecided, match="not understood"):
@@ -68,3 +72,24 @@ def test_the_common_part_is_what_python_matches(pattern: str, text: str, frame: 
     pattern = frame.format(f"(?:{pattern})")
     wanted = re.search(pattern.replace("$", r"\Z"), text) is not None
     assert Pattern(pattern).matches(text) == wanted
+
+
+@given(simple, st.text("abc", max_size=6))
+def test_what_is_found_is_what_python_finds(pattern: str, text: str) -> None:
+    found = re.search(pattern, text)
+    assert Pattern(pattern).find(text) == (None if found is None else found.span())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("a*", "baac", ["", "aa", ""]),
+        ("(?m)^a$", "a\nba\na", ["a", "a"]),
+        ("a|ab", "abab", ["a", "a"]),
+        ("(?U)a+", "aaa", ["a", "a", "a"]),
+        ("(|a)*", "aa", ["", "", ""]),
+        (r"\w+?\b", "ab cd", ["ab", "cd"]),
+    ],
+)
+def test_as_go_finds(pattern: str, text: str, found: list[str]) -> None:
+    assert [text[begin:end] for begin, end in Pattern(pattern).find_all(text)] == found
