@@ -34,7 +34,7 @@ from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
     from specmux_schemas.validation.custom import Checked
-    from specmux_schemas.validation.rules.evaluation import Evaluation
+    from specmux_schemas.validation.rules.compiled import RuleCompiler
 
 MOST_HINTS: Final = 20
 """Of one report: comparing names takes its time."""
@@ -52,12 +52,15 @@ class Validator:
         preserving: Iterable[GroupVersionKind] = (),
         unions: UnionAlgorithm = UnionAlgorithm.OFF,
         ratchets: bool = True,
+        release: str | None = None,
     ) -> None:
         """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``. ``ratchets``: an
-        update leaves alone what it does not change, as apiservers have it from 1.30 on (KEP-4008)."""
+        update leaves alone what it does not change, as apiservers do from 1.30 on (KEP-4008). ``release`` of
+        Kubernetes, such as "1.34", says what rules can use; None is the newest."""
         self._documents = documents
         self._unions = unions
         self._ratchets = ratchets
+        self._release = release
         self._kinds = Kinds(documents, frozenset(preserving))
 
     def validate(
@@ -193,13 +196,14 @@ class Validator:
         from specmux_schemas.validation.rules.checking import MISSING, check_rules
 
         older = MISSING if old is None else old
-        return check_rules(checked.value, kind.rules, self._evaluation, older, checked.correlation)
+        return check_rules(checked.value, kind.rules, self._rule_compiler, older, checked.correlation)
 
     @cached_property
-    def _evaluation(self) -> Evaluation | None:
-        from specmux_schemas.validation.rules.evaluation import evaluation
+    def _rule_compiler(self) -> RuleCompiler:
+        from specmux_schemas.validation.rules.cel.releases import NEWEST, minor_release
+        from specmux_schemas.validation.rules.compiled import RuleCompiler
 
-        return evaluation()
+        return RuleCompiler(NEWEST if self._release is None else minor_release(self._release))
 
 
 def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | ValidationReport:

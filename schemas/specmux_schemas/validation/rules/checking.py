@@ -1,46 +1,51 @@
 """Evaluates the rules of a schema on an object (apiextensions, pkg/apiserver/schema/cel/validation.go).
 
-A rule that cannot be evaluated is told as not checked: it may use what the library does not know, or cost too
-much. CEL has no loops but those over what is there, so the cost is bounded before a rule runs.
+Cost bounds it, as in an apiserver: of one expression, and of all rules of an object.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specmux_schemas.validation.metadata.field_errors import field_path
+from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
-from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule
-from specmux_schemas.validation.rules.evaluation import Evaluation, NotEvaluated, RuleError
+from specmux_schemas.validation.rules.cel.metering import OBJECT_BUDGET, PER_CALL_LIMIT
+from specmux_schemas.validation.rules.cel.values import NONE, CelError, CostExceeded, Optional
+from specmux_schemas.validation.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleCompiler
+from specmux_schemas.validation.rules.data import value_of
+from specmux_schemas.validation.rules.declared import RuleNode
 from specmux_schemas.validation.schema.ratcheting import Correlation, Standing
-
-MOST_STEPS: Final = 1_000_000
-"""Of one rule: values in the object, to the power of its nested loops."""
 
 MISSING: Final[Any] = object()
 """There is no older value."""
-
-_FIELD: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
+MOST_MESSAGE: Final = 5 * 1024
+"""Bytes of what a messageExpression gives."""
+_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_TOO_COSTLY: Final = "no further validation rules will be run due to call cost exceeds limit for"
+_NAMED_KINDS: Final = 34
+"""The last minor release whose messages name the type of a value instead of showing it."""
 
 
 def check_rules(
     value: Any,
     node: RuleNode,
-    evaluation: Evaluation | None,
+    compiler: RuleCompiler,
     old: Any = MISSING,
     correlation: Correlation | None = None,
 ) -> list[Violation]:
-    """``evaluation`` is None where the library for CEL is not installed. With ``correlation`` what a rule
-    finds in unchanged values is a warning."""
+    """With ``correlation`` what a rule finds in unchanged values is a warning."""
     if not node.has_rules:
         return []
-    if evaluation is None:
-        reason = 'rules (x-kubernetes-validations) are not checked: install "specmux[cel]"'
-        return [Violation(Severity.NOTE, Check.NOT_CHECKED, (), reason)]
-    return list(_Walk(evaluation).node(value, old, node, _Place((), "", Standing(correlation))))
+    walk = _Walk(compiler)
+    with suppress(_Spent):
+        walk.node(value, old, node, node, _Place((), "", Standing(correlation)))
+    return walk.found
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,160 +68,194 @@ class _Place:
     def nested(self) -> _Place:
         return replace(self, standing=self.standing.nested())
 
+    @property
+    def shown(self) -> str:
+        return self.text or "<nil>"
+
+
+class _Spent(Exception):
+    """No further rule is evaluated."""
+
 
 class _Walk:
-    def __init__(self, evaluation: Evaluation) -> None:
-        self._evaluation = evaluation
+    def __init__(self, compiler: RuleCompiler) -> None:
+        self._compiler = compiler
+        self._budget = OBJECT_BUDGET
+        self.found: list[Violation] = []
+        self._noted: set[CompiledRule] = set()
+        """Rules of which it is said that an apiserver refuses them."""
 
-    def node(self, value: Any, old: Any, node: RuleNode, place: _Place) -> Iterator[Violation]:
+    def node(self, value: Any, old: Any, node: RuleNode, typed: RuleNode, place: _Place) -> None:
+        """``typed`` is what the schema says of the value outside allOf."""
         if value is None or not node.has_rules:
             return
         if node.rules:
-            yield from self._rules(value, old, node, place)
+            self._rules(value, old, node, typed, place)
         for each in node.nested:
-            yield from self.node(value, old, each, place.nested())
+            self.node(value, old, each, typed, place.nested())
         if isinstance(value, dict):
-            yield from self._fields(value, old, node, place)
-        elif isinstance(value, list) and node.items is not None:
+            self._fields(value, old, node, typed, place)
+        elif isinstance(value, list) and node.items is not None and typed.items is not None:
             for index, item in enumerate(value):
-                older = _older_item(item, old, node.list_keys)
-                yield from self.node(item, older, node.items, place.item(index))
+                older = _older_item(item, old, typed)
+                self.node(item, older, node.items, typed.items, place.item(index))
 
     def _fields(
-        self, value: Mapping[str, Any], old: Any, node: RuleNode, place: _Place
-    ) -> Iterator[Violation]:
+        self, value: Mapping[str, Any], old: Any, node: RuleNode, typed: RuleNode, place: _Place
+    ) -> None:
         for key, item in value.items():
             older = old.get(key, MISSING) if isinstance(old, dict) else MISSING
-            inner = node.properties.get(key)
-            if inner is not None:
-                yield from self.node(item, older, inner, place.field(key))
-            elif node.additional is not None:
-                yield from self.node(item, older, node.additional, place.key(key))
+            inner, inner_typed = node.properties.get(key), typed.properties.get(key)
+            if inner is not None and inner_typed is not None:
+                self.node(item, older, inner, inner_typed, place.field(key))
+            elif node.additional is not None and typed.additional is not None:
+                self.node(item, older, node.additional, typed.additional, place.key(key))
 
-    def _rules(self, value: Any, old: Any, node: RuleNode, place: _Place) -> Iterator[Violation]:
-        size = None
+    def _rules(self, value: Any, old: Any, node: RuleNode, typed: RuleNode, place: _Place) -> None:
+        rules = self._compiler.rules(node, typed)
         is_new = old is MISSING or old is None
-        for rule in node.rules:
-            if not rule.text.strip() or (is_new and rule.uses_old and not rule.takes_missing_old):
+        variables: dict[str, Any] = {}
+        fault = _convert(variables, SELF, value, typed)
+        if not is_new and any(rule.uses_old for rule in rules):
+            _convert(variables, OLD_SELF, old, typed)
+        for rule in rules:
+            if (rule.fault or rule.message_fault) and rule not in self._noted:
+                self._noted.add(rule)
+                self._add(Severity.NOTE, Check.NOT_CHECKED, place, _refused(rule))
+            if rule.expression is None or (rule.uses_old and is_new and not rule.rule.takes_missing_old):
                 continue
-            if rule.nesting > 1:
-                size = _size(value) if size is None else size
-                if size**rule.nesting > MOST_STEPS:
-                    yield _not_checked(rule, place.path, f"it may take more than {MOST_STEPS} steps")
-                    continue
-            found = self._rule(rule, value, old, node, place)
-            if found is not None:
-                yield found
+            if fault is not None and SELF in rule.expression.names:
+                self._refuse(rule, typed, place, f"{fault} evaluating rule: {rule.rule.shown}")
+                continue
+            self._rule(rule, value, variables, typed, place)
 
     def _rule(
-        self, rule: ValidationRule, value: Any, old: Any, node: RuleNode, place: _Place
-    ) -> Violation | None:
-        variables = self._evaluation.variables(
-            value, None if old is MISSING else old, node, rule.takes_missing_old
-        )
+        self, rule: CompiledRule, value: Any, variables: dict[str, Any], typed: RuleNode, place: _Place
+    ) -> None:
+        assert rule.expression is not None
+        if self._budget <= 0:
+            self._refuse(rule, typed, place, _BUDGET)
+            raise _Spent
+        given = variables
+        if rule.rule.takes_missing_old:
+            given = {**variables, OLD_SELF: Optional(variables[OLD_SELF]) if OLD_SELF in variables else NONE}
         try:
-            _want_kind(value, node)
-            if rule.uses_old and old is not MISSING and old is not None:
-                _want_kind(old, node)
-            if self._evaluation.holds(rule.text, variables):
-                return None
-            message = self._message(rule, variables)
-        except RuleError as error:
-            shown = rule.message.strip() or rule.text.strip()
-            text = f'{place.text or "<nil>"}: Invalid value: "{node.kind}": {error} evaluating rule: {shown}'
-            return Violation(Severity.ERROR, Check.RULE, place.path, text)
-        except NotEvaluated as error:
-            return _not_checked(rule, place.path, str(error))
-        full, shown_place = _with_field(place.path, place.text, rule.field_path)
+            holds, cost = rule.expression.program.evaluate(given, PER_CALL_LIMIT)
+        except CostExceeded:
+            self._pay(rule, PER_CALL_LIMIT, typed, place)
+            self._refuse(rule, typed, place, f"'{_EXCEEDED}': {_TOO_COSTLY} rule: {rule.rule.shown}")
+            raise _Spent from None
+        except CelError as error:
+            self._pay(rule, error.cost, typed, place)
+            self._refuse(rule, typed, place, _error_text(str(error), rule))
+            return
+        self._pay(rule, cost, typed, place)
+        if holds is not True:
+            self._fail(rule, value, variables, typed, place)
+
+    def _pay(self, rule: CompiledRule, cost: int, typed: RuleNode, place: _Place) -> None:
+        if cost > self._budget:
+            self._refuse(rule, typed, place, _BUDGET)
+            raise _Spent
+        self._budget -= cost
+
+    def _fail(
+        self, rule: CompiledRule, value: Any, variables: dict[str, Any], typed: RuleNode, place: _Place
+    ) -> None:
+        text = f"{place.text}.{rule.shown_path}" if place.text and rule.shown_path else None
+        named = replace(place, path=(*place.path, *rule.path), text=text or rule.shown_path or place.text)
         is_left = not rule.uses_old and place.standing.is_unchanged
         severity = Severity.WARNING if is_left else Severity.ERROR
-        return Violation(severity, Check.RULE, full, _error(shown_place, node.kind, rule.reason, message))
+        message = self._message(rule, variables, typed, named, severity)
+        self._add(severity, Check.RULE, named, self._failure(rule, value, typed, named, message))
 
-    def _message(self, rule: ValidationRule, variables: Mapping[str, Any]) -> str:
-        if rule.message_expression:
-            try:
-                message = self._evaluation.text(rule.message_expression, variables)
-            except (RuleError, NotEvaluated):
-                message = ""
-            if message.strip() and "\n" not in message.strip():
-                return message
-        return rule.default_message
+    def _message(
+        self,
+        rule: CompiledRule,
+        variables: dict[str, Any],
+        typed: RuleNode,
+        place: _Place,
+        severity: Severity,
+    ) -> str:
+        if rule.message is None:
+            return rule.rule.default_message
+        try:
+            found, cost = rule.message.program.evaluate(variables, PER_CALL_LIMIT)
+        except CelError as error:
+            self._budget -= error.cost
+            return rule.rule.default_message
+        except CostExceeded:
+            text = f"{_TOO_COSTLY} messageExpression: {shown(rule.rule.message_expression)}"
+            self._add(severity, Check.RULE, place, f'{place.shown}: Invalid value: "{typed.kind}": {text}')
+            raise _Spent from None
+        if cost > self._budget:
+            text = (
+                "messageExpression evaluation failed due to running out of cost budget, "
+                "no further validation rules will be run"
+            )
+            self._add(severity, Check.RULE, place, f'{place.shown}: Invalid value: "{typed.kind}": {text}')
+            raise _Spent
+        self._budget -= cost
+        message = found.strip()
+        is_usable = message and "\n" not in message and len(message.encode()) <= MOST_MESSAGE
+        return message if is_usable else rule.rule.default_message
 
+    def _failure(self, rule: CompiledRule, value: Any, typed: RuleNode, place: _Place, message: str) -> str:
+        written = f" {_shown_value(value, typed, self._compiler.minor)}"
+        match rule.rule.reason:
+            case "FieldValueForbidden":
+                return f"{place.shown}: Forbidden: {message}"
+            case "FieldValueRequired":
+                return f"{place.shown}: Required value: {message}"
+            case "FieldValueDuplicate":
+                return f"{place.shown}: Duplicate value{f':{written}' if written != ' ' else ''}"
+        return f"{place.shown}: Invalid value:{f'{written}:' if written != ' ' else ''} {message}"
 
-def _want_kind(value: Any, node: RuleNode) -> None:
-    """Raises RuleError for a value that is not of its type, which a schema with a format lets pass, in the
-    words of pkg/cel/common/values.go."""
-    wanted = _KINDS.get(node.kind)
-    if wanted is None:
-        return
-    kind = float if isinstance(value, float) else dict if isinstance(value, dict) else type(value)
-    if kind in wanted[0]:
-        return
-    told = f", got {_GO_KINDS.get(kind, kind.__name__)}" if node.kind not in ("object", "array") else ""
-    raise RuleError(f"invalid data, expected {wanted[1]}{told}")
+    def _refuse(self, rule: CompiledRule, typed: RuleNode, place: _Place, text: str) -> None:
+        kind = "object" if typed.is_resource else typed.kind
+        self._add(Severity.ERROR, Check.RULE, place, f'{place.shown}: Invalid value: "{kind}": {text}')
 
-
-_KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
-    "object": ((dict,), "a map for the provided schema with type=object"),
-    "array": ((list,), "an array for the provided schema with type=array"),
-    "string": ((str,), "string"),
-    "integer": ((int,), "int"),
-    "number": ((int, float), "float"),
-    "boolean": ((bool,), "bool"),
-}
-_GO_KINDS: Final[Mapping[type, str]] = {
-    str: "string",
-    bool: "bool",
-    int: "int64",
-    float: "float64",
-    list: "[]interface {}",
-    dict: "map[string]interface {}",
-}
-
-
-def _error(place: str, kind: str, reason: str, message: str) -> str:
-    place = place or "<nil>"
-    match reason:
-        case "FieldValueForbidden":
-            return f"{place}: Forbidden: {message}"
-        case "FieldValueRequired":
-            return f"{place}: Required value: {message}"
-        case "FieldValueDuplicate":
-            return f'{place}: Duplicate value: "{kind}"'
-    return f'{place}: Invalid value: "{kind}": {message}'
+    def _add(self, severity: Severity, check: Check, place: _Place, text: str) -> None:
+        self.found.append(Violation(severity, check, place.path, text))
 
 
-def _with_field(path: Path, place: str, field: str) -> tuple[Path, str]:
-    """The place that a rule names below its own."""
-    names = tuple(plain or re.sub(r"\\(.)", r"\1", quoted) for plain, quoted in _FIELD.findall(field))
-    if not names:
-        return path, place
-    below = field_path(names)
-    return (*path, *names), f"{place}.{below}" if place else below
+def _convert(variables: dict[str, Any], name: str, raw: Any, node: RuleNode) -> str | None:
+    """Why it does not fit its schema."""
+    try:
+        variables[name] = value_of(raw, node)
+    except CelError as error:
+        return str(error)
+    return None
 
 
-def _not_checked(rule: ValidationRule, path: Path, reason: str) -> Violation:
-    text = f"the rule {rule.text.strip()!r} is not checked: {reason}"
-    return Violation(Severity.NOTE, Check.NOT_CHECKED, path, text)
+def _error_text(error: str, rule: CompiledRule) -> str:
+    if error.startswith("no such overload"):
+        said = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{error}': {said}: {rule.rule.shown}"
+    return f"{error} evaluating rule: {rule.rule.shown}"
 
 
-def _older_item(item: Any, old: Any, keys: tuple[str, ...] | None) -> Any:
+def _refused(rule: CompiledRule) -> str:
+    said = "is not checked" if rule.fault else "has a messageExpression that is not used"
+    refused = f"an apiserver refuses the definition: {rule.fault or rule.message_fault}"
+    return f"the rule {rule.rule.text.strip()!r} {said}: {refused}"
+
+
+def _shown_value(value: Any, typed: RuleNode, minor: int) -> str:
+    """ "" where it is left out."""
+    if minor <= _NAMED_KINDS:
+        return f'"{typed.kind}"'
+    return "" if typed.kind in ("object", "array") or typed.is_resource else shown(value)
+
+
+def _older_item(item: Any, old: Any, typed: RuleNode) -> Any:
     """The item of an older list with the same keys; there is none where a list is no map."""
-    if keys is None or not isinstance(old, list) or not isinstance(item, dict):
+    if typed.list_type != "map" or not isinstance(old, list) or not isinstance(item, dict):
         return MISSING
-    wanted = [item.get(key) for key in keys]
-    found = (each for each in old if isinstance(each, dict) and [each.get(key) for key in keys] == wanted)
+    wanted = [item.get(key) for key in typed.list_keys]
+    found = (
+        each
+        for each in old
+        if isinstance(each, dict) and [each.get(key) for key in typed.list_keys] == wanted
+    )
     return next(found, MISSING)
-
-
-def _size(value: Any) -> int:
-    """Values in it, itself included."""
-    waiting, count = [value], 0
-    while waiting:
-        each = waiting.pop()
-        count += 1
-        if isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, list):
-            waiting.extend(each)
-    return count

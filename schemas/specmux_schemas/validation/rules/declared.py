@@ -1,10 +1,11 @@
-"""The rules of a schema, compiled into a tree in which only what leads to a rule has a place."""
+"""The rules of a schema, compiled into a tree with what CEL is to know of each value."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from specmux_schemas.references import resolved
@@ -17,12 +18,9 @@ _RESERVED: Final = frozenset(
     )
 )
 """Words of CEL that no field may be called by (apiserver, pkg/cel/escaping.go)."""
-_ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TYPED_FORMATS: Final = frozenset(("date-time", "date", "duration", "byte"))
-_OLD: Final = re.compile(r"\boldSelf\b")
-_MACRO: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\($")
-_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_ESCAPED: Final = re.compile(r"__|[./-]")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,116 +31,154 @@ class ValidationRule:
     reason: str = ""
     field_path: str = ""
     takes_missing_old: bool = False
-    uses_old: bool = False
-    nesting: int = 0
-    """Loops in each other: what it costs grows with this power of the value's size."""
+
+    @property
+    def shown(self) -> str:
+        """In messages of errors."""
+        return self.message.strip() if self.message else self.text.strip()
 
     @property
     def default_message(self) -> str:
-        return self.message.strip() or f"failed rule: {self.text.strip()}"
+        return self.message.strip() if self.message else f"failed rule: {self.text.strip()}"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class RuleNode:
-    """``names`` are fields that CEL knows by another name."""
+    """What a schema says of a value. Only what leads to a rule has ``has_rules``."""
 
     kind: str
     form: str = ""
-    """The format of a text that CEL knows as another type: date-time, date, duration, byte."""
     rules: tuple[ValidationRule, ...] = ()
     properties: dict[str, RuleNode] = field(default_factory=dict)
     additional: RuleNode | None = None
     items: RuleNode | None = None
     nested: tuple[RuleNode, ...] = ()
     """Of allOf."""
-    list_keys: tuple[str, ...] | None = None
-    """Of a list that is a map: how its items are told apart in an older object."""
-    names: dict[str, str] = field(default_factory=dict)
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    is_nullable: bool = False
+    is_int_or_string: bool = False
+    is_resource: bool = False
+    """The root of a resource, or one that is embedded: it has metadata."""
+    preserves: bool = False
+    most_length: int | None = None
+    most_items: int | None = None
+    most_properties: int | None = None
+    required: frozenset[str] = frozenset()
+    choices: tuple[Any, ...] = ()
+    has_default: bool = False
     has_rules: bool = False
+
+    @cached_property
+    def fields(self) -> dict[str, RuleNode]:
+        """Properties, with those that every resource has."""
+        if not self.is_resource:
+            return self.properties
+        return {**self.properties, **_resource_fields(self.properties)}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Of fields, by the name that CEL knows them by; those that it cannot know are not there."""
+        return {escaped: name for name in self.fields if (escaped := escaped_name(name)) is not None}
 
 
 def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNode:
-    """Of a schema as it is published; ``schemas`` are the components that it refers to."""
+    """Of a schema, published or of a definition; ``schemas`` are the components that it refers to."""
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return RuleNode("")
     schema = resolved(schemas, schema)
     properties = schema.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
     values, items = schema.get("additionalProperties"), schema.get("items")
+    is_resource = depth == 0 or schema.get("x-kubernetes-embedded-resource") is True
     node = RuleNode(
-        kind=str(schema.get("type", "")),
-        form=_form(schema),
+        kind=_text(schema, "type"),
+        form=_text(schema, "format"),
         rules=tuple(_rule(each) for each in _objects(schema.get("x-kubernetes-validations"))),
-        properties={name: rule_tree(inner, schemas, depth + 1) for name, inner in properties.items()},
+        properties={
+            name: RuleNode("object")
+            if is_resource and name == "metadata" and not _names_itself(inner)
+            else rule_tree(inner, schemas, depth + 1)
+            for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+        },
         additional=rule_tree(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
         items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
         nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
-        list_keys=_keys(schema),
-        names={name: escaped for name in properties if (escaped := escaped_name(name)) != name},
+        list_type=_text(schema, "x-kubernetes-list-type"),
+        list_keys=_texts(schema.get("x-kubernetes-list-map-keys")),
+        is_nullable=schema.get("nullable") is True,
+        is_int_or_string=schema.get("x-kubernetes-int-or-string") is True,
+        is_resource=is_resource,
+        preserves=schema.get("x-kubernetes-preserve-unknown-fields") is True,
+        most_length=_count(schema.get("maxLength")),
+        most_items=_count(schema.get("maxItems")),
+        most_properties=_count(schema.get("maxProperties")),
+        required=frozenset(_texts(schema.get("required"))),
+        choices=tuple(choices) if isinstance(choices := schema.get("enum"), list) else (),
+        has_default=schema.get("default") is not None,
     )
-    below = [
-        *node.properties.values(),
-        *node.nested,
-        *(each for each in (node.additional, node.items) if each),
-    ]
-    node.has_rules = bool(node.rules) or any(each.has_rules for each in below)
+    node.has_rules = bool(node.rules) or any(each.has_rules for each in _below(node))
     return node
 
 
-def _form(schema: Mapping[str, Any]) -> str:
-    form = str(schema.get("format", "")).replace("datetime", "date-time")
-    return form if schema.get("type") == "string" and form in _TYPED_FORMATS else ""
+def _below(node: RuleNode) -> list[RuleNode]:
+    inner = [each for each in (node.additional, node.items) if each is not None]
+    return [*node.properties.values(), *node.nested, *inner]
 
 
-def escaped_name(name: str) -> str:
-    """As CEL knows a field; a name that it cannot know stays."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    escaped = name
-    for mark, escape in _ESCAPES:
-        escaped = escaped.replace(mark, escape)
-    return escaped if _IDENTIFIER.fullmatch(escaped) else name
-
-
-def _rule(value: Mapping[str, Any]) -> ValidationRule:
-    text = _text(value, "rule")
-    expression = _text(value, "messageExpression")
-    return ValidationRule(
-        text=text,
-        message=_text(value, "message"),
-        message_expression=expression,
-        reason=_text(value, "reason"),
-        field_path=_text(value, "fieldPath"),
-        takes_missing_old=value.get("optionalOldSelf") is True,
-        uses_old=bool(_OLD.search(text)),
-        nesting=max(_nesting(text), _nesting(expression)),
+def _names_itself(metadata: Any) -> bool:
+    """A definition may say more of the two names; published it is ObjectMeta."""
+    properties = metadata.get("properties") if isinstance(metadata, Mapping) else None
+    return isinstance(properties, Mapping) and all(
+        isinstance(properties.get(name), Mapping) and properties[name].get("type") == "string"
+        for name in ("name", "generateName")
     )
 
 
-def _nesting(text: str) -> int:
-    """How deep loops lie in each other, by the parentheses behind their names."""
-    text = _TEXT.sub("''", text)
-    loops: list[bool] = []
-    deepest = 0
-    for index, character in enumerate(text):
-        if character == "(":
-            loops.append(bool(_MACRO.search(text, max(0, index - 12), index + 1)))
-            deepest = max(deepest, sum(loops))
-        elif character == ")" and loops:
-            loops.pop()
-    return deepest
+def _resource_fields(properties: Mapping[str, RuleNode]) -> dict[str, RuleNode]:
+    """Those that are to be added: what says all of them itself is left as it is."""
+    metadata = properties.get("metadata")
+    named = metadata is not None and {"name", "generateName"} <= metadata.properties.keys()
+    texts = all(name in properties and properties[name].kind == "string" for name in ("apiVersion", "kind"))
+    if named and texts:
+        return {}
+    names = {name: RuleNode("string") for name in ("name", "generateName")}
+    return {
+        "kind": RuleNode("string"),
+        "apiVersion": RuleNode("string"),
+        "metadata": RuleNode("object", properties=names),
+    }
 
 
-def _keys(schema: Mapping[str, Any]) -> tuple[str, ...] | None:
-    keys = schema.get("x-kubernetes-list-map-keys")
-    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(keys, list):
-        return None
-    return tuple(key for key in keys if isinstance(key, str))
+def escaped_name(name: str) -> str | None:
+    """As CEL knows a field; None for a name that it cannot know."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    escaped = _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
+    return escaped if _IDENTIFIER.fullmatch(escaped) else None
+
+
+def _rule(value: Mapping[str, Any]) -> ValidationRule:
+    return ValidationRule(
+        text=_text(value, "rule"),
+        message=_text(value, "message"),
+        message_expression=_text(value, "messageExpression"),
+        reason=_text(value, "reason"),
+        field_path=_text(value, "fieldPath"),
+        takes_missing_old=value.get("optionalOldSelf") is True,
+    )
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:
     found = value.get(name)
     return found if isinstance(found, str) else ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def _count(value: Any) -> int | None:
+    return max(int(value), 0) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

@@ -1,0 +1,56 @@
+"""From text to program: parsed, checked, its literals checked, planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from specmux_schemas.validation.rules.cel.checker import CheckedExpression, Structs, check
+from specmux_schemas.validation.rules.cel.declarations import Environment
+from specmux_schemas.validation.rules.cel.issues import InvalidExpression, Issue
+from specmux_schemas.validation.rules.cel.literal_checks import literal_issues
+from specmux_schemas.validation.rules.cel.parser import MOST_DEPTH, parse
+from specmux_schemas.validation.rules.cel.planning import Program, plan
+from specmux_schemas.validation.rules.cel.types import CelType
+from specmux_schemas.validation.rules.cel.values import CelError
+
+
+class NotInstantiable(Exception):
+    """An expression whose constants cannot be computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledExpression:
+    checked: CheckedExpression
+    program: Program
+    names: frozenset[str]
+    """Of the variables that it uses."""
+
+
+def compile_expression(
+    text: str, environment: Environment, variables: Mapping[str, CelType], structs: Structs
+) -> CompiledExpression:
+    """Raises InvalidExpression, NotInstantiable."""
+    checked = checked_expression(text, environment, variables, structs)
+    try:
+        program = plan(checked)
+    except CelError as error:
+        raise NotInstantiable(str(error)) from error
+    used = frozenset(name for name in checked.names.values() if name in variables)
+    return CompiledExpression(checked, program, used)
+
+
+def checked_expression(
+    text: str, environment: Environment, variables: Mapping[str, CelType], structs: Structs
+) -> CheckedExpression:
+    """Raises InvalidExpression."""
+    try:
+        root = parse(text, environment.macros, takes_optional=environment.takes_optional)
+        checked, issues = check(root, environment, variables, structs)
+        issues = issues or literal_issues(checked)
+    except RecursionError as error:
+        fault = Issue(-1, f"expression recursion limit exceeded: {MOST_DEPTH}")
+        raise InvalidExpression(text, [fault]) from error
+    if issues:
+        raise InvalidExpression(text, issues)
+    return checked

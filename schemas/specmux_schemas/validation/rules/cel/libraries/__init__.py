@@ -1,0 +1,1 @@
+"""Functions of CEL, one module a library; ``releases`` says which release has which."""

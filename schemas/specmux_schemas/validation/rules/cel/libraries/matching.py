@@ -1,0 +1,63 @@
+"""Regular expressions: ``matches``, ``find``, ``findAll`` (apiserver, pkg/cel/library/regex.go)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from specmux_converters.go.regexp import Unsupported, parse
+from specmux_converters.go.regexp_match import Pattern, Undecided
+from specmux_schemas.validation.rules.cel.declarations import Library, member
+from specmux_schemas.validation.rules.cel.types import INT, STRING, list_of
+from specmux_schemas.validation.rules.cel.values import CelError
+
+_compiled = lru_cache(maxsize=256)(Pattern)
+
+
+def matches(text: str, pattern: str) -> bool:
+    try:
+        return _compiled(pattern).matches(text)
+    except Undecided as error:
+        raise CelError(pattern_fault(pattern) or str(error)) from error
+
+
+def pattern_fault(pattern: str) -> str | None:
+    """What Go says of a pattern that it refuses."""
+    try:
+        parse(pattern)
+    except Unsupported as error:
+        return str(error)
+    except RecursionError:
+        return f"error parsing regexp: expression nests too deeply: `{pattern}`"
+    return None
+
+
+def _find(text: str, pattern: str) -> str:
+    try:
+        found = _compiled(pattern).find(text)
+    except Undecided as error:
+        raise CelError(f"Illegal regex: {pattern_fault(pattern) or error}") from error
+    return text[slice(*found)] if found else ""
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> tuple[str, ...]:
+    found: list[str] = []
+    try:
+        for begin, end in _compiled(pattern).find_all(text):
+            if len(found) == most:
+                break
+            found.append(text[begin:end])
+    except Undecided as error:
+        raise CelError(f"Illegal regex: {pattern_fault(pattern) or error}") from error
+    return tuple(found)
+
+
+REGEX: Final = Library(
+    {
+        "find": (member("string_find_string", (STRING, STRING), STRING, _find),),
+        "findAll": (
+            member("string_find_all_string", (STRING, STRING), list_of(STRING), _find_all),
+            member("string_find_all_string_int", (STRING, STRING, INT), list_of(STRING), _find_all),
+        ),
+    }
+)

@@ -1,0 +1,33 @@
+"""Time zones by name, of the machine's database; the one module of this package that knows datetime.
+
+Go reads the same database. It has no clock: the moment is given.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from specmux_schemas.validation.rules.cel.values import CelError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))
+
+
+def offset_of(name: str, seconds: int) -> int:
+    """Seconds east of UTC, at that many seconds since 1970. Raises CelError for a zone that is not known."""
+    if name in ("", "UTC", "Local"):
+        return 0
+    zone = _zone(name)
+    if zone is None:
+        raise CelError(f"unknown time zone {name}")
+    moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone).utcoffset()
+    return 0 if moment is None else int(moment.total_seconds())
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        return None

@@ -1,0 +1,100 @@
+"""Rules compiled: what an apiserver makes of the rules of one place in a schema, or why it refuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from specmux_schemas.validation.report import Path
+from specmux_schemas.validation.rules.cel.compiling import (
+    CompiledExpression,
+    NotInstantiable,
+    compile_expression,
+)
+from specmux_schemas.validation.rules.cel.declarations import Environment
+from specmux_schemas.validation.rules.cel.issues import InvalidExpression
+from specmux_schemas.validation.rules.cel.releases import NEWEST, environment
+from specmux_schemas.validation.rules.cel.types import BOOL, STRING, CelType, optional_of
+from specmux_schemas.validation.rules.declarations import Declarations
+from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule
+from specmux_schemas.validation.rules.field_paths import BadFieldPath, read_field_path
+
+SELF: Final = "self"
+OLD_SELF: Final = "oldSelf"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledRule:
+    """``fault`` and ``message_fault`` are what an apiserver says of a rule or message that it refuses."""
+
+    rule: ValidationRule
+    expression: CompiledExpression | None = None
+    message: CompiledExpression | None = None
+    fault: str = ""
+    message_fault: str = ""
+    path: Path = ()
+    """Of the place that it speaks of, below its own."""
+    shown_path: str = ""
+
+    @property
+    def uses_old(self) -> bool:
+        return self.expression is not None and OLD_SELF in self.expression.names
+
+
+class RuleCompiler:
+    """Keeps what it compiled, by node. ``is_new``: as for a definition that is written for the first time."""
+
+    def __init__(self, minor: int = NEWEST, *, is_new: bool = False) -> None:
+        self.minor = minor
+        self._environment: Environment = environment(minor, is_new=is_new)
+        self._compiled: dict[RuleNode, tuple[CompiledRule, ...]] = {}
+        self.declarations = Declarations()
+
+    def rules(self, node: RuleNode, typed: RuleNode | None = None) -> tuple[CompiledRule, ...]:
+        """``typed`` says what the value is where the node stands in allOf."""
+        found = self._compiled.get(node)
+        if found is None:
+            found = self._compiled[node] = tuple(self._compile(node, typed or node))
+        return found
+
+    def _compile(self, node: RuleNode, typed: RuleNode) -> Iterator[CompiledRule]:
+        declared = self.declarations.of(typed)
+        for rule in node.rules:
+            if not rule.text.strip():
+                yield CompiledRule(rule)
+            elif declared is None:
+                yield CompiledRule(rule, fault="failed to convert to declType for CEL validation rules")
+            else:
+                yield self._rule(rule, typed, declared.type)
+
+    def _rule(self, rule: ValidationRule, node: RuleNode, of: CelType) -> CompiledRule:
+        variables = {SELF: of, OLD_SELF: optional_of(of) if rule.takes_missing_old else of}
+        expression, fault = self._expression(rule.text, variables, BOOL)
+        if expression is None:
+            return CompiledRule(rule, fault=fault)
+        message, message_fault = None, ""
+        if rule.message_expression:
+            message, message_fault = self._expression(rule.message_expression, variables, STRING)
+        try:
+            path, shown = read_field_path(rule.field_path, node) if rule.field_path else ((), "")
+        except BadFieldPath:
+            path, shown = (), ""
+        return CompiledRule(rule, expression, message, "", message_fault, path, shown)
+
+    def _expression(
+        self, text: str, variables: Mapping[str, CelType], wanted: CelType
+    ) -> tuple[CompiledExpression | None, str]:
+        """What was compiled, or what an apiserver says."""
+        is_message = wanted is STRING
+        name = "messageExpression " if is_message else ""
+        try:
+            found = compile_expression(text, self._environment, variables, self.declarations.structs)
+        except InvalidExpression as invalid:
+            return None, f"{name}compilation failed: {invalid}"
+        except NotInstantiable as fault:
+            return None, f"{name or 'program '}instantiation failed: {fault}"
+        if found.checked.result != wanted:
+            subject = "messageExpression" if is_message else "cel expression"
+            return None, f"{subject} must evaluate to a {wanted}"
+        return found, ""
