@@ -175,7 +175,7 @@ def service_of(
         routes=RouteTable(routes),
         discovery=sources.discovery,
         is_private=settings.auth.is_private,
-        is_looking=sources.first_look.runs,
+        first_look=sources.first_look,
     )
 
 
@@ -191,6 +191,7 @@ def state_of(
         discovery=sources.discovery,
         document_checks=document_checks,
         config=config,
+        first_look=sources.first_look,
     )
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import aiohttp
 import orjson
 import pytest
 
-from fakes.apiserver import FakeAPIServer, document
-from running.service import backend, service
+from fakes.apiserver import FakeAPIServer, document, serving
+from running.service import QUICK, backend, service
+from specmux_aggregator.aggregation import first_look
 from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.discovery import watch
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.server.listener import HTTPServer
 
@@ -31,11 +35,74 @@ def test_an_empty_list_is_not_told_before_a_backend_has_answered() -> None:
                 for path in ("/openapi/v3", "/apis"):
                     status, headers, _ = await client.get(path)
                     assert (status, headers["Retry-After"]) == (503, "1"), path
-                await client.ready()
-                status, _, body = await client.get("/openapi/v3")
+                await client.says_ready()
+                await client.until(lambda: bool(client.app.publisher.current.entries))
+                status, headers, body = await client.get("/openapi/v3")
                 assert (status, list(orjson.loads(body)["paths"])) == (200, ["apis/apps/v1"])
+                assert "Specmux-Partial" not in headers
         finally:
             await server.stop()
+
+    asyncio.run(main())
+
+
+LISTS = ("/openapi/v3", "/api", "/apis", "/schemas/index.json", "/schemas/catalog.json", "/schemas/all.json")
+PATIENT = replace(QUICK, connect_timeout=60.0, idle_timeout=60.0, total_timeout=60.0)
+
+
+@asynccontextmanager
+async def silent() -> AsyncIterator[str]:
+    """A server that takes connections and never says a word; its URL."""
+    held: list[asyncio.StreamWriter] = []
+    taken = await asyncio.start_server(lambda reader, writer: held.append(writer), "127.0.0.1", 0)
+    async with taken as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        for writer in held:
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+
+def test_starting_is_not_being_empty_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No backend ever answers: past the bound of the first look, too."""
+    monkeypatch.setattr(first_look, "BOUND", 0.2)
+    monkeypatch.setattr(watch, "BOUND", 0.2)
+
+    async def main() -> None:
+        async with silent() as url, service(backend("silent", url), polling=PATIENT) as client:
+            await asyncio.sleep(0.5)
+            for path in (*LISTS, "/schemas/apps/deployment_v1.json", EXPLAINED, "/readyz"):
+                status, headers, _ = await client.get(path)
+                assert status == 503, path
+                assert path == "/readyz" or headers["Retry-After"] == "1", path
+
+    asyncio.run(main())
+
+
+def test_list_without_a_backend_that_was_not_heard_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_look, "BOUND", 0.2)
+    monkeypatch.setattr(watch, "BOUND", 0.2)
+
+    async def main() -> None:
+        good = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
+        async with (
+            silent() as url,
+            serving(good),
+            service(backend("silent", url), backend("good", good.url), polling=PATIENT) as client,
+        ):
+            discovery = client.app.discovery
+            assert discovery is not None
+            await client.until(lambda: bool(client.app.publisher.current.entries), "documents")
+            await client.until(lambda: discovery.index.is_complete, "discovery")
+            for path in ("/openapi/v3", "/apis"):
+                status, headers, _ = await client.get(path)
+                assert (status, headers.get("Specmux-Partial")) == (200, "silent"), path
+                again = await client.get(path, If_None_Match=headers["ETag"])
+                assert (again[0], again[1].get("Specmux-Partial")) == (304, "silent"), path
+            assert (await client.get("/readyz"))[0] == 503
+            status, headers, _ = await client.get("/schemas/other/thing_v1.json")
+            assert (status, headers["Retry-After"]) == (503, "1")
+            listed = orjson.loads((await client.get("/schemas/index.json"))[2])
+            assert listed["absent"] == ["silent"]
 
     asyncio.run(main())
 

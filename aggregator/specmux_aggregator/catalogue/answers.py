@@ -30,6 +30,8 @@ PREFIX: Final = "/schemas/"
 TOKEN_PREFIX: Final = "/schemas/token/"  # noqa: S105  # a path
 ROUTE: Final = "schemas"
 
+RETRY: Final = ("Retry-After", "1")
+
 _PINNED: Final = "hash/"
 _SCHEMA: Final = "application/schema+json"
 _YAML: Final = "application/yaml"  # RFC 9512
@@ -43,7 +45,16 @@ class Tree:
 
     keys: dict[GroupVersion, DocumentKey]
     absent: tuple[str, ...]
+    """Backends that were never heard."""
     hash: str
+    unheard: frozenset[GroupVersion] | None = frozenset()
+    """What those may have; None: anything."""
+
+    def may_yet_have(self, file: Wanted) -> bool:
+        """Whether a backend that was not heard may have what the file is made of."""
+        if self.unheard is None:
+            return True
+        return bool(self.unheard if isinstance(file, WholeFile) else file.documents(self.unheard))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +81,16 @@ class SchemaAccess:
 def tree_of(snapshot: Snapshot) -> Tree:
     """Replicas with the same documents have the same hash."""
     keys = {key: entry.key for key, entry in snapshot.entries.items() if group_and_version(key) is not None}
-    absent = tuple(
-        sorted(
-            name
-            for name, observation in snapshot.observations.items()
-            if observation.failure is not None and not observation.offers
-        )
-    )
-    return Tree(keys, absent, _digest(f"{key}={keys[key].hash}" for key in sorted(keys)))
+    unheard = {
+        name: each.backend.group_versions
+        for name, each in snapshot.observations.items()
+        if not each.attempted or (each.failure is not None and not each.offers)
+    }
+    theirs = None if not snapshot.observations or None in unheard.values() else frozenset[GroupVersion]()
+    if theirs is not None:
+        theirs = theirs.union(*filter(None, unheard.values()))
+    digest = _digest(f"{key}={keys[key].hash}" for key in sorted(keys))
+    return Tree(keys, tuple(sorted(unheard)), digest, theirs)
 
 
 def decide(
@@ -93,8 +106,8 @@ def decide(
     if file is None or not is_of_release(file.release, release):
         return told(request, 404, f"no schema has the path {cut(path)}", access=access)
     keys = tuple(tree.keys[key] for key in needed(file, tree.keys))
-    if not keys and not isinstance(file, WholeFile):
-        return told(request, 404, f"no document has a kind for {cut(path)}", access=access)
+    if not keys and (not isinstance(file, WholeFile) or tree.may_yet_have(file)):
+        return without_kind(tree, file, request, f"no document has a kind for {cut(path)}", access=access)
     coding = coding_for(request.accept_encoding)
     return Make(
         file,
@@ -111,6 +124,15 @@ def decide(
             fields=access.fields,
         ),
     )
+
+
+def without_kind(tree: Tree, file: Wanted, request: Request, text: str, *, access: SchemaAccess) -> Prepared:
+    """404 with ``text``; 503 while a backend that may have the kind was never heard. A validator takes a 404
+    for a reason to look elsewhere, or to let the object pass."""
+    if not tree.may_yet_have(file):
+        return told(request, 404, text, access=access)
+    text = "a backend that may have the document has not answered yet"
+    return told(request, 503, text, access=access, fields=[RETRY])
 
 
 def tag_of(file: Wanted, keys: Iterable[DocumentKey], tree: Tree, coding: Coding) -> ETag:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from specmux_aggregator.catalogue.answers import (
     PREFIX,
+    RETRY,
     TOKEN_PREFIX,
     Make,
     SchemaAccess,
@@ -19,6 +20,7 @@ from specmux_aggregator.catalogue.answers import (
     tag_of,
     told,
     tree_of,
+    without_kind,
 )
 from specmux_aggregator.catalogue.tokens import PathTokens
 from specmux_aggregator.documents.repository import DocumentRepository
@@ -44,8 +46,6 @@ DECISIONS_MAX: Final = 4096
 
 DECISION_MAX: Final = 512
 """Characters of a request that is remembered."""
-
-RETRY: Final = ("Retry-After", "1")
 
 _NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
 
@@ -155,7 +155,7 @@ class SchemaFiles:
             return told(request, 503, made.text, access=self._access, fields=[RETRY])
         tag, body = made
         if body is None:
-            return self._unknown(request)
+            return self._unknown(decision, tree, request)
         # A file that lacks what could not be had is no file of the tree that was asked for.
         is_whole = tag == etag
         told_of = (
@@ -203,10 +203,13 @@ class SchemaFiles:
         if etag not in self.kept:
             return None
         body = self.kept.get(etag)
-        return self._unknown(request) if body is None else delivered(decision.representation, body)
+        if body is None:
+            return self._unknown(decision, self._current(), request)
+        return delivered(decision.representation, body)
 
-    def _unknown(self, request: Request) -> Prepared:
-        return told(request, 404, "the documents have no kind of that name", access=self._access)
+    def _unknown(self, decision: Make, tree: Tree, request: Request) -> Prepared:
+        text = "the documents have no kind of that name"
+        return without_kind(tree, decision.file, request, text, access=self._access)
 
     async def _make(self, decision: Make, tree: Tree) -> tuple[ETag, bytes | None] | Failed:
         sources: list[SchemaSource] = []

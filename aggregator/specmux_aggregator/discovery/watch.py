@@ -134,13 +134,13 @@ class DiscoveryWatch:
         has_all = self._has_followed and all(item.attempted for item in known)
         now = time.monotonic()
         is_late = self._has_followed and now >= self._started + BOUND
-        is_complete = self.index.is_complete or is_late or (has_all and self._is_settled())
+        is_complete = self.index.is_complete or (has_all and self._is_settled())
         last = self.index
-        index = await asyncio.to_thread(self._merged, known, now, is_complete)
+        index = await asyncio.to_thread(self._merged, known, now, is_complete=is_complete, is_late=is_late)
         directory = last.directory if index is None else index.directory
         # Nobody tells when a cluster turns out to have no backends.
-        settling = now + SETTLING if has_all else self._started + BOUND
-        self._wake_at(directory.changes_at if is_complete else settling, now)
+        settling = now + SETTLING if has_all else None if is_late else self._started + BOUND
+        self._wake_at(directory.changes_at if (index or last).is_complete else settling, now)
         if index is None:
             return
         for asked in index.wanted(last.asked()):
@@ -148,10 +148,14 @@ class DiscoveryWatch:
         self.index = index
         self.generation += 1
 
-    def _merged(self, known: list[Knowledge], now: float, is_complete: bool) -> DiscoveryIndex | None:
+    def _merged(
+        self, known: list[Knowledge], now: float, *, is_complete: bool, is_late: bool
+    ) -> DiscoveryIndex | None:
         """The answers of this moment; None where they are those of the index in force. Of thousands of
-        group-versions this takes a while, so it is done in a thread."""
+        group-versions this takes a while, so it is done in a thread. ``is_late``: what is known is served,
+        if that is anything."""
         directory = merge(known, now=now, grace=self._grace)
+        is_complete = is_complete or (is_late and bool(directory.versions()))
         is_blind = not directory.versions() and any(item.failure is not None for item in known)
         last = self.index
         if (directory, is_complete, is_blind) == (last.directory, last.is_complete, last.is_blind):

@@ -12,6 +12,7 @@ import orjson
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
+from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.config.state import ConfigState
@@ -52,6 +53,7 @@ class ServiceState:
     discovery: DiscoveryWatch | None
     document_checks: DocumentChecks | None
     config: ConfigState
+    first_look: FirstLook
 
 
 class Pages:
@@ -98,8 +100,9 @@ class Pages:
         # A backend that is configured later must not take a serving instance out of rotation.
         has_discovery = self._state.discovery is None or self._state.discovery.index.is_complete
         unsettled = self._unsettled()
+        unbuilt = self._state.first_look.unbuilt()
         self._has_been_ready = self._has_been_ready or (
-            not unsettled and has_discovery and is_ready(observations)
+            not unsettled and has_discovery and is_ready(observations) and not unbuilt
         )
         complaint = self._auth_complaint()
         if complaint is not None:
@@ -108,7 +111,8 @@ class Pages:
             return _page(request, 503, TEXT, body, route="readyz")
         if self._has_been_ready:
             return _page(request, 200, TEXT, b"ok\n", route="readyz")
-        names = ", ".join(unsettled or waiting_for(observations) or self._without_discovery())
+        waiting = unsettled or waiting_for(observations) or unbuilt
+        names = ", ".join(waiting or self._without_discovery())
         return _page(
             request, 503, TEXT, f"waiting for the first answer of: {names}\n".encode(), route="readyz"
         )

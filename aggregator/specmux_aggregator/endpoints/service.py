@@ -11,15 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
-from specmux_aggregator.discovery.index import Unmade
+from specmux_aggregator.discovery.index import CORE_PATH, GROUPS_PATH, Unmade
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
 from specmux_aggregator.endpoints.openapi import (
     DOCUMENT_PREFIX,
+    FIRST_LOOK_STEP,
     ROOT_PATH,
     Decision,
     Deliver,
@@ -31,7 +33,7 @@ from specmux_aggregator.endpoints.openapi import (
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import Prepared, with_field
 from specmux_aggregator.http.representations import delivered, status_reply
 from specmux_aggregator.jobs.documents import Unencodable
 from specmux_aggregator.model.backend import BackendName
@@ -44,6 +46,9 @@ from specmux_converters.media_types import MediaType
 
 ATTEMPTS: Final = 3
 """How often a request starts over because the document changed while it was looked for."""
+
+PARTIAL: Final = "Specmux-Partial"
+"""The field of a list that lacks what backends have that were not heard since the start."""
 
 REVALIDATE_TIMEOUT: Final = 5.0
 """Seconds a client with an unknown hash waits for the owner to be asked; then it gets what is known."""
@@ -71,10 +76,10 @@ class Service:
         routes: RouteTable,
         discovery: DiscoveryWatch | None = None,
         is_private: bool = False,
-        is_looking: Callable[[], bool] = lambda: False,
+        first_look: FirstLook | None = None,
     ) -> None:
-        """``is_looking``: whether the first look at the backends is under way. ``routes``: everything but
-        documents, their root and discovery. ``is_private``: no shared cache may keep an answer."""
+        """``first_look``: at the backends; None: they were all heard. ``routes``: everything but documents,
+        their root and discovery. ``is_private``: no shared cache may keep an answer."""
         self._publisher = publisher
         self._representations = representations
         self._documents = documents
@@ -82,7 +87,7 @@ class Service:
         self._routes = routes
         self._discovery = discovery
         self._is_private = is_private
-        self._is_looking = is_looking
+        self._first_look = first_look
         self.moved = 0
         """Documents that their owner had replaced between its root and the download."""
 
@@ -104,12 +109,12 @@ class Service:
         decision = self._decide(snapshot, request)
         match decision:
             case Prepared():
-                return decision
+                return self._marked(decision, request)
             case Deliver(key, media_type, representation):
                 body = self._representations.get(key, media_type, representation.coding)
                 if body is None:
                     return Undelivered(request, snapshot, decision)
-                return delivered(representation, body)
+                return self._marked(delivered(representation, body), request)
             case Revalidate() | Unmade():
                 return Pending(request)
 
@@ -119,6 +124,10 @@ class Service:
         route = self._route_of(request.path)
         if route is not None:
             return route.refusal(request) or await route.endpoint.respond(request)
+        return self._marked(await self._answered(pending), request)
+
+    async def _answered(self, pending: Pending) -> Prepared:
+        request = pending.request
         failure = Failure(Cause.INTERNAL, "")
         known = self._known(pending)
         for _ in range(ATTEMPTS):
@@ -176,7 +185,7 @@ class Service:
     def _decide(
         self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False
     ) -> Decision | Unmade:
-        if request.path == ROOT_PATH and not snapshot.entries and self._is_looking():
+        if request.path == ROOT_PATH and not snapshot.entries and self._is_unknown(snapshot):
             return looking(request, now=time.monotonic())
         decision: Decision | Unmade | None = decide(
             snapshot,
@@ -185,7 +194,8 @@ class Service:
             vouched_until=self._vouched_after_check if is_revalidated else self._vouched_until,
             is_private=self._is_private,
         )
-        if isinstance(decision, Prepared) and decision.status == 404 and self._is_looking():
+        is_missing = isinstance(decision, Prepared) and decision.status == 404
+        if is_missing and self._first_look is not None and self._first_look.runs():
             return looking(request, now=time.monotonic())  # not every backend is known yet
         if decision is None and self._discovery is not None:
             decision = discover(self._discovery.index, request, is_private=self._is_private)
@@ -194,6 +204,23 @@ class Service:
                 404, "the server could not find the requested resource", route="other", request=request
             )
         return decision
+
+    def _is_unknown(self, snapshot: Snapshot) -> bool:
+        """Whether it says nothing that there is no document: somebody may have one, and was never heard."""
+        failing = any(each.failure and not each.offers for each in snapshot.observations.values())
+        return failing or (self._first_look is not None and self._first_look.is_pending())
+
+    def _marked(self, answer: Prepared, request: Request) -> Prepared:
+        """A list of all says which backends it lacks, while some were not heard."""
+        look = self._first_look
+        if look is not None and not look.is_pending():
+            look = self._first_look = None  # it never begins again
+        if look is None or answer.status not in (200, 304):
+            return answer
+        if request.path.removesuffix("/") not in (ROOT_PATH, CORE_PATH, GROUPS_PATH):
+            return answer
+        until = time.monotonic() + FIRST_LOOK_STEP
+        return with_field(answer, PARTIAL, look.missing(), good_until=until)
 
     def _offered(self, key: DocumentKey) -> tuple[MediaType, ...]:
         if not self._representations.has_refusals:

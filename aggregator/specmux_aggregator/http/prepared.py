@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 from http import HTTPStatus
 
@@ -84,6 +84,12 @@ def prepare(
         is_stale=is_stale,
         good_until=good_until,
     )
+
+
+def with_field(prepared: Prepared, name: str, value: str, *, good_until: float) -> Prepared:
+    """The answer with one more header field, for as long as that holds. Raises ValueError as ``prepare``."""
+    head = prepared.head + f"{_field(name, value)}\r\n".encode("latin-1")
+    return replace(prepared, head=head, good_until=good_until)
 
 
 def _field(name: str, value: str) -> str:

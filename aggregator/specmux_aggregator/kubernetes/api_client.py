@@ -81,15 +81,17 @@ class ApiClient:
         target: str,
         *,
         lasting: float,
+        silence: float,
         opened: Callable[[], None],
         take: Callable[[list[Event]], Failure | None],
     ) -> Failure | None:
         """Follow the lines of a watch, and hand them over as they come. None when it came to its end.
 
-        ``lasting``: seconds after which it is ended from our side. ``opened`` is called once there is a 200,
+        ``lasting``: seconds after which it is ended from our side; ``silence``: seconds without a byte after
+        which it failed. ``opened`` is called once there is a 200,
         ``take`` with events in their order; what it returns ends the watch.
         """
-        polling = replace(self._polling, idle_timeout=lasting)
+        polling = replace(self._polling, idle_timeout=silence)
         has_opened = False
         try:
             async with (
@@ -98,7 +100,7 @@ class ApiClient:
                     "GET",
                     target,
                     fields={"Accept": JSON, "Accept-Encoding": "identity"},
-                    idle_timeout=lasting,
+                    idle_timeout=silence,
                 ) as response,
             ):
                 if response.status != 200:
@@ -117,7 +119,7 @@ class ApiClient:
         except _NoObject:
             return Failure(Cause.BAD_BODY, "an event is no JSON object")
         except TRANSPORT_ERRORS as error:
-            if has_opened and isinstance(error, TimeoutError):
+            if has_opened and limit.expired():
                 return None  # its time is over
             return self._failure(error, polling)
 

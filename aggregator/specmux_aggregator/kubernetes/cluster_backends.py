@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from specmux_aggregator.kubernetes.api_services import APIService, ServiceReference
-from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind, group_of
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_converters.group_versions import GroupVersion
 
@@ -44,12 +44,16 @@ def cluster_backends(
     has_apiserver: bool,
     has_custom_resources: bool,
     withdrawn: frozenset[GroupVersion] = frozenset(),
+    defined: frozenset[GroupVersion] = frozenset(),
 ) -> tuple[Backend, ...]:
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions.
 
     ``withdrawn``: what definitions no longer want served, or no APIService names any more. The apiserver
     itself must not stand in for that: it learns of it late, and of a version that is turned off not before
     its restart. What it serves by an APIService it has, whatever its root says while it starts.
+
+    ``defined``: what definitions want served. Of their groups it stands in for nothing that neither they nor
+    an APIService name: a version that was taken out of a definition stays in its root until its restart.
     """
     known = tuple(services)
     elsewhere = shadowed(known)
@@ -60,6 +64,7 @@ def cluster_backends(
         excluded=withdrawn - elsewhere,
         existing=elsewhere,
         priorities=priorities,
+        versions=_versions(defined, (item.group_version for item in known)),
     )
     backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
     if has_custom_resources:
@@ -85,6 +90,17 @@ def cluster_backends(
 def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
     """The group-versions that an apiserver serves from elsewhere, whatever CustomResourceDefinitions say."""
     return frozenset(item.group_version for item in services if item.is_builtin or item.service is not None)
+
+
+def _versions(
+    defined: frozenset[GroupVersion], served: Iterable[GroupVersion]
+) -> Mapping[str, frozenset[GroupVersion]]:
+    """By the group of a definition, all that is named of it."""
+    found: dict[str, set[GroupVersion]] = {group_of(key): set() for key in defined}
+    for key in (*defined, *served):
+        if group_of(key) in found:
+            found[group_of(key)].add(key)
+    return MappingProxyType({group: frozenset(keys) for group, keys in found.items()})
 
 
 def _priorities(services: Iterable[APIService]) -> Mapping[GroupVersion, tuple[int, int]]:

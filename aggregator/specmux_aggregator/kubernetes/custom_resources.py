@@ -136,6 +136,8 @@ class SeenDefinitions:
         self.withdrawn: frozenset[GroupVersion] = frozenset()
         """The group-versions that one named and none wants served now."""
         self.served: frozenset[GroupVersion] = frozenset()
+        self.defined: frozenset[GroupVersion] = frozenset()
+        """Likewise, and what those want that are not established yet."""
 
     def take(self, objects: Mapping[str, Definition]) -> None:
         """These are all there are now."""
@@ -174,6 +176,7 @@ class SeenDefinitions:
         self._named |= served.union(*(item.withdrawn for item in self._items))
         self.withdrawn = frozenset(self._named - served)
         self.served = frozenset(served)
+        self.defined = self.served.union(*(item.served for item in self._items))
 
 
 def _is_established(status: object) -> bool:

@@ -44,7 +44,7 @@ def cluster_of(
         changed=changed,
     )
     publisher.subscribe(templates.follow)
-    return ClusterSource(
+    source = ClusterSource(
         server,
         settings.kubernetes,
         polling=settings.polling,
@@ -56,3 +56,5 @@ def cluster_of(
         notes=notes,
         timing=timing or Timing(),
     )
+    publisher.subscribe(source.follow)
+    return source

@@ -21,6 +21,8 @@ from specmux_aggregator.kubernetes.templates import ClusterTemplates
 from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import OUT_OF_REACH
+from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.tasks import Coalescer
 from specmux_aggregator.upstream.identities import Identities
 from specmux_converters.group_versions import GroupVersion
@@ -73,6 +75,7 @@ class ClusterSource:
         self._wake = wake
         self._was_unavailable: Mapping[BackendName, bool] = {}
         self._was_failing = False
+        self._is_apiserver_away = False
         self._notes = notes
         self._templates = templates
         self._services = SeenServices(self._note)
@@ -122,6 +125,16 @@ class ClusterSource:
             await self._news.close()
             await self._templates.close()
             await self._client.close()
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """A Snapshot was published: watches of an apiserver out of reach have to prove themselves."""
+        observation = snapshot.observations.get(APISERVER)
+        failure = None if observation is None else observation.failure
+        was_away = self._is_apiserver_away
+        self._is_apiserver_away = failure is not None and failure.cause in OUT_OF_REACH
+        if self._is_apiserver_away and not was_away:
+            for _, watch in self._watches():
+                watch.doubt()
 
     @property
     def manifests(self) -> WatchedManifests:
@@ -195,6 +208,7 @@ class ClusterSource:
                 # Not before it is known which group-versions are not theirs.
                 has_custom_resources=is_custom and self._services.items is not None,
                 withdrawn=self._withdrawn(is_custom=is_custom),
+                defined=self._definitions.defined if is_custom else frozenset(),
             )
         )
         self.pending = tuple(name for name, state in states.items() if state.phase is Phase.PENDING)

@@ -9,6 +9,9 @@ An apiserver that starts refuses everybody for a while (403 before its roles are
 resource yet (404). So a refusal of what was shown before is a failure like any other, until it has lasted.
 
 A watch proves itself by standing for a while. Those that do not, however they end, come slower and slower.
+
+A connection can die without a word, behind a tunnel or a NAT: a watch that says nothing for longer than two
+bookmarks take, or while the apiserver fails otherwise (``doubt``), is ended and opened anew.
 """
 
 from __future__ import annotations
@@ -43,6 +46,11 @@ PAGE: Final = 500
 
 PAGES_MAX: Final = 200
 
+SILENT_BOOKMARKS: Final = 2.25
+"""Bookmarks that may fail to come."""
+
+_IN_DOUBT: Final = Failure(Cause.TIMEOUT, "said nothing while the apiserver could not be reached")
+
 PATIENCE: Final = 3
 """Refusals in a row until the version is no longer trusted: after a restore of etcd it may lie ahead."""
 
@@ -56,6 +64,8 @@ class Timing:
     """How long the apiserver is asked to keep a watch open: at random in between, as client-go does it."""
     grace: float = 30.0
     """After that, until we end it."""
+    bookmarks: float = 60.0
+    """Between two bookmarks, about (apiserver, storage/cacher, bookmarkFrequency)."""
     standing: float = 5.0
     """What a watch has to last to count as one that stands."""
     backoff_min: float = 0.5
@@ -145,12 +155,21 @@ class Watch:
         self._lacked: frozenset[str] = frozenset()
         """What was known and the last list did not have."""
         self._heard_at: float | None = None
+        self._has_bookmarks = False
+        """The apiserver sends them: silence says something."""
+        self._running: asyncio.Timeout | None = None
+        """Of the watch that is open."""
         self._lists = 0
         self._watches = 0
 
     def expect(self) -> None:
         """An earlier run was shown the resource: what refuses it now need not mean it."""
         self._was_shown = True
+
+    def doubt(self) -> None:
+        """Its apiserver cannot be reached any more by others: have it proved that this watch still can."""
+        if self._running is not None:
+            self._running.reschedule(asyncio.get_running_loop().time())
 
     @property
     def state(self) -> WatchState:
@@ -232,15 +251,23 @@ class Watch:
             stands = loop.call_later(timing.standing, self._proven)
 
         try:
-            failure = await self._client.events(
-                f"{self._path}?{urlencode(query)}",
-                lasting=life + timing.grace,
-                opened=opened,
-                take=self._take,
-            )
+            async with asyncio.timeout(None) as self._running:
+                failure = await self._client.events(
+                    f"{self._path}?{urlencode(query)}",
+                    lasting=life + timing.grace,
+                    silence=SILENT_BOOKMARKS * timing.bookmarks,
+                    opened=opened,
+                    take=self._take,
+                )
+        except TimeoutError:
+            failure, opened_at = _IN_DOUBT, None
         finally:
+            self._running = None
             if stands is not None:
                 stands.cancel()
+        if opened_at is not None and failure is not None and failure.cause is Cause.TIMEOUT:
+            # Silence. A server that sends no bookmarks has nothing to say where nothing changes.
+            failure, opened_at = (failure, None) if self._has_bookmarks else (None, opened_at)
         stood = opened_at is not None and time.monotonic() - opened_at >= timing.standing
         if failure is not None:
             return self._failed(failure, stood=stood)
@@ -255,6 +282,7 @@ class Watch:
 
     def _take(self, events: list[Mapping[str, Any]]) -> Failure | None:
         assert self._held is not None
+        self._has_bookmarks = self._has_bookmarks or any(each.get("type") == "BOOKMARK" for each in events)
         held, failure = after(self._held, events, keep=self._keep)
         if held.version != self._held.version:
             self._proven()

@@ -30,6 +30,11 @@ class Kind(StrEnum):
         return self in (Kind.DIRECTORY, Kind.CRDS)
 
 
+def group_of(group_version: GroupVersion) -> str:
+    """The group of one below ``apis/``; what is no group for others."""
+    return group_version.partition("/")[2].partition("/")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What a watched cluster says of a backend, beside how it is reached."""
@@ -41,6 +46,10 @@ class Found:
     everybody's documents."""
     excluded: frozenset[GroupVersion] = frozenset()
     """What it must not publish."""
+    versions: Mapping[str, frozenset[GroupVersion]] = field(
+        default_factory=lambda: MappingProxyType({}), hash=False
+    )
+    """By group, all that it is to publish of it; of other groups whatever it offers."""
     existing: frozenset[GroupVersion] = frozenset()
     """What its cluster says that there is: not gone when it is missing from a root."""
     priorities: Mapping[GroupVersion, tuple[int, int]] = field(
@@ -48,6 +57,13 @@ class Found:
     )
     """``groupPriorityMinimum`` and ``versionPriority`` of single group-versions, where they are not the
     backend's."""
+
+    def allows(self, group_version: GroupVersion) -> bool:
+        """Whether the backend is to publish it."""
+        if group_version in self.excluded:
+            return False
+        versions = self.versions.get(group_of(group_version)) if self.versions else None
+        return versions is None or group_version in versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +115,7 @@ class Backend:
         return (self.kind, self.url, self.directory)
 
     def owns(self, group_version: GroupVersion) -> bool:
-        if self.found is not None and group_version in self.found.excluded:
+        if self.found is not None and not self.found.allows(group_version):
             return False
         return self.group_versions is None or group_version in self.group_versions
 

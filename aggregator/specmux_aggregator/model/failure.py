@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Cause(StrEnum):
@@ -28,6 +29,9 @@ class Cause(StrEnum):
     UNREADABLE = "unreadable"
     BUILD_FAILED = "build_failed"
     INTERNAL = "internal"
+
+
+OUT_OF_REACH: Final = frozenset({Cause.REFUSED, Cause.UNRESOLVED, Cause.RESET, Cause.TIMEOUT, Cause.BAD_TLS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,13 @@ from specmux_aggregator.http.response_fields import status_failure
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
-from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy import header_fields
 from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.response import ProxiedResponse
-from specmux_aggregator.proxy.routes import OUT_OF_REACH, owner_of, swagger_candidates
+from specmux_aggregator.proxy.routes import owner_of, swagger_candidates
 from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
 from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from specmux_aggregator.aggregation.ownership import precedence
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.model.failure import Cause
+from specmux_aggregator.model.failure import OUT_OF_REACH
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.group_versions import GroupVersion
-
-OUT_OF_REACH: Final = frozenset({Cause.REFUSED, Cause.UNRESOLVED, Cause.RESET, Cause.TIMEOUT, Cause.BAD_TLS})
 
 
 def swagger_candidates(snapshot: Snapshot) -> tuple[Backend, ...]:

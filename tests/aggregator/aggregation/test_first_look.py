@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from specmux_aggregator.aggregation.first_look import BOUND, FirstLook
-from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.aggregation.first_look import BOUND, BUILD_BOUND, FirstLook
+from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 
 
@@ -45,6 +48,37 @@ def test_it_ends_by_itself() -> None:
     assert world.look.runs()
     world.now = BOUND
     assert not world.look.runs()
+
+
+def test_what_is_empty_stays_unknown_however_long_that_takes() -> None:
+    world = World()
+    world.now = 1000 * BOUND
+    assert world.look.is_pending()
+    assert world.look.missing() == "a, b"
+    world.answer(1)
+    assert world.look.missing() == "b"
+    world.answer(2)
+    assert not world.look.is_pending()
+    world.answer(0)
+    assert not world.look.is_pending()
+
+
+def test_definitions_of_a_cluster_are_waited_for_until_they_were_built() -> None:
+    world = World()
+    found = Backend(name=BackendName("crds"), kind=Kind.CRDS, found=Found(cluster="https://x"))
+    failed = Observation(backend=found, attempted=True, failure=Failure(Cause.TIMEOUT, "not listed yet"))
+    apiserver = Backend(name=BackendName("kubernetes"), url="https://x", found=Found(is_fallback=True))
+    standing_in = Observation(backend=apiserver, attempted=True)
+    other = replace(failed, backend=replace(found, name=BackendName("d"), found=None))
+    world.observations = [standing_in, failed, other]
+    assert world.look.unbuilt() == ["crds"]
+    world.observations = [standing_in, replace(failed, failure=None)]
+    assert world.look.unbuilt() == []
+    world.observations = [replace(standing_in, failure=failed.failure), failed]
+    assert world.look.unbuilt() == []
+    world.observations = [standing_in, failed]
+    world.now = BUILD_BOUND
+    assert world.look.unbuilt() == []
 
 
 def test_it_never_begins_again() -> None:

@@ -61,9 +61,10 @@ async def following(
     *,
     timing: Timing = QUICK,
     credentials: Credentials = Credentials(),  # noqa: B008 - frozen
+    url: str | None = None,
     **client: Any,
 ) -> AsyncIterator[Followed]:
-    server = Backend(name=BackendName("kubernetes"), url=cluster.url, credentials=credentials)
+    server = Backend(name=BackendName("kubernetes"), url=url or cluster.url, credentials=credentials)
     asking = ApiClient(server, polling=POLLING, **client)
     said: list[Mapping[str, Any]] = []
     watch = Watch(asking, path, on_change=said.append, timing=timing)

@@ -105,7 +105,9 @@ def test_silence_is_a_failure() -> None:
 def watched(answer: Callable[[web.Request], Awaitable[web.StreamResponse]], **bounds: int) -> Any:
     return asked(
         answer,
-        lambda client: client.events(CRDS, lasting=0.8, opened=lambda: None, take=lambda _: None),
+        lambda client: client.events(
+            CRDS, lasting=0.8, silence=9.0, opened=lambda: None, take=lambda _: None
+        ),
         **bounds,
     )
 
@@ -147,7 +149,7 @@ def test_endless_line_costs_no_more_than_the_bound() -> None:
 def test_closed_client_says_so() -> None:
     async def question(client: ApiClient) -> tuple[Any, Any]:
         await client.close()
-        ended = await client.events(CRDS, lasting=1.0, opened=lambda: None, take=lambda _: None)
+        ended = await client.events(CRDS, lasting=1.0, silence=9.0, opened=lambda: None, take=lambda _: None)
         return await client.get(CRDS), ended
 
     for failure in asked(body(b"{}"), question):

@@ -272,7 +272,7 @@ def test_watch_goes_through_the_proxy(ca: trustme.CA) -> None:
                 return done
 
             target = f"{CRDS}?watch=1&resourceVersion=1000"
-            ended = await client.events(target, lasting=5.0, opened=lambda: None, take=take)
+            ended = await client.events(target, lasting=5.0, silence=9.0, opened=lambda: None, take=take)
             assert ended is done
             assert [event["object"]["metadata"]["name"] for event in events] == ["a"]
             await client.close()
