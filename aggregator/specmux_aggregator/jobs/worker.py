@@ -164,11 +164,12 @@ class Worker:
         try:
             try:
                 return asyncio.wrap_future((await self._started()).pool.submit(*work))
-            except BrokenProcessPool:
-                # It died while it had nothing to do: what comes next is not to blame.
+            except (BrokenProcessPool, EOFError):
+                # It died while it had nothing to do, or the fork server did as it started: what comes next is
+                # not to blame.
                 self.end()
                 return asyncio.wrap_future((await self._started()).pool.submit(*work))
-        except (OSError, BrokenProcessPool) as error:
+        except (OSError, EOFError, BrokenProcessPool) as error:
             self.end()
             reason = getattr(error, "strerror", None) or "it died at once"
             if self._starts:

@@ -209,6 +209,30 @@ def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
     asyncio.run(scenario())
 
 
+def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the fork server is killed: Python says EOFError (multiprocessing.forkserver.read_signed)."""
+    start = workers._new_process
+    failures = [EOFError("unexpected EOF")]
+
+    def starts_late() -> workers.WorkerProcess:
+        if failures:
+            raise failures.pop()
+        return start()
+
+    async def scenario() -> None:
+        worker = Worker(timeout=PATIENT)
+        monkeypatch.setattr(workers, "_new_process", starts_late)
+        assert await worker.run(os.getpid) != os.getpid()
+        failures.extend([EOFError("unexpected EOF")] * 2)
+        worker.end()
+        with pytest.raises(WorkerFailed, match="died at once"):
+            await worker.run(os.getpid)
+        assert await worker.run(os.getpid) != os.getpid()
+        await worker.close()
+
+    asyncio.run(scenario())
+
+
 def test_cycles_are_looked_for_rarely_and_among_what_is_new() -> None:
     async def main() -> tuple[int, int]:
         worker = Worker(timeout=30.0)
