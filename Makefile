@@ -72,11 +72,13 @@ docs: setup
 STRESS_FORM ?= middle
 STRESS_FOLLOWING ?= 180
 STRESS_STREAMS ?= 40000
+STRESS_BODIES ?= 100000
 
 stress: setup
 	$(BIN)/python tests/stress/stress_exchanges.py
 	$(BIN)/python tests/stress/stress_tiers.py --streams $(STRESS_STREAMS)
 	$(BIN)/python tests/stress/stress_service.py --form $(STRESS_FORM) --write docs/reliability.md
+	$(BIN)/python tests/stress/stress_handshakes.py --bodies $(STRESS_BODIES) --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_replicas.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_followers.py --seconds $(STRESS_FOLLOWING) --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_reader.py --write docs/reliability.md

@@ -4,20 +4,18 @@ is closed by its owner alone, and once."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import random
 import socket
 import ssl
-import struct
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import aiohttp
 import pytest
 
+from fakes.failed_handshakes import FAILURES, handshakes_that, hang
 from specmux_cache.http import opening
 from specmux_cache.http.connector import CheckedConnector
 
@@ -25,56 +23,6 @@ HANDSHAKES = 160
 AT_ONCE = 16
 PATIENCE = 0.03
 """Seconds that a handshake may take."""
-
-
-def reset(client: socket.socket) -> None:
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.close()
-
-
-def reset_in_the_midst(client: socket.socket) -> None:
-    client.settimeout(1.0)
-    with contextlib.suppress(OSError):
-        client.recv(100)
-    reset(client)
-
-
-def cut(client: socket.socket) -> None:
-    client.close()
-
-
-def talk(client: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-    client.close()
-
-
-def hang(client: socket.socket) -> None:
-    """Left open; whoever accepted it closes it in the end."""
-
-
-@contextmanager
-def handshakes_that(fail: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Port of a server whose connections all end so."""
-    accepted: list[socket.socket] = []
-    with socket.create_server(("127.0.0.1", 0), backlog=500) as listening:
-
-        def accept() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    client, _ = listening.accept()
-                    accepted.append(client)
-                    fail(client)
-
-        thread = threading.Thread(target=accept)
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            thread.join(10)
-            for client in accepted:
-                client.close()
 
 
 @dataclass
@@ -147,9 +95,6 @@ async def neighbours() -> AsyncIterator[NeighbourFiles]:
         churning.cancel()
         await asyncio.gather(churning, return_exceptions=True)
         files.close_some(1.0)
-
-
-FAILURES = [reset, reset_in_the_midst, cut, talk, hang]
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="no memory files on this system")
