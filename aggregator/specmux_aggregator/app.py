@@ -31,11 +31,13 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.parts import (
     Sources,
+    merged_swagger_of,
     published_of,
     schema_files_of,
     schema_routes,
     service_of,
     state_of,
+    swagger_routes,
 )
 from specmux_aggregator.proxy.handler import proxy_of
 from specmux_aggregator.questions.opening import question_routes
@@ -78,6 +80,7 @@ class App:
         checker = published.workers.checker
         self.document_checks = document_checks_of(settings, self.publisher, published.documents, checker)
         self.schemas = schema_files_of(settings, published, sources)
+        self.swagger = merged_swagger_of(settings, published, sources)
         self._reading = Reading(Reader(counted=self.metrics.reader_job), published.documents, self._snapshot)
         self._validation = validation_of(settings, published.documents, self._snapshot, self.metrics)
         self._proxy_handler = proxy_of(settings, self.publisher, self.metrics, sources.identities)
@@ -138,7 +141,14 @@ class App:
         published = self.published
         front = (self._proxy_handler, self._gate, self._memory)
         origins = (self._sources.backend_sets, self.backends, self.discovery, self.schemas, self.history)
-        documents = (self._reading, self._validation, published.documents, published.workers, published.state)
+        documents = (
+            self.swagger,
+            self._reading,
+            self._validation,
+            published.documents,
+            published.workers,
+            published.state,
+        )
         await finish(
             logger,
             None if self.history is None else self.history.followers.close,
@@ -202,7 +212,8 @@ class App:
             has_swagger=self.settings.ui.swagger,
         )
         changes = change_routes(self.history, is_private=is_private)
-        return [*pages.routes(), *schema_routes(self.schemas), *changes, *questions]
+        files = [*schema_routes(self.schemas), *swagger_routes(self.swagger)]
+        return [*pages.routes(), *files, *changes, *questions]
 
     def _server(self, *, is_for_one_user: bool) -> HTTPServer:
         """With those who may claim a request: the check of objects, the stream of changes, backends."""

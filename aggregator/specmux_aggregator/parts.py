@@ -28,6 +28,9 @@ from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import ServiceState
+from specmux_aggregator.endpoints.openapi_v2 import PATH as SWAGGER_PATH
+from specmux_aggregator.endpoints.openapi_v2 import ROUTE as SWAGGER_ROUTE
+from specmux_aggregator.endpoints.openapi_v2 import MergedSwagger
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.jobs.workers import Workers
@@ -164,6 +167,21 @@ def schema_files_of(settings: Settings, published: Published, sources: Sources) 
     )
 
 
+def merged_swagger_of(settings: Settings, published: Published, sources: Sources) -> MergedSwagger | None:
+    """None where ``/openapi/v2`` is not ours."""
+    if settings.documents.openapi_v2 != "merged":
+        return None
+    return MergedSwagger(
+        lambda: published.publisher.current,
+        published.documents,
+        published.representations,
+        published.workers.catalogue,
+        limits=settings.limits.of_documents,
+        is_private=settings.auth.is_private,
+        is_looking=sources.first_look.runs,
+    )
+
+
 def service_of(
     settings: Settings, published: Published, sources: Sources, *, routes: Iterable[Route]
 ) -> Service:
@@ -197,3 +215,7 @@ def state_of(
 
 def schema_routes(schemas: SchemaFiles | None) -> list[Route]:
     return [] if schemas is None else [Route(PREFIX, schemas, ROUTE, fields=schemas.fields)]
+
+
+def swagger_routes(swagger: MergedSwagger | None) -> list[Route]:
+    return [] if swagger is None else [Route(SWAGGER_PATH, swagger, SWAGGER_ROUTE)]

@@ -269,6 +269,11 @@ class Documents:
         choices=("off", "warn"),
     )
     check_timeout: float = _setting(300.0, "seconds for the check of one document", at_least=TICK)
+    openapi_v2: str = _setting(
+        "passthrough",
+        "who answers /openapi/v2: off, passthrough (one backend), or merged (we, of all documents)",
+        choices=("off", "passthrough", "merged"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,7 +117,7 @@ def decide(
 def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Prepared:
     """503 for a document that its owner cannot give now and nobody kept."""
     message = f"the document is not available: its backend failed ({failure.cause})"
-    return _unready(message, request, retry_after=retry_after)
+    return unready(message, request, retry_after=retry_after)
 
 
 def looking(request: Request, *, now: float) -> Prepared:
@@ -126,7 +126,7 @@ def looking(request: Request, *, now: float) -> Prepared:
 
     ``now``: monotonic seconds.
     """
-    answer = _unready("the backends are being asked for the first time", request, retry_after=1)
+    answer = unready("the backends are being asked for the first time", request, retry_after=1)
     route = ROUTE_ROOT if request.path == ROOT_PATH else ROUTE_DOCUMENT
     return replace(answer, route=route, good_until=now + FIRST_LOOK_STEP)
 
@@ -218,9 +218,9 @@ def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) 
         return status_reply(
             404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
         )
-    return _unready("a backend that may have the document has not answered yet", request, retry_after=1)
+    return unready("a backend that may have the document has not answered yet", request, retry_after=1)
 
 
-def _unready(message: str, request: Request, *, retry_after: float) -> Prepared:
+def unready(message: str, request: Request, *, retry_after: float) -> Prepared:
     fields = [("Retry-After", str(max(1, round(retry_after))))]
     return status_reply(503, message, route=ROUTE_DOCUMENT, request=request, fields=fields)

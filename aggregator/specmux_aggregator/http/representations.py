@@ -13,9 +13,9 @@ from typing import Final
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
-from specmux_converters.media_types import CBOR, JSON, PROTOBUF
+from specmux_converters.media_types import CBOR, JSON, PROTOBUF, PROTOBUF_V2
 
-FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", CBOR: "cbor"}
+FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", PROTOBUF_V2: "protobuf", CBOR: "cbor"}
 
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
 NO_STORE: Final = ("Cache-Control", "no-store")

@@ -82,6 +82,7 @@ class ProxyHandler:
         metrics: Metrics,
         *,
         proxy: Proxy,
+        passes_swagger: bool,
         polling: Polling,
         limits: Limits,
         identities: Identities,
@@ -96,6 +97,7 @@ class ProxyHandler:
         self._snapshot = snapshot
         self._metrics = metrics
         self._proxy = proxy
+        self._passes_swagger = passes_swagger
         self._limits = limits
         self._clients_have_certificates = clients_have_certificates
         self._is_private = is_private
@@ -110,7 +112,7 @@ class ProxyHandler:
     def claims(self, message: RawRequestMessage) -> bool:
         target = target_of(message)
         if is_swagger(target):
-            return message.method in ("GET", "HEAD")
+            return self._passes_swagger and message.method in ("GET", "HEAD")
         return self._proxy.resources and is_resource(target)
 
     def asks_as_the_client(self, message: RawRequestMessage) -> bool:
@@ -357,6 +359,7 @@ def proxy_of(
         lambda: publisher.current,
         metrics,
         proxy=settings.proxy,
+        passes_swagger=settings.documents.openapi_v2 == "passthrough",
         polling=settings.polling,
         limits=settings.limits,
         identities=identities,

@@ -103,7 +103,7 @@ def joined(pieces: Mapping[str, Piece]) -> SwaggerConversion:
         for name, schema in piece.definitions.items():
             first = definitions.setdefault(name, schema)
             if first is not schema and first != schema:
-                definitions[name] = one = _one_definition(first, schema)
+                definitions[name] = one = one_definition(first, schema)
                 if one is first:
                     reason = f"{cut(name)} is another schema in another document; left out"
                     losses.append(Loss(f"{where}/components/schemas", "definition", reason))
@@ -176,7 +176,7 @@ def _is_custom(name: str, node: Any) -> bool:
     return False
 
 
-def _one_definition(first: Document, other: Document) -> Document:
+def one_definition(first: Document, other: Document) -> Document:
     """Both, where they differ in the kinds that they list; else the first."""
     rest = {key: value for key, value in first.items() if key != _KINDS}
     if rest != {key: value for key, value in other.items() if key != _KINDS}:

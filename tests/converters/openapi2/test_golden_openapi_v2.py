@@ -10,10 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import pytest
 
 from shared_data import DATA, documents, load, shared
+from specmux_converters.codecs import protobuf_v2
 from specmux_converters.openapi2.conversion import joined, piece_of
+from specmux_converters.openapi2.encoded import encoded_piece, joined_json
 from specmux_converters.swagger2.operations import METHODS
 
 RELEASES = ("1.29", "1.30", "1.32", "1.35")
@@ -58,3 +61,13 @@ def test_a_release_becomes_its_published_v2(release: str, tally: Callable[[str, 
     assert counted.keys() <= {"default", "oneOf", "discriminator", "not", "nullable"}
     tally("golden openapi-v2: objects equal to the published", total)
     tally("golden openapi-v2: what v3 does not say", unsaid.total())
+
+
+@shared
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_join_of_bytes_is_the_join_of_documents(release: str) -> None:
+    parsed = {key: load(path) for key, path in documents(release).items()}
+    whole = joined({key: piece_of(document) for key, document in parsed.items()}).document
+    text = joined_json({key: encoded_piece(document) for key, document in parsed.items()})
+    assert text == orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)
+    assert protobuf_v2.encode(orjson.loads(text))

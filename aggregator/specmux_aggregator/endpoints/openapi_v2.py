@@ -1,0 +1,194 @@
+"""``/openapi/v2``, merged of all published documents: made on first ask in a process of its own.
+
+Its bytes are kept with those of documents, within the same bound, and go with the first publication that
+follows. A document that cannot be had is left out, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.endpoints.openapi import etag_of, unready
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.negotiation import coding_for, media_type_for
+from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.representations import (
+    FORMATS,
+    Representation,
+    delivered,
+    not_acceptable,
+    settled,
+)
+from specmux_aggregator.jobs.documents import Unencodable
+from specmux_aggregator.jobs.openapi_v2 import NeededDocuments, SwaggerForm, merged_swagger
+from specmux_aggregator.jobs.worker import Worker
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Hash
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.tasks import SingleFlight
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON, PROTOBUF_V2, MediaType
+
+PATH: Final = "/openapi/v2"
+ROUTE: Final = "openapi_v2"
+MEDIA_TYPES: Final = (JSON, PROTOBUF_V2)
+
+ROUNDS: Final = 3
+"""Times that documents are brought to the process: it forgets them when it is started again."""
+
+_OWNER: Final = BackendName("")
+_GROUP_VERSION: Final = GroupVersion("openapi/v2")
+
+
+class MergedSwagger:
+    """The endpoint."""
+
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        documents: DocumentRepository,
+        representations: Representations,
+        worker: Worker,
+        *,
+        limits: Limits,
+        is_private: bool,
+        is_looking: Callable[[], bool],
+    ) -> None:
+        """``is_looking``: whether the first look at the backends is under way."""
+        self._snapshot = snapshot
+        self._documents = documents
+        self._representations = representations
+        self._worker = worker
+        self._limits = limits
+        self._is_private = is_private
+        self._is_looking = is_looking
+        self._merged: tuple[int, DocumentKey] | None = None
+        """The key of the merged document, in the snapshot of that generation."""
+        self.made = 0
+        """Forms that were made."""
+        self._flights: SingleFlight[tuple[DocumentKey, MediaType, Coding], SwaggerForm | str] = SingleFlight()
+
+    def immediate(self, request: Request) -> Prepared | None:
+        if self._is_looking():
+            return None
+        decision = self._represented(request)
+        if isinstance(decision, Prepared):
+            return decision
+        key, media_type, representation = decision
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        body = self._representations.get(key, media_type, representation.coding)
+        return None if body is None else delivered(representation, body)
+
+    async def respond(self, request: Request) -> Prepared:
+        if self._is_looking():
+            return unready("the backends are being asked for the first time", request, retry_after=1)
+        decision = self._represented(request)
+        if isinstance(decision, Prepared):
+            return decision
+        key, media_type, representation = decision
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        coding = representation.coding
+        body = self._representations.get(key, media_type, coding)
+        if body is not None:
+            return delivered(representation, body)
+        keys = _keys(self._snapshot())
+        form = await self._flights.run(
+            (key, media_type, coding), lambda: self._make(key, keys, media_type, coding)
+        )
+        if isinstance(form, str):
+            return unready(form, request, retry_after=1)
+        if form.refused:
+            lacking = {each.group_version for each in form.refused}
+            kept = [each for each in keys if each.group_version not in lacking]
+            fields = (("Warning", f'199 - "without {len(lacking)} documents that cannot be had"'),)
+            etag = etag_of(_merged(kept), media_type, coding)
+            representation = replace(representation, etag=etag, fields=fields)
+        return delivered(representation, form.body)
+
+    async def close(self) -> None:
+        await self._flights.close()
+
+    def _represented(self, request: Request) -> Prepared | tuple[DocumentKey, MediaType, Representation]:
+        media_type = media_type_for(request.accept, MEDIA_TYPES)
+        if media_type is None:
+            return not_acceptable(MEDIA_TYPES, request, route=ROUTE)
+        key = self._key()
+        coding = coding_for(request.accept_encoding)
+        return (
+            key,
+            media_type,
+            Representation(
+                content_type=media_type,
+                etag=etag_of(key, media_type, coding),
+                route=ROUTE,
+                format=FORMATS[media_type],
+                coding=coding,
+                is_private=self._is_private,
+                is_head=request.method == "HEAD",
+            ),
+        )
+
+    def _key(self) -> DocumentKey:
+        snapshot = self._snapshot()
+        if self._merged is None or self._merged[0] != snapshot.generation:
+            self._merged = snapshot.generation, _merged(_keys(snapshot))
+        return self._merged[1]
+
+    async def _make(
+        self, key: DocumentKey, keys: Sequence[DocumentKey], media_type: MediaType, coding: Coding
+    ) -> SwaggerForm | str:
+        """The form, or why there is none now."""
+        documents: list[tuple[DocumentKey, bytes]] = []
+        without: set[DocumentKey] = set()
+        for _ in range(ROUNDS):
+            wanted = [each for each in keys if each not in without]
+            try:
+                made = await self._worker.run(
+                    merged_swagger,
+                    wanted,
+                    documents,
+                    media_type=media_type,
+                    coding=coding,
+                    limits=self._limits,
+                )
+            except WorkerFailed as error:
+                return f"the document could not be made: {error}"
+            match made:
+                case Unencodable(reason):
+                    return f"the document could not be made: {reason}"
+                case SwaggerForm(body, refused):
+                    self.made += 1
+                    lacking = (*refused, *sorted(without))
+                    if not lacking:
+                        self._representations.put(key, media_type, coding, body)
+                    return SwaggerForm(body, lacking)
+                case NeededDocuments(needed):
+                    documents = []
+                    for each in needed:
+                        json = await self._documents.obtain(each, JSON, Coding.IDENTITY)
+                        if isinstance(json, bytes):
+                            documents.append((each, json))
+                        else:
+                            without.add(each)
+        return "the documents change faster than they can be merged"
+
+
+def _keys(snapshot: Snapshot) -> list[DocumentKey]:
+    return [entry.key for _, entry in sorted(snapshot.entries.items())]
+
+
+def _merged(keys: Sequence[DocumentKey]) -> DocumentKey:
+    """The key of the merged document, by what it is made of."""
+    text = "\n".join(f"{key.group_version} {key.hash}" for key in keys)
+    return DocumentKey(_OWNER, _GROUP_VERSION, Hash(sha256(text.encode()).hexdigest()))

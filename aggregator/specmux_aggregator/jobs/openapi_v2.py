@@ -1,0 +1,78 @@
+"""``/openapi/v2`` made of published v3 documents. Pure; runs in a worker process.
+
+The process keeps each document's share by the document's hash: one that changed costs its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import orjson
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.documents import REFUSALS, Unencodable
+from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_converters.codecs import protobuf_v2
+from specmux_converters.document import Limits, parse
+from specmux_converters.media_types import PROTOBUF_V2, MediaType
+from specmux_converters.openapi2.encoded import EncodedPiece, encoded_piece, joined_json
+
+
+class NeededDocuments(NamedTuple):
+    """The documents whose share is not known here."""
+
+    keys: tuple[DocumentKey, ...]
+
+
+class SwaggerForm(NamedTuple):
+    """The merged document in one form, and the documents that it lacks: they were refused."""
+
+    body: bytes
+    refused: tuple[DocumentKey, ...]
+
+
+@dataclass(slots=True)
+class SwaggerMemo:
+    """Shares of the documents that were merged last."""
+
+    pieces: dict[DocumentKey, EncodedPiece | None] = field(default_factory=dict)
+    """None for a document that was refused."""
+
+    def keep_only(self, keys: Sequence[DocumentKey]) -> None:
+        for key in self.pieces.keys() - set(keys):
+            del self.pieces[key]
+
+
+_MEMO: Final = SwaggerMemo()
+
+
+def merged_swagger(
+    keys: Sequence[DocumentKey],
+    documents: Sequence[tuple[DocumentKey, bytes]],
+    *,
+    media_type: MediaType,
+    coding: Coding,
+    limits: Limits,
+) -> SwaggerForm | NeededDocuments | Unencodable:
+    """The merged document of ``keys``; ``documents`` is the JSON of those that were needed."""
+    for key, json in documents:
+        try:
+            _MEMO.pieces[key] = encoded_piece(parse(json, limits=limits), limits=limits)
+        except REFUSALS:
+            _MEMO.pieces[key] = None
+    _MEMO.keep_only(keys)
+    needed = tuple(key for key in keys if key not in _MEMO.pieces)
+    if needed:
+        return NeededDocuments(needed)
+    pieces = {key: _MEMO.pieces[key] for key in keys}
+    json = joined_json({key.group_version: piece for key, piece in pieces.items() if piece is not None})
+    try:
+        body = protobuf_v2.encode(orjson.loads(json)) if media_type == PROTOBUF_V2 else json
+        return SwaggerForm(
+            encoded(body, coding), tuple(key for key, piece in pieces.items() if piece is None)
+        )
+    except REFUSALS as error:
+        return Unencodable(str(error))

@@ -1,0 +1,63 @@
+"""Pieces as JSON: a document of Swagger 2.0 is a join of bytes, and a document that changed costs its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.openapi2.conversion import joined, one_definition, piece_of
+from specmux_converters.swagger2.encoding import encode
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPiece:
+    """Canonical JSON of what a v3 document adds to one of Swagger 2.0."""
+
+    frame: Document = field(repr=False)
+    members: Mapping[str, Mapping[str, bytes]] = field(repr=False)
+    """``paths``, ``definitions`` and ``parameters``, by name."""
+    losses: int
+
+    @property
+    def size(self) -> int:
+        return sum(len(text) for members in self.members.values() for text in members.values())
+
+
+_MEMBERS = ("definitions", "parameters", "paths")
+
+
+def encoded_piece(document: Document, *, limits: Limits = DEFAULT_LIMITS) -> EncodedPiece:
+    """Of the ``kubernetes`` profile. Raises InvalidDocument, LimitExceeded."""
+    made = joined({"": piece_of(document, limits=limits)})
+    frame = {key: value for key, value in made.document.items() if key not in _MEMBERS}
+    members = {
+        key: {name: encode(value) for name, value in made.document.get(key, {}).items()} for key in _MEMBERS
+    }
+    return EncodedPiece(frame, members, len(made.losses))
+
+
+def joined_json(pieces: Mapping[str, EncodedPiece]) -> bytes:
+    """The canonical JSON of what ``conversion.joined`` makes of the same documents, without its losses."""
+    frame: Document = {}
+    found: dict[str, dict[str, bytes]] = {key: {} for key in _MEMBERS}
+    for _, piece in sorted(pieces.items()):
+        frame = {**piece.frame, **frame}
+        for key, members in piece.members.items():
+            into = found[key]
+            for name, text in members.items():
+                first = into.setdefault(name, text)
+                if first != text and key == "definitions":
+                    into[name] = encode(one_definition(orjson.loads(first), orjson.loads(text)))
+    parts = {key: encode(value) for key, value in {**_EMPTY, **frame}.items()}
+    parts |= {key: _object(members) for key, members in found.items() if members or key != "parameters"}
+    return _object(parts)
+
+
+_EMPTY = {"swagger": "2.0", "info": {"title": "", "version": ""}}
+
+
+def _object(members: Mapping[str, bytes]) -> bytes:
+    return b"{" + b",".join([encode(name) + b":" + members[name] for name in sorted(members)]) + b"}"
