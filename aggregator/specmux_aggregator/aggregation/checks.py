@@ -53,7 +53,7 @@ def after(
             gone = last.missing.keys() - missing.keys()
             offers = {key: offer for key, offer in last.offers.items() if key not in gone}
             return replace(last, offers=offers, missing=missing, failure=None, attempted=True, changed_at=now)
-        case Seen(dialect, offers, _, notes, _, resources):
+        case Seen(dialect, offers, _, notes, _, resources, servers):
             lacking = last.offers.keys() - offers.keys() if dialect in OVER_HTTP else ()
             since = {key: last.missing.get(key, monotonic) for key in lacking}
             missing = _still_missing(last, since, monotonic, grace)
@@ -66,6 +66,7 @@ def after(
                 attempted=True,
                 notes=notes,
                 resources=resources,
+                servers=servers,
             )
             if seen == last:
                 return last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from specmux_aggregator.aggregation.loop import Pace
@@ -14,6 +15,7 @@ from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.choice import origin_of
 from specmux_aggregator.origins.crds import Manifests
 from specmux_aggregator.origins.outcome import Outcome
+from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.upstream.body_budget import BodyBudget
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
@@ -33,15 +35,26 @@ def refresher_of(
     settings: Settings,
     publish: Publish,
     observed: Callable[[Observation, Outcome, float], None],
-    follow: Callable[[Observation, BackendClient | None], DocumentsFollower] | None,
+    follow: Callable[[Observation, BackendClient | None, Peers | None], DocumentsFollower] | None,
     pace: Pace | None = None,
 ) -> Refresher:
     """A new refresher; whoever asks for it runs it. ``manifests``: those of the cluster, where one is
     watched. ``follow``: makes what follows the documents, and asks with the same client."""
     backend, polling, limits = observation.backend, settings.polling, settings.limits
-    client = None
-    if backend.url:
-        client = BackendClient(backend, polling=polling, limits=limits, identities=identities, bodies=bodies)
+    connect = {
+        url: partial(
+            BackendClient,
+            replace(backend, url=url),
+            polling=polling,
+            limits=limits,
+            identities=identities,
+            bodies=bodies,
+        )
+        for url in (backend.urls or (backend.url,))
+        if url
+    }
+    client = next(iter(connect.values()))() if connect else None
+    peers = Peers(connect) if connect else None
     if backend.kind.is_directory:
         polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
     origin = origin_of(
@@ -49,6 +62,7 @@ def refresher_of(
         builder,
         manifests=manifests,
         client=client,
+        peers=peers,
         polling=polling,
         limits=limits,
     )
@@ -58,6 +72,6 @@ def refresher_of(
         polling=polling,
         publish=publish,
         observed=observed,
-        follower=None if follow is None else follow(observation, client),
+        follower=None if follow is None else follow(observation, client, peers),
         pace=pace,
     )

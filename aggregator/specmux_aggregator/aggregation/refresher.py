@@ -20,6 +20,7 @@ from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.servers import difference_text
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.origins.outcome import Outcome, Seen
 from specmux_aggregator.upstream.credential_files import credential_files, until_changed
@@ -206,6 +207,10 @@ def _log_change(last: Observation, now: Observation) -> None:
         logger.warning("backend %s: %s", name, note)
     if len(new) > NOTES_LOGGED:
         logger.warning("backend %s: and %d more; /status lists them", name, len(new) - NOTES_LOGGED)
+    if now.servers and now.servers != last.servers:
+        logger.info("backend %s: %s", name, difference_text(now.servers))
+    elif last.servers and not now.servers:
+        logger.info("backend %s: 1 server", name)
     if now.failure is not None:
         if last.failure is None or last.failure.cause is not now.failure.cause:
             logger.warning(

@@ -26,12 +26,15 @@ def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path)
 
     Relative paths start at ``folder``.
     """
-    members = reader.members(node, key, [*_BACKEND, "group_versions", *_GROUPS])
+    members = reader.members(node, key, [*_BACKEND, "urls", "group_versions", *_GROUPS])
     if not isinstance(node, yaml.MappingNode):
         return None
     values = _scalars(reader, members, key, _BACKEND, folder)
     tls = _group(reader, members, key, "tls", folder)
     credentials = _group(reader, members, key, "credentials", folder)
+    if "urls" in members:
+        values["urls"] = urls = _urls(reader, members["urls"], f"{key}.urls")
+        values["url"] = urls[0] if urls else ""
     if "group_versions" in members:
         values["group_versions"] = _group_versions(reader, members["group_versions"], f"{key}.group_versions")
     if "directory" in members:
@@ -80,9 +83,10 @@ def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[
     kind = values.get("kind", Kind.AUTO)
     if "name" not in members:
         yield "has no name"
-    if "url" in members and "directory" in members:
-        yield "has a url and a directory; it can be only one of them"
-    elif "url" not in members and "directory" not in members:
+    sources = [name for name in ("url", "urls", "directory") if name in members]
+    if len(sources) > 1:
+        yield f"has a {' and a '.join(sources)}; it can be only one of them"
+    elif not sources:
         yield "has neither a url nor a directory"
     elif kind.is_directory != ("directory" in members):
         yield f"is of kind {kind}, which wants {'a directory' if kind.is_directory else 'a url'}"
@@ -122,6 +126,14 @@ def _scalars(
         if value is not None:
             values[name] = folder / value if wanted is Path else value
     return values
+
+
+def _urls(reader: YAMLReader, node: yaml.Node, key: str) -> tuple[str, ...]:
+    nodes = reader.items(node, key)
+    if isinstance(node, yaml.SequenceNode) and not nodes:
+        reader.fault(node, key, "lists nothing; name the URL of each server of the backend")
+    listed = [reader.scalar(item, f"{key}[{index}]", str, backend_url) for index, item in enumerate(nodes)]
+    return tuple(dict.fromkeys(url for url in listed if isinstance(url, str)))
 
 
 def _group_versions(reader: YAMLReader, node: yaml.Node, key: str) -> frozenset[GroupVersion]:

@@ -77,6 +77,7 @@ def _backend() -> dict[str, Any]:
     own, groups = file_fields()
     properties: dict[str, Any] = {name: {"type": _TYPES[kind]} for name, kind in own.items()}
     properties["kind"] = {"enum": [str(kind) for kind in Kind]}
+    properties["urls"] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     properties["group_versions"] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     for name, fields in groups.items():
         inner = {key: {"type": _TYPES[kind]} for key, kind in fields.items()}
@@ -86,5 +87,5 @@ def _backend() -> dict[str, Any]:
         "required": ["name"],
         "additionalProperties": False,
         "properties": properties,
-        "oneOf": [{"required": ["url"]}, {"required": ["directory"]}],
+        "oneOf": [{"required": [source]} for source in ("url", "urls", "directory")],
     }

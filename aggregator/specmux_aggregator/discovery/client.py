@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -19,11 +20,14 @@ from specmux_aggregator.discovery.accept import AGGREGATED
 from specmux_aggregator.discovery.aggregated import KIND, Lists, parse_aggregated
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.parsing import BadList
+from specmux_aggregator.discovery.peers import digest_of_told, united
 from specmux_aggregator.discovery.state import DiscoverySource, Outcome, Told, Unconfirmed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.origins.peers import Peers
+from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload
 from specmux_converters.document import Limits as DocumentLimits
@@ -81,11 +85,21 @@ class BackendDiscovery:
     """Asks one backend, with the client that asks for its documents."""
 
     def __init__(
-        self, backend: Backend, client: BackendClient, *, limits: DocumentLimits, max_group_versions: int
+        self,
+        backend: Backend,
+        client: BackendClient,
+        *,
+        limits: DocumentLimits,
+        max_group_versions: int,
+        peers: Peers | None = None,
     ) -> None:
-        """``limits``: of one document of discovery."""
+        """``limits``: of one document of discovery. ``peers``: the servers behind the address, where there
+        may be several."""
         self._backend = backend
         self._client = client
+        self._peers = peers
+        self._told: Sightings[Told] = Sightings(time.monotonic)
+        """What servers behind one address told."""
         self._limits = replace(limits, max_values=min(limits.max_values, VALUES_MAX))
         self._max_group_versions = max_group_versions
         self._last: dict[str, _Read] = {}
@@ -94,6 +108,28 @@ class BackendDiscovery:
 
     async def ask(self) -> Outcome | None:
         """What the backend tells; None for one that has no discovery."""
+        if self._peers is None or not self._peers.are_known:
+            self._told.clear()
+            return await self._ask()
+        outcomes = await self._peers.each(self._ask_by)
+        for outcome in outcomes:
+            if isinstance(outcome, Told):
+                self._told.note(digest_of_told(outcome), outcome)
+        self._told.expire()
+        if not any(isinstance(outcome, Told) for outcome in outcomes):
+            return outcomes[0]
+        told = united([each for _, each in self._told.items()])
+        self.version = told.version
+        return told
+
+    async def _ask_by(self, client: BackendClient) -> Outcome | None:
+        """What one server tells, asked with nothing that another said."""
+        alone = BackendDiscovery(
+            self._backend, client, limits=self._limits, max_group_versions=self._max_group_versions
+        )
+        return await alone.ask()
+
+    async def _ask(self) -> Outcome | None:
         paths = [path for path in (CORE, GROUPS) if self._may_own_below(path)]
         halves: dict[str, _Half] = {}
         is_silent = False

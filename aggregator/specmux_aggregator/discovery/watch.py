@@ -25,6 +25,7 @@ from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.tasks import Coalescer, SingleFlight
 from specmux_aggregator.upstream.client import BackendClient
 
@@ -86,9 +87,11 @@ class DiscoveryWatch:
             del self._followers[name]
         self.changed()
 
-    def follower(self, observation: Observation, client: BackendClient | None) -> DiscoveryFollower:
+    def follower(
+        self, observation: Observation, client: BackendClient | None, peers: Peers | None
+    ) -> DiscoveryFollower:
         """That of one backend from now on; whoever asks for it runs it. ``client``: None for a backend that
-        cannot be asked."""
+        cannot be asked. ``peers``: the servers behind its address."""
         backend = observation.backend
         asked = None
         if client is not None:
@@ -97,6 +100,7 @@ class DiscoveryWatch:
                 client,
                 limits=self._limits.of_roots,
                 max_group_versions=self._limits.max_group_versions,
+                peers=peers,
             )
         made = DiscoveryFollower(
             observation,

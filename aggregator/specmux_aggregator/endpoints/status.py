@@ -14,6 +14,7 @@ from specmux_aggregator.checking.findings import PublishedCheck
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.servers import difference_text
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_converters.group_versions import GroupVersion
 
@@ -91,6 +92,20 @@ def _backend(observation: Observation, check: Check, now: float) -> dict[str, An
         "nextCheckSeconds": round(check.next_delay, 3),
         "error": None if failure is None else {"cause": failure.cause.value, "detail": failure.detail},
         "notes": list(observation.notes),
+        "servers": _servers(observation),
+    }
+
+
+def _servers(observation: Observation) -> dict[str, Any] | None:
+    """The servers that one address hides; None where there is one alone."""
+    if not observation.servers:
+        return None
+    return {
+        "summary": difference_text(observation.servers),
+        "servers": [
+            {"name": server.name, "version": server.version, "groupVersions": len(server.offers)}
+            for server in observation.servers
+        ],
     }
 
 

@@ -225,6 +225,11 @@ class StateCollector:
             "1 when the extension apiserver refuses us and is shown no credentials; the apiserver stands in.",
             labels=["backend"],
         )
+        servers = GaugeMetricFamily(
+            "specmux_backend_servers",
+            "Servers of the backend that are known to differ, or are listed and answer; 1 for one alone.",
+            labels=["backend"],
+        )
         unavailable = GaugeMetricFamily(
             "aggregator_unavailable_apiservice",
             "1 when the backend is unavailable, or its APIService not Available, as kube-aggregator has it.",
@@ -242,10 +247,11 @@ class StateCollector:
             if not observation.is_closed:
                 up.add_metric([name], float(is_up))
             closed.add_metric([name], float(observation.is_closed))
+            servers.add_metric([name], float(len(observation.servers) or 1))
             unavailable.add_metric([name], float(said.get(name, not is_up)))
             if check.succeeded_at is not None:
                 age.add_metric([name], max(0.0, self._now() - check.succeeded_at))
-        yield from (up, closed, unavailable, age)
+        yield from (up, closed, servers, unavailable, age)
 
     def _group_versions(self, snapshot: Snapshot) -> Iterator[Metric]:
         info = GaugeMetricFamily(

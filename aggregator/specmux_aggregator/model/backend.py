@@ -74,6 +74,8 @@ class Backend:
     kind: Kind = Kind.AUTO
     url: str = ""
     """Origin and base path without a trailing slash; empty for a directory."""
+    urls: tuple[str, ...] = ()
+    """Of each server, where it has several and each is to be asked; ``url`` is the first."""
     directory: Path | None = None
     priority: int = 0
     """The highest wins a contested group-version; then the name that sorts first."""
@@ -112,7 +114,7 @@ class Backend:
     @property
     def address(self) -> tuple[object, ...]:
         """While it is the same, what the backend was known to offer stands, whoever asks and how."""
-        return (self.kind, self.url, self.directory)
+        return (self.kind, self.url, self.urls, self.directory)
 
     def owns(self, group_version: GroupVersion) -> bool:
         if self.found is not None and not self.found.allows(group_version):

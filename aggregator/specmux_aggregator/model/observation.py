@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NewType
 
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.servers import Hash as Hash
+from specmux_aggregator.model.servers import Server
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
-
-Hash = NewType("Hash", str)
 
 
 class Dialect(StrEnum):
@@ -67,6 +66,8 @@ class Observation:
     """Of ``offers`` those that its last root did not have, since when (monotonic seconds): not gone yet."""
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
     """What discovery is to list, where whoever made the documents knows it: names that are in no document."""
+    servers: tuple[Server, ...] = ()
+    """The servers that one address hides, the highest first; none where there is one alone."""
 
     @property
     def is_closed(self) -> bool:

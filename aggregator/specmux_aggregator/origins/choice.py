@@ -10,6 +10,7 @@ from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.origin import Origin
+from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.upstream.client import BackendClient
 
 
@@ -19,11 +20,13 @@ def origin_of(
     *,
     manifests: Manifests | None,
     client: BackendClient | None,
+    peers: Peers | None,
     polling: Polling,
     limits: Limits,
 ) -> Origin:
     """A new origin; whoever asks for it closes it. ``manifests``: those of the cluster, where one is watched,
-    for the backend that was found there. ``client``: of a backend with a URL; the origin closes it."""
+    for the backend that was found there. ``client``: of a backend with a URL; the origin closes it.
+    ``peers``: the servers that its address may hide."""
     match backend.kind:
         case Kind.DIRECTORY:
             return FolderOrigin(
@@ -47,6 +50,7 @@ def origin_of(
                 limits=limits.of_documents,
                 max_group_versions=limits.max_group_versions,
                 v3_probe_interval=polling.v3_probe_interval,
+                peers=peers,
             )
 
 

@@ -21,7 +21,9 @@ from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend, Kind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.servers import Server
 from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged, seen_of
+from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.origins.shared_documents import SharedDocuments
 from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
 from specmux_converters.document import Limits as DocumentLimits
@@ -54,13 +56,16 @@ class HTTPOrigin:
         limits: DocumentLimits,
         max_group_versions: int,
         v3_probe_interval: float,
+        peers: Peers | None = None,
     ) -> None:
+        """``peers``: the servers that the backend's address may hide; None: it leads to one."""
         self._backend = backend
         self._client = client
         self._worker = worker
         self._limits = limits
         self._max_group_versions = max_group_versions
         self._v3_probe_interval = v3_probe_interval
+        self._peers = peers
         self._root: Root | None = None
         self._swagger_etag: str | None = None
         self._has_delivered = False
@@ -93,17 +98,28 @@ class HTTPOrigin:
             return own
         unhashed = self._unhashed.get(group_version)
         is_unhashed = unhashed is not None and unhashed.offer.hash == hash
+        if self._peers is not None and self._peers.are_listed and not is_unhashed:
+            unlisted = Failure(Cause.NOT_FOUND, "no server of the backend lists the document")
+            return await self._peers.document(group_version, hash, unlisted, self._root)
         answer = await self._client.document(
             group_version, hash=None if is_unhashed else hash, accept_gzip=accept_gzip
         )
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+        if self._peers is not None and not is_unhashed and _contradicts(answer):
+            assert isinstance(answer, Moved | Failure)
+            answer = await self._peers.document(group_version, hash, answer, self._root)
         if is_unhashed and isinstance(answer, Payload) and not await self._hashes_to(hash, answer):
             return Moved(None)
         return answer
 
     async def close(self) -> None:
         await self._client.close()
+        if self._peers is not None:
+            await self._peers.close()
+
+    def _servers(self) -> tuple[Server, ...]:
+        return () if self._peers is None else self._peers.servers()
 
     def _is_settled(self, root: Root) -> bool:
         """Whether a root that did not change leaves nothing to be asked for."""
@@ -119,7 +135,12 @@ class HTTPOrigin:
 
     async def _observe_v3(self, last: Observation) -> Outcome:
         held = self._root if last.dialect is Dialect.V3 else None
-        answer = await self._client.root(etag=held.etag if held else None)
+        if self._peers is not None and self._peers.are_known:
+            answer: Root | NotModified | Failure = await self._peers.current()
+        else:
+            answer = await self._client.root(etag=held.etag if held else None)
+            if self._peers is not None and isinstance(answer, Root):
+                answer = await self._peers.settled(answer, held)
         match answer:
             case Failure():
                 return answer
@@ -130,6 +151,9 @@ class HTTPOrigin:
                 root = held
             case NotModified():
                 return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+            case Root() if answer == held and self._servers() == last.servers and self._is_settled(answer):
+                self._missed_v3 = 0
+                return Unchanged()
             case Root():
                 root = answer
         self._missed_v3 = 0
@@ -175,7 +199,7 @@ class HTTPOrigin:
             if body is not None:
                 bodies[group_version] = body
         self._unhashed = unhashed
-        return Seen(Dialect.V3, offers, bodies, tuple(notes))
+        return Seen(Dialect.V3, offers, bodies, tuple(notes), servers=self._servers())
 
     async def _download_unhashed(
         self, group_version: GroupVersion, known: _Unhashed | None
@@ -241,3 +265,8 @@ class HTTPOrigin:
         self._swagger_etag = payload.etag
         self._has_delivered = True
         return seen_of(Dialect.V2, built)
+
+
+def _contradicts(answer: Payload | Moved | Failure) -> bool:
+    """Whether it says that the root listed what is not there."""
+    return isinstance(answer, Moved) or (isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND)

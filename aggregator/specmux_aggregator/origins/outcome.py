@@ -9,6 +9,7 @@ from types import MappingProxyType
 from specmux_aggregator.jobs.built import Built
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Offer
+from specmux_aggregator.model.servers import Server
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
@@ -27,6 +28,8 @@ class Seen:
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
     """Where they are known: of CustomResourceDefinitions with the names that are in no document, and of files
     that are documents."""
+    servers: tuple[Server, ...] = ()
+    """The servers that offer it together, where one address hides several."""
 
 
 @dataclass(frozen=True, slots=True)

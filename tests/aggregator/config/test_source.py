@@ -394,6 +394,7 @@ def test_backend_keys_are_the_fields_of_the_backend() -> None:
         "tls",
         "credentials",
         "group_versions",
+        "urls",
         "found",
     }
     inline = {"ca_data", "cert_data", "key_data", "token", "basic", "exec_plugin", "impersonation"}

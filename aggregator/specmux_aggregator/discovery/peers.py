@@ -1,0 +1,48 @@
+"""Discovery of several servers behind one address, merged as the mixed version proxy does
+(KEP-4020). Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from specmux_aggregator.discovery.state import DiscoverySource, Told, Unconfirmed
+from specmux_aggregator.model.servers import release_of
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.resources import Resources
+
+
+def digest_of_told(told: Told) -> str:
+    """What tells one server's discovery from another's: the group-versions, their resources, the version."""
+    lines = [f"{key}={told.listings[key]!r}" for key in sorted(told.listings)]
+    version = told.version or b""
+    return hashlib.sha256("\n".join(lines).encode() + version).hexdigest()
+
+
+def united(servers: Iterable[Told]) -> Told:
+    """What they tell together: of each group-version the list of the highest server that confirms it. The
+    order of the servers does not matter. There is one at least."""
+    listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+    ranked = sorted(servers, key=_rank)
+    for told in ranked:
+        for key, listing in told.listings.items():
+            is_confirmed_already = key in listings and not isinstance(listings[key], Unconfirmed)
+            if not (isinstance(listing, Unconfirmed) and is_confirmed_already):
+                listings[key] = listing
+    forms = {told.form for told in ranked}
+    form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else ranked[-1].form
+    notes = tuple(dict.fromkeys(note for told in ranked for note in told.notes))
+    return Told(form, listings, ranked[-1].version, notes)
+
+
+def _rank(told: Told) -> tuple[tuple[int, ...], int, str]:
+    return release_of(_git_version(told.version)), len(told.listings), digest_of_told(told)
+
+
+def _git_version(page: bytes | None) -> str | None:
+    value: Any = {} if page is None else orjson.loads(page)
+    version = value.get("gitVersion") if isinstance(value, dict) else None
+    return version if isinstance(version, str) else None
