@@ -159,3 +159,8 @@ class StoreBusy(StoreError):
 
 class StoreDamaged(StoreError):
     """The index was not readable as one."""
+
+
+class BadValue(ValueError):
+    """A text is no value of its setting, option or member; the message says what is wanted. Ends in the
+    reader of that file or option."""

@@ -157,8 +157,8 @@ MISTAKES = [
     wrong("convert -", 1, "there is nothing in it"),
     wrong("convert", 2, "Missing argument"),
     # merge
-    wrong("merge $dir/none", 2, "neither a folder nor a URL"),
-    wrong("merge $dir/v3.json", 2, "neither a folder nor a URL"),
+    wrong("merge $dir/none", 2, "does not exist", "git:REV:PATH"),
+    wrong("merge git:nothing", 1, "must be written as git:REV:PATH"),
     wrong("merge http://127.0.0.1:1", 1, "http://127.0.0.1:1", "refused"),
     wrong("merge http://me:secret@b", 2, "user name or password"),
     wrong("merge $dir/bare", 1, "no documents in it"),

@@ -67,6 +67,11 @@ class PublishedCheck:
     reason: str | None = None
 
 
+def unread_document(name: str, reason: str) -> Checked:
+    """One that its server lists and does not give."""
+    return Checked(name, (DocumentFinding(Level.ERROR, "unread", "", reason),))
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What was found in one document."""

@@ -76,10 +76,11 @@ def _validator(document: Document, kind: DocumentKind) -> Any:
 def _placing(name: str, keyword: Any) -> Any:
     """A validator of one keyword whose errors say where they are: the library knows, and does not tell."""
 
-    def call(self: Any, path: Any, *arguments: Any, **named: Any) -> Iterator[Any]:
-        for error in keyword.__call__(self, path, *arguments, **named):
+    def call(self: Any, *arguments: Any, **named: Any) -> Iterator[Any]:
+        for error in keyword.__call__(self, *arguments, **named):
             if not hasattr(error, "is_placed"):
-                parts = (*path.parts, "default") if name == "default" else path.parts
+                paths = (each.parts for each in arguments if hasattr(each, "parts"))
+                parts = (*next(paths, ()), *(["default"] if name == "default" else []))
                 error.relative_path.extendleft(reversed(parts))
                 error.is_placed = True
             yield error

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,12 +15,13 @@ from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.sources import (
     SourceOptions,
     group_versions_option,
-    opened,
-    report_unread,
     source_options,
 )
-from specmux_aggregator.sources.document_files import given_files, reported_refusals, write_out
+from specmux_aggregator.sources.document_files import reported_refusals, write_out
+from specmux_aggregator.sources.given import SourceWord, given
+from specmux_aggregator.sources.source import Unread
 from specmux_aggregator.version import VERSION
+from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.reports import FORMS, render
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
@@ -40,8 +39,8 @@ if TYPE_CHECKING:  # what checks is imported when something is checked
 @click.argument(
     "paths",
     nargs=-1,
-    metavar="[FILE|DIR|-]...",
-    type=click.Path(path_type=Path, exists=True, allow_dash=True),
+    metavar="[SOURCE|-]...",
+    type=SourceWord(),
 )
 @fail_on_option("error", "warning", of="findings of this level")
 @group_versions_option("Check this group-version of a server")
@@ -57,7 +56,7 @@ if TYPE_CHECKING:  # what checks is imported when something is checked
 @format_option(*FORMS)
 @source_options
 def check(
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     output: str,
     fail_on: str,
     group_versions: tuple[str, ...],
@@ -79,10 +78,15 @@ def check(
     if group_versions and (paths or source.is_local):
         raise click.UsageError("--group-version is for servers; of files, name those to check")
     with reported_errors(), reported_refusals():
-        files = (*paths, *source.files, *source.directories)
-        subjects = _of_files(files) if files else _of_server(source, group_versions)
+        from specmux_aggregator.checking.findings import Subject, unread_document
+
+        unread: list[Unread] = []
+        with progress("reading"):
+            files = given(paths, source, group_versions=[*map(GroupVersion, group_versions)], unread=unread)
+        subjects = [Subject(each.name, each.data, each.group_version) for each in files]
         with progress(f"checking {len(subjects)} documents"):
             checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
+        checked += [unread_document(each.where, each.reason) for each in unread]
         if allow_unchecked:
             checked = [each.with_unchecked_allowed() for each in checked]
         from specmux_aggregator.checking.reports import report_of
@@ -92,29 +96,6 @@ def check(
     failing = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[fail_on]
     if any(finding.level in failing for each in checked for finding in each.findings):
         raise click.exceptions.Exit(FOUND)
-
-
-def _of_files(paths: Iterable[Path]) -> list[Subject]:
-    """Raises FileRefused."""
-    from specmux_aggregator.checking.findings import Subject
-
-    return [Subject(each.name, each.data, each.group_version) for each in given_files(paths)]
-
-
-def _of_server(source: SourceOptions, group_versions: tuple[str, ...]) -> list[Subject]:
-    """Raises SpecmuxError."""
-    from specmux_aggregator.checking.findings import Subject
-    from specmux_converters.document import canonical
-    from specmux_converters.group_versions import GroupVersion
-
-    with opened(source) as documents, progress("fetching"):
-        wanted = [GroupVersion(name) for name in group_versions] or None
-        loaded = documents.load(wanted)
-        report_unread(loaded.unread)
-        return [
-            Subject(str(key), canonical(document), key)
-            for key, document in sorted(loaded.documents.documents.items())
-        ]
 
 
 def _checked(subjects: list[Subject], source: SourceOptions, *, jobs: int, is_kept: bool) -> list[Checked]:

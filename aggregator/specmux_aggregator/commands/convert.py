@@ -13,19 +13,19 @@ import orjson
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.loss_counts import counted, listed
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.jobs.file_names import group_version_of_file
+from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.sources import SourceOptions, source_options
 from specmux_aggregator.sources.document_files import (
     FileRefused,
-    document_files,
     file_of,
     output_file_option,
-    read_file,
     refusals,
     reported_refusals,
     write_file,
     write_out,
 )
-from specmux_aggregator.sources.options import STDIN
+from specmux_aggregator.sources.given import SourceWord, given
+from specmux_aggregator.sources.named_files import GivenFile
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build
@@ -34,7 +34,7 @@ from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.openapi2.conversion import joined, piece_of
-from specmux_converters.recognise import DocumentKind, recognise
+from specmux_converters.recognise import DocumentKind
 from specmux_converters.smd import to_merge_schema
 from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
@@ -106,7 +106,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         ("what was lost on the way", "specmux convert swagger.json --losses text > v3.json"),
     )
 )
-@click.argument("source", metavar="FILE|DIR|-", type=click.Path(path_type=Path, exists=True, allow_dash=True))
+@click.argument("words", metavar="[SOURCE|-]...", nargs=-1, type=SourceWord())
 @click.option(
     "--profile",
     type=click.Choice(["kubernetes", "oas"]),
@@ -148,8 +148,9 @@ FORMATS: Final[Mapping[str, Format]] = {
     help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON."
     " v2: OpenAPI v3 and CustomResourceDefinitions as one document of Swagger 2.0, in JSON.",
 )
+@source_options
 def convert(
-    source: Path,
+    words: tuple[str, ...],
     profile: Profile,
     split: Path | None,
     output_file: Path | None,
@@ -157,19 +158,21 @@ def convert(
     report: str | None,
     strict: bool,
     verify: bool,
+    source: SourceOptions,
 ) -> None:
     """Convert a document to OpenAPI v3.
 
-    It may be Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI v3 in any encoding, which is only encoded
-    anew; CustomResourceDefinitions as JSON or YAML. A folder with several documents is converted with
-    --split, all CustomResourceDefinitions in it together.
+    SOURCE is a file, a folder, the URL of a document or a server, git:REV:PATH, context:NAME of a kubeconfig,
+    or a bundle of "specmux cache export". A document may be Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI
+    v3 in any encoding, which is only encoded anew; CustomResourceDefinitions as JSON or YAML. Several
+    documents are converted with --split, all CustomResourceDefinitions together.
 
     Without --split one document is written to standard output or --output-file, else DIR/apis/apps/v1.json
     and so on. What cannot be carried over is reported on standard error.
 
     With --to v2 the other way: OpenAPI v3 and CustomResourceDefinitions become one document of Swagger 2.0.
 
-    Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict.
+    Exit codes: 0 ok, 1 refused or not reached, 2 usage, 3 losses under --strict.
     """
     if split is not None and output_file is not None:
         raise click.UsageError("--split writes a folder, --output-file one document: give one of them")
@@ -177,15 +180,19 @@ def convert(
         raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
     if form == SWAGGER and split is not None:
         raise click.UsageError("--to v2 writes one document: give --output-file instead of --split")
-    with reported_refusals(), progress("converting"):
+    if not words and not source.names_one:
+        raise click.UsageError("Missing argument 'SOURCE': a file, a folder, a URL; or --server, --context")
+    with reported_errors(), reported_refusals(), progress("converting"):
+        files = given(words, source)
+        where = ", ".join(words) or str(source.server or "the options")
         if form == SWAGGER:
-            result, form = _swagger(source, profile), "json"
+            result, form = _swagger(files, where, profile), "json"
         else:
-            result = _converted(source, profile, is_split=split is not None)
+            result = _converted(files, where, profile, is_split=split is not None)
         _report(result.losses, report)
         if strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
-        _write(result, FORMATS[form], source, split, output_file, is_verified=verify)
+        _write(result, FORMATS[form], where, split, output_file, is_verified=verify)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,38 +205,35 @@ class _Result:
     """Keys of the documents that were v3 already: they keep their key order."""
 
 
-def _converted(source: Path, profile: Profile, *, is_split: bool) -> _Result:
+def _converted(files: Sequence[GivenFile], where: str, profile: Profile, *, is_split: bool) -> _Result:
     """Raises FileRefused."""
-    if source == STDIN or not source.is_dir():
-        return _converted_file(source, source, profile, is_split=is_split)
-    paths = document_files(source)
-    if len(paths) == 1:
-        return _converted_file(paths[0], source, profile, is_split=is_split)
-    manifests, losses = _manifests(paths)
+    if len(files) == 1:
+        return _converted_file(files[0], profile, is_split=is_split)
+    manifests, losses = _manifests(files)
     if manifests:
-        return _published(manifests, source, is_split=is_split, losses=losses)
+        return _published(manifests, where, is_split=is_split, losses=losses)
     results, losses = [], []
-    for path in paths:
+    for file in files:
         try:
-            results.append((path, _converted_file(path, source, profile, is_split=True)))
+            results.append((file, _converted_file(file, profile, is_split=True)))
         except FileRefused as refused:
             losses.append(Loss("", "file", str(refused)))
     if not results:
         reasons = "".join(f"\n  {cut(loss.reason)}" for loss in losses[:REASONS_NAMED])
-        raise FileRefused(source, f"no document in it can be read{reasons}")
+        raise FileRefused(where, f"no document in it can be read{reasons}")
     if is_split:
         return _joined(results, losses)
     if len(results) == 1:
-        alone = _converted_file(results[0][0], source, profile, is_split=False)
+        alone = _converted_file(results[0][0], profile, is_split=False)
         return replace(alone, losses=(*alone.losses, *losses))
     raise FileRefused(
-        source, f"{len(results)} documents; write them with --split DIR, or join them with merge"
+        where, f"{len(results)} documents; write them with --split DIR, or join them with merge"
     )
 
 
-def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: bool) -> _Result:
-    with refusals(path):
-        found = recognise(read_file(path))
+def _converted_file(file: GivenFile, profile: Profile, *, is_split: bool) -> _Result:
+    with refusals(file.name):
+        found = file.recognised()
         match found.kind:
             case DocumentKind.SWAGGER_2 if is_split:
                 conversion = convert_documents(found.documents[0], profile=profile)
@@ -238,58 +242,59 @@ def _converted_file(path: Path, source: Path, profile: Profile, *, is_split: boo
                 whole = convert_whole(found.documents[0], profile=profile)
                 return _Result({None: whole.document}, (*found.losses, *whole.losses))
             case DocumentKind.OPENAPI_3:
-                key = _key_of(path, source, found.documents[0]) if is_split else None
+                key = _key_of(file, found.documents[0]) if is_split else None
                 return _Result({key: found.documents[0]}, found.losses, frozenset({key}))
             case DocumentKind.CRDS:
-                return _published(found.documents, source, is_split=is_split, losses=found.losses)
+                return _published(found.documents, file.name, is_split=is_split, losses=found.losses)
 
 
-def _swagger(source: Path, profile: Profile) -> _Result:
-    """All documents of a file or folder as one of Swagger 2.0. Raises FileRefused."""
-    if source != STDIN and source.is_dir():
-        given = _converted(source, profile, is_split=True)
+def _swagger(files: Sequence[GivenFile], where: str, profile: Profile) -> _Result:
+    """All documents as one of Swagger 2.0. Raises FileRefused."""
+    if len(files) > 1 or files[0].relative:
+        converted = _converted(files, where, profile, is_split=True)
     else:
-        with refusals(source):
-            found = recognise(read_file(source))
+        with refusals(where):
+            found = files[0].recognised()
         if found.kind is DocumentKind.SWAGGER_2:
-            raise FileRefused(source, "it is Swagger 2.0 already")
+            raise FileRefused(where, "it is Swagger 2.0 already")
         if found.kind is DocumentKind.CRDS:
-            given = _published(found.documents, source, is_split=True, losses=found.losses)
+            converted = _published(found.documents, where, is_split=True, losses=found.losses)
         else:
-            given = _Result({None: found.documents[0]}, found.losses)
-    with refusals(source):
-        pieces = {str(key or ""): piece_of(each, profile=profile) for key, each in given.documents.items()}
+            converted = _Result({None: found.documents[0]}, found.losses)
+    with refusals(where):
+        pieces = {
+            str(key or ""): piece_of(each, profile=profile) for key, each in converted.documents.items()
+        }
         made = joined(pieces)
-    return _Result({None: made.document}, (*given.losses, *made.losses), frozenset({None}))
+    return _Result({None: made.document}, (*converted.losses, *made.losses), frozenset({None}))
 
 
-def _joined(results: Sequence[tuple[Path, _Result]], losses: Sequence[Loss]) -> _Result:
+def _joined(results: Sequence[tuple[GivenFile, _Result]], losses: Sequence[Loss]) -> _Result:
     """What the files of a folder gave. Raises FileRefused where two of them gave one group-version."""
     documents: dict[GroupVersion | None, Document] = {}
     as_is: set[GroupVersion | None] = set()
     found = list(losses)
-    for path, result in results:
+    for file, result in results:
         twice = sorted(str(key) for key in documents.keys() & result.documents.keys())
         if twice:
-            raise FileRefused(path, f"{cut(twice[0])} is in another file too")
+            raise FileRefused(file.name, f"{cut(twice[0])} is in another file too")
         documents |= result.documents
         as_is |= result.as_is
-        found += [loss._replace(pointer=f"{path.name}#{loss.pointer}") for loss in result.losses]
+        found += [loss._replace(pointer=f"{Path(file.name).name}#{loss.pointer}") for loss in result.losses]
     return _Result(documents, found, frozenset(as_is))
 
 
-def _manifests(paths: Sequence[Path]) -> tuple[list[Document], list[Loss]]:
+def _manifests(files: Sequence[GivenFile]) -> tuple[list[Document], list[Loss]]:
     """The CustomResourceDefinitions of a folder. Files of other kinds lie beside them, a kustomization for
     one; only those that speak of CustomResourceDefinitions and cannot be read are losses."""
     manifests: list[Document] = []
     losses: list[Loss] = []
-    for path in paths:
-        data = read_file(path)
+    for file in files:
         try:
-            found = recognise(data)
+            found = file.recognised()
         except ConverterError as error:
-            if b"CustomResourceDefinition" in data:
-                losses.append(Loss(error.pointer, "file", f"{path.name}: {error.reason}"))
+            if b"CustomResourceDefinition" in file.data:
+                losses.append(Loss(error.pointer, "file", f"{Path(file.name).name}: {error.reason}"))
             continue
         if found.kind is DocumentKind.CRDS:
             manifests += found.documents
@@ -297,7 +302,7 @@ def _manifests(paths: Sequence[Path]) -> tuple[list[Document], list[Loss]]:
 
 
 def _published(
-    manifests: Sequence[Document], source: Path, *, is_split: bool, losses: Sequence[Loss] = ()
+    manifests: Sequence[Document], where: str, *, is_split: bool, losses: Sequence[Loss] = ()
 ) -> _Result:
     """What an apiserver publishes for CustomResourceDefinitions. Raises FileRefused."""
     built = build(manifests)
@@ -308,21 +313,19 @@ def _published(
     if is_split:
         return _Result(dict(built.documents.items()), losses)
     if len(built.documents) != 1:
-        raise FileRefused(source, f"{len(built.documents)} group-versions; write them with --split")
+        raise FileRefused(where, f"{len(built.documents)} group-versions; write them with --split")
     return _Result({None: next(iter(built.documents.values()))}, losses)
 
 
-def _key_of(path: Path, source: Path, document: Document) -> GroupVersion:
+def _key_of(file: GivenFile, document: Document) -> GroupVersion:
     """The group-version of an OpenAPI v3 document: told by its name below the folder, else by its paths."""
-    if source != STDIN and source.is_dir():
-        named = group_version_of_file(path.relative_to(source).as_posix())
-        if named is not None:
-            return named
+    if file.group_version is not None:
+        return file.group_version
     keys = {group_version_of(each) for each in document.get("paths") or ()}
     key = keys.pop() if len(keys) == 1 else None
     if key is None:
         raise FileRefused(
-            path, "OpenAPI v3 is not split: a document must have the paths of one group-version"
+            file.name, "OpenAPI v3 is not split: a document must have the paths of one group-version"
         )
     return key
 
@@ -342,7 +345,7 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
 def _write(
     result: _Result,
     form: Format,
-    source: Path,
+    where: str,
     split: Path | None,
     output_file: Path | None,
     *,
@@ -351,7 +354,7 @@ def _write(
     fragments = codecs.Fragments()
     for key, document in result.documents.items():
         encode = form.as_is if key in result.as_is else form.canonical
-        with refusals(key or source):
+        with refusals(key or where):
             data = encode(document, fragments)
             if is_verified:
                 messages.verify(data)

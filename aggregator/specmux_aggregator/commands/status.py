@@ -13,8 +13,8 @@ from specmux_aggregator.commands.output import Output, output_option, show
 from specmux_aggregator.console import age, coloured, size, table
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.options import SourceOptions, is_given, server_options
-from specmux_cache.access.bad_value import BadValue
 from specmux_cache.access.urls import backend_url
+from specmux_cache.errors import BadValue
 
 HASH_SHOWN: Final = 12
 """Digits of a hash in a table."""

@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from specmux_aggregator.config.settings import Settings
-from specmux_cache.access.bad_value import BadValue as BadValue
+from specmux_cache.errors import BadValue as BadValue
 from specmux_converters.errors import cut
 
 VARIABLE_PREFIX: Final = "SPECMUX_"

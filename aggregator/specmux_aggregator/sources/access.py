@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.errors import NoSource, SourceError
 from specmux_aggregator.sources.options import SourceOptions
-from specmux_cache.access.bad_value import BadValue
 from specmux_cache.access.urls import backend_url
-from specmux_cache.errors import AccessError
+from specmux_cache.errors import AccessError, BadValue
 
 if TYPE_CHECKING:  # what talks to servers takes longer to import than what reads the disk cache
     from specmux_aggregator.model.backend import Backend

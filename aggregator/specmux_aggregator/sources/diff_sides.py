@@ -16,12 +16,14 @@ import click
 
 from specmux_aggregator.console import warn
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
-from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
+from specmux_aggregator.jobs.file_names import group_version_of_file
 from specmux_aggregator.sources import SourceOptions
-from specmux_aggregator.sources.document_files import FileRefused, given_files
+from specmux_aggregator.sources.document_files import FileRefused
 from specmux_aggregator.sources.files import unpacked
 from specmux_aggregator.sources.git_files import PREFIX as GIT
 from specmux_aggregator.sources.git_files import git_files
+from specmux_aggregator.sources.given import HTTP, is_document_url
+from specmux_aggregator.sources.named_files import given_files
 from specmux_aggregator.sources.options import CONTEXT, STDIN
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
@@ -30,9 +32,7 @@ from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.differences import Served, add_document, add_manifests
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
-_HTTP: Final = ("http://", "https://")
 _NOT_COMPARED: Final = "not compared, because it cannot be read: "
-_ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def side_of(
         from specmux_aggregator.sources.kept_documents import kept_document
 
         return Side(kept_document(word, group_versions[0], state))
-    if word.startswith(CONTEXT) or word.lower().startswith(_HTTP):
+    if word.startswith(CONTEXT) or word.lower().startswith(HTTP):
         side = _of_server(word, source, allows_unread=allows_unread)
     elif word.startswith(GIT):
         side = _of_revision(word, allows_unread=allows_unread)
@@ -131,7 +131,7 @@ def _path_of(name: str, word: str, folder: str) -> str:
 
 
 def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side:
-    if word.lower().startswith(_HTTP) and _is_document(word):
+    if word.lower().startswith(HTTP) and is_document_url(word):
         from specmux_aggregator.sources.answers import download
 
         return _of_files({word: download(source.at(word))}, where=word, allows_unread=allows_unread)
@@ -146,11 +146,6 @@ def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side
     for document in loaded.documents.documents.values():
         add_document(served, document)
     return Side(served, tuple(f"{_NOT_COMPARED}{each.where}: {each.reason}" for each in loaded.unread))
-
-
-def _is_document(url: str) -> bool:
-    path = url.partition("?")[0].partition("#")[0]
-    return is_document_name(path) or any(part in path for part in _ROOT_PATHS)
 
 
 def _of_files(files: Mapping[str, bytes], *, where: str, allows_unread: bool) -> Side:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -17,7 +16,7 @@ from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.exits import RUNTIME
 from specmux_aggregator.folders import walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
-from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
+from specmux_aggregator.jobs.file_names import is_document_name
 from specmux_aggregator.sources.files import read_bytes
 from specmux_aggregator.sources.options import STDIN
 from specmux_converters.errors import ConverterError, cut
@@ -58,34 +57,8 @@ def reported_refusals() -> Iterator[None]:
 
 def read_file(path: Path) -> bytes:
     """As ``sources.files.read_bytes``. Raises FileRefused."""
-    with refusals(path):
+    with refusals("standard input" if path == STDIN else path):
         return read_bytes(path)
-
-
-@dataclass(frozen=True, slots=True)
-class GivenFile:
-    """A file that was named, or lies below a folder that was."""
-
-    name: str
-    """For messages."""
-    data: bytes
-    group_version: GroupVersion | None = None
-    """The one that its name below the folder spells."""
-
-
-def given_files(paths: Iterable[Path]) -> list[GivenFile]:
-    """Files as they were named, ``-`` for standard input, and the documents below folders. Raises
-    FileRefused."""
-    found = []
-    for path in paths:
-        if path != STDIN and path.is_dir():
-            for each in document_files(path):
-                group_version = group_version_of_file(each.relative_to(path).as_posix())
-                found.append(GivenFile(str(each), read_file(each), group_version))
-        else:
-            name = "standard input" if path == STDIN else str(path)
-            found.append(GivenFile(name, read_file(path)))
-    return found
 
 
 def document_files(folder: Path) -> tuple[Path, ...]:

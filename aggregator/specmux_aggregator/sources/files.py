@@ -35,6 +35,9 @@ from specmux_schemas.synthesis import named, names_of, synthesise
 SETTLED: Final = 2.0
 """Seconds: file systems tell times as coarsely."""
 
+ZIP: Final = b"PK\x03\x04"
+"""A bundle's first bytes."""
+_GIT: Final = "git:"
 _GZIP: Final = b"\x1f\x8b"
 _NO_KEY: Final = (
     "its paths are of no group-version; name the file as its group-version, such as apis/apps/v1.json"
@@ -50,6 +53,8 @@ class File:
     """For messages."""
     key: GroupVersion | None = None
     """The group-version that its name spells."""
+    data: bytes | None = None
+    """Its bytes, where they lie in no file of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,12 @@ class FileSource:
         directories: tuple[Path, ...] = (),
         given: tuple[Path, ...] = (),
         unread: tuple[Unread, ...] = (),
+        others: tuple[File, ...] = (),
     ) -> None:
-        """``directories`` and ``given``: the folders and files that were named."""
-        self.where = ", ".join(map(str, (*directories, *given)))
+        """``directories`` and ``given``: the folders and files that were named. ``others``: of the files,
+        those that were read already."""
+        self.where = ", ".join(map(str, (*directories, *given, *(file.name for file in others))))
+        self._others = others
         self._directories = directories
         self._given = given
         self._files = tuple(files)
@@ -85,25 +93,34 @@ class FileSource:
         """Before anything is read: what is read later may be newer, and is then read once more."""
 
     @classmethod
-    def of(cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = ()) -> Self:
-        """All documents below folders, and single files. Raises SourceError where there is no file."""
+    def of(
+        cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = (), others: Iterable[File] = ()
+    ) -> Self:
+        """All documents below folders, single files, and ``others``, which are read already.
+
+        Raises SourceError where there is no file.
+        """
         found: list[File] = []
         unread: list[Unread] = []
         for folder in directories:
             found += _below(folder, unread)
         found += [File(path, "standard input" if path == STDIN else str(path)) for path in files]
+        others = tuple(others)
+        found += others
         if not found:
             reasons = "".join(f"; {each}" for each in unread)
             where = cut(", ".join(map(str, (*directories, *files))))
             raise SourceError(
                 f"{where}: no document in it: no file ends in .json, .yaml, .yml, .cbor or .pb{reasons}"
             )
-        return cls(found, directories=tuple(directories), given=tuple(files), unread=tuple(unread))
+        return cls(
+            found, directories=tuple(directories), given=tuple(files), unread=tuple(unread), others=others
+        )
 
     def refreshed(self) -> FileSource:
         if STDIN in self._given:  # read to its end
             return self
-        now = FileSource.of(directories=self._directories, files=self._given)
+        now = FileSource.of(directories=self._directories, files=self._given, others=self._others)
         return self if self._state and now.state() == self._state else now
 
     @property
@@ -198,11 +215,22 @@ def _state_of(files: Iterable[File]) -> str:
             found = file.path.stat()
         except OSError:
             return ""
-        if file.path == STDIN or found.st_mtime > settled:
+        if file.path == STDIN or file.data is not None or found.st_mtime > settled:
             return ""
         said = (str(file.path.absolute()), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         told.update(repr(said).encode("utf-8", "surrogateescape"))
     return told.hexdigest()
+
+
+def is_packed(path: Path) -> bool:
+    """Whether it is a revision of git or a bundle, and no document of its own."""
+    if str(path).startswith(_GIT):
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(ZIP)) == ZIP
+    except OSError:
+        return False
 
 
 def _below(folder: Path, unread: list[Unread]) -> Iterator[File]:
@@ -219,7 +247,7 @@ def _below(folder: Path, unread: list[Unread]) -> Iterator[File]:
 
 def _read(file: File) -> _Contents:
     try:
-        found = recognise(read_bytes(file.path))
+        found = recognise(read_bytes(file.path) if file.data is None else unpacked(file.data))
         match found.kind:
             case DocumentKind.OPENAPI_3:
                 keys = [file.key] if file.key else _keys(found.documents[0])

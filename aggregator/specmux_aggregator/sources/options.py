@@ -18,6 +18,16 @@ CONTEXT: Final = "context:"
 """Before the name of a kubeconfig's context, where one word names a source."""
 
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
+_GIT: Final = "git:"
+
+
+class _SourceFile(click.Path):
+    """A file, or one or a folder of a revision: ``git:REV:PATH``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value).startswith(_GIT):
+            return Path(value)
+        return super().convert(value, param, ctx)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +56,11 @@ class SourceOptions:
         from specmux_cache.reading.options import default_directory
 
         return self.cache_directory or default_directory(os.environ)
+
+    @property
+    def names_one(self) -> bool:
+        """Whether a source is named at all; else the current context is meant."""
+        return bool(self.is_local or self.server or self.kubeconfig or self.context)
 
     @property
     def is_local(self) -> bool:
@@ -115,8 +130,9 @@ _FILES: Final = (
     ),
     click.option(
         "--file", "files", metavar="FILE", multiple=True,
-        type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
-        help="Read this file, not a server (- for standard input). Repeatable.",
+        type=_SourceFile(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
+        help="Read this file, not a server: a document, a bundle, git:REV:PATH, or - for standard input."
+        " Repeatable.",
     ),
 )  # fmt: skip
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from specmux_cache.access.bad_value import BadValue
 from specmux_cache.access.yaml_nodes import YAMLReader
+from specmux_cache.errors import BadValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from urllib.parse import quote
 import orjson
 import yaml
 
-from specmux_cache.access.bad_value import BadValue
 from specmux_cache.access.field_values import is_bearer_value
 from specmux_cache.access.kubeconfig_members import Members
 from specmux_cache.access.server_access import Credentials, ExecPlugin
+from specmux_cache.errors import BadValue
 from specmux_converters.errors import cut
 
 EXEC_API: Final = "client.authentication.k8s.io/"

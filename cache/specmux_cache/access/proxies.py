@@ -6,10 +6,9 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from specmux_cache.access.bad_value import BadValue
 from specmux_cache.access.field_values import is_loopback
 from specmux_cache.access.urls import proxy_url
-from specmux_cache.errors import AccessError
+from specmux_cache.errors import AccessError, BadValue
 
 
 def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from specmux_cache.access.bad_value import BadValue
+from specmux_cache.errors import BadValue
 from specmux_converters.discovery_keys import key_fault
 
 _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")

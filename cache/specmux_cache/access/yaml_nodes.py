@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import yaml
 
-from specmux_cache.access.bad_value import BadValue
+from specmux_cache.errors import BadValue
 from specmux_converters.errors import cut
 
 DEPTH_MAX: Final = 32

@@ -183,7 +183,7 @@ def test_strict_converts_a_release_of_kubernetes_and_says_its_notes_in_a_few_lin
 def test_refused(data: bytes, words: str) -> None:
     result = run("-", stdin=data)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: -: ")
+    assert result.stderr.startswith("Error: standard input: ")
     assert words in result.stderr
 
 

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from specmux_aggregator.sources.document_files import FileRefused, GivenFile, given_files
+from specmux_aggregator.sources.document_files import FileRefused
+from specmux_aggregator.sources.named_files import GivenFile, given_files
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -26,7 +27,7 @@ def test_files_folders_and_standard_input_come_in_the_order_in_which_they_are_na
     assert given_files([alone, Path("-"), tmp_path / "documents"]) == [
         GivenFile(str(alone), b"alone"),
         GivenFile("standard input", b"piped"),
-        GivenFile(str(below), b"below", GroupVersion("apis/apps/v1")),
+        GivenFile(str(below), b"below", GroupVersion("apis/apps/v1"), "apis/apps/v1.json"),
     ]
 
 

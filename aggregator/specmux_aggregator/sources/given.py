@@ -1,0 +1,104 @@
+"""The files that words and options name: of folders, git revisions, bundles, URLs, and servers.
+
+The one way in for commands that read whole documents; those that ask for single kinds open a Source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from specmux_aggregator.errors import SourceUnreachable
+from specmux_aggregator.jobs.file_names import is_document_name
+from specmux_aggregator.sources.document_files import FileRefused
+from specmux_aggregator.sources.git_files import PREFIX as GIT
+from specmux_aggregator.sources.named_files import GivenFile, files_of_path
+from specmux_aggregator.sources.opening import opened
+from specmux_aggregator.sources.options import CONTEXT, STDIN, SourceOptions
+from specmux_aggregator.sources.source import Unread
+from specmux_converters.document import canonical
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
+
+HTTP: Final = ("http://", "https://")
+_ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
+_WORDS: Final = "nor http(s)://, git:REV:PATH or context:NAME"
+
+
+class SourceWord(click.ParamType[str]):
+    """A word that names a source. Only a path can be told to be wrong at once."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = str(value)
+        if is_path(word) and word != str(STDIN) and not Path(word).exists():
+            self.fail(f"{cut(word)!r} does not exist: no such file or folder, {_WORDS}", param, ctx)
+        return word
+
+
+def is_path(word: str) -> bool:
+    return not word.lower().startswith((*HTTP, CONTEXT, GIT))
+
+
+def given(
+    words: Iterable[str],
+    source: SourceOptions,
+    *,
+    group_versions: Collection[GroupVersion] = (),
+    unread: list[Unread] | None = None,
+) -> list[GivenFile]:
+    """The files of the words and of the options; without any, the documents of the server that is meant.
+
+    ``group_versions``: those of a server. ``unread`` takes what a server does not give, which is refused
+    where it is None. Raises FileRefused, SpecmuxError.
+    """
+    named = [*words, *map(str, source.files), *map(str, source.directories)]
+    if not named:
+        return _of_server(source, group_versions, unread)
+    return [file for word in named for file in _of_word(word, source, group_versions, unread)]
+
+
+def is_document_url(url: str) -> bool:
+    """Whether it names one document, and not a server."""
+    path = url.partition("?")[0].partition("#")[0]
+    return is_document_name(path) or any(part in path for part in _ROOT_PATHS)
+
+
+def _of_word(
+    word: str,
+    source: SourceOptions,
+    group_versions: Collection[GroupVersion],
+    unread: list[Unread] | None,
+) -> Iterator[GivenFile]:
+    if word.lower().startswith(HTTP) and is_document_url(word):
+        from specmux_aggregator.sources.answers import download  # which imports an event loop
+
+        yield GivenFile(word, download(source.at(word)))
+    elif word.startswith(CONTEXT) or word.lower().startswith(HTTP):
+        yield from _of_server(source.at(word), group_versions, unread)
+    else:
+        yield from files_of_path(word)
+
+
+def _of_server(
+    source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[Unread] | None
+) -> list[GivenFile]:
+    try:
+        with opened(source) as server:
+            loaded = server.load([*group_versions] or None)
+    except SourceUnreachable as error:
+        if unread is None:
+            raise FileRefused(error, "") from error
+        raise
+    if unread is not None:
+        unread += loaded.unread
+    for each in loaded.unread if unread is None else ():
+        raise FileRefused(each.where, each.reason)
+    return [
+        GivenFile(str(key), canonical(document), key, str(key), document)
+        for key, document in sorted(loaded.documents.documents.items())
+    ]
