@@ -33,7 +33,18 @@ def verbosity() -> int:
 def warn(text: str) -> None:
     """A line on standard error, unless the user asked for quiet."""
     if verbosity() >= 0:
-        click.echo(f"{coloured('Warning:', 'yellow', error=True)} {text}", err=True)
+        click.echo(f"{coloured('Warning:', 'yellow', error=True)} {_printable(text)}", err=True)
+
+
+def write_error(text: str) -> None:
+    """A line on standard error. It may hold names and texts of foreign documents, as warnings may."""
+    click.echo(f"Error: {_printable(text)}", err=True)
+
+
+def _printable(text: str) -> str:
+    from specmux_schemas.reports.printing import printable_lines  # most commands say nothing
+
+    return printable_lines(text)
 
 
 def write_line(text: str) -> None:

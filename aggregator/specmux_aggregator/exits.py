@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from specmux_aggregator.console import write_error
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, NoSource, SpecmuxError
 
 RUNTIME: Final = 1
@@ -40,7 +41,7 @@ def reported_errors() -> Iterator[None]:
     try:
         yield
     except SpecmuxError as error:
-        click.echo(f"Error: {error}", err=True)
+        write_error(str(error))
         raise click.exceptions.Exit(_exit_code(error)) from error
 
 

@@ -18,7 +18,7 @@ import click
 from specmux_aggregator.commands.listing import SuggestingGroup, examples
 from specmux_aggregator.commands.output import Output, json_of_group, output_of_group, output_option, show
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.console import size, warn
+from specmux_aggregator.console import size, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, server_options
@@ -373,5 +373,5 @@ def _exit(error: Exception, code: int) -> SystemExit:
     from specmux_aggregator.sources.servers import next_step
 
     step = next_step(error) if isinstance(error, CacheError) else ""
-    click.echo(f"Error: {error}{step}", err=True)
+    write_error(f"{error}{step}")
     return SystemExit(code)

@@ -11,7 +11,7 @@ import click
 
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option, show
-from specmux_aggregator.console import warn, write_line
+from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.completion import complete_kinds
@@ -81,7 +81,10 @@ def explain(
         chosen = versions_of(asked) if all_versions else [asked.chosen]
         if not all_versions and asked.others:
             named = ", ".join(_title(each) for each in asked.others[:5])
-            click.echo(f"{_title(asked.chosen)} is explained; there is also {named}", err=True)
+            from specmux_schemas.reports.printing import printable_lines  # only where there is more
+
+            said = f"{_title(asked.chosen)} is explained; there is also {named}"
+            click.echo(printable_lines(said), err=True)
         wanted = Wanted(output, recursive, max_depth)
         _show(documents, chosen, asked, wanted)
 
@@ -94,7 +97,7 @@ def reported_unknown() -> Iterator[None]:
     try:
         yield
     except (UnknownKind, UnknownField) as error:
-        click.echo(f"Error: {error}{_suggestion(error)}", err=True)
+        write_error(f"{error}{_suggestion(error)}")
         raise click.exceptions.Exit(RUNTIME) from error
     except SchemasError as error:
         raise click.UsageError(str(error)) from error

@@ -86,9 +86,12 @@ def _lines(found: Found) -> list[str]:
 
 
 def _cells(row: Row) -> tuple[str, str, str, str]:
+    from specmux_schemas.reports.printing import printable
     from specmux_schemas.resources import api_version
     from specmux_schemas.search.query import path_text
 
     version = api_version(row.kind.kind.group, row.kind.kind.version)
     more = f" (+{row.also_in_count})" if row.also_in_count else ""
-    return path_text(row), row.type, version + more, row.summary[:80]
+    cells = path_text(row), row.type, version + more, row.summary[:80]
+    path, type_, version, summary = map(printable, cells)
+    return path, type_, version, summary

@@ -14,7 +14,7 @@ from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.commands.validation_reports import report_of
-from specmux_aggregator.console import is_coloured, warn
+from specmux_aggregator.console import is_coloured, warn, write_error
 from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
@@ -199,7 +199,7 @@ def _reported() -> Iterator[None]:
     try:
         yield
     except NoBackendReachable as error:
-        click.echo(f"Error: {error}", err=True)
+        write_error(str(error))
         raise click.exceptions.Exit(NO_BACKEND_REACHABLE) from error
     except SourceError as error:
         raise click.UsageError(str(error)) from error

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import click
 
+from specmux_aggregator.console import write_error
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.exits import RUNTIME
 from specmux_aggregator.folders import walked
@@ -51,7 +52,7 @@ def reported_refusals() -> Iterator[None]:
     try:
         yield
     except FileRefused as error:
-        click.echo(f"Error: {error}", err=True)
+        write_error(str(error))
         raise click.exceptions.Exit(RUNTIME) from error
 
 

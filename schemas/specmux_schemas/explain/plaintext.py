@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from specmux_converters.document import Document
 from specmux_schemas.errors import UnknownField, UnknownKind
 from specmux_schemas.explain.word_wrap import wrapped
+from specmux_schemas.reports.printing import printable_lines
 from specmux_schemas.resources import GroupVersionKind
 
 Schema = Mapping[str, Any]
@@ -55,7 +56,7 @@ def of_kind(
     """The same for any kind of the document, with ``notes`` put after what kubectl says of a field."""
     text = _body(_Printer(document, recursive, notes), kind, path)
     group = f"GROUP:      {kind.group}\n" if kind.group else ""
-    return f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n"
+    return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
 
 
 def type_of(document: Document, schema: Schema) -> str:
