@@ -30,7 +30,7 @@ from specmux_schemas.differences import Served
 from specmux_schemas.differences.policy import NO_POLICY, Policy, baseline, read_policy
 from specmux_schemas.reports import FORMS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the help is shown without reading a document
     from specmux_aggregator.sources.diff_sides import Side
 
 _PLACED: Final = ("json", "sarif", "github")
