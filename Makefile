@@ -82,6 +82,7 @@ stress: setup
 	$(BIN)/python tests/stress/stress_replicas.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_followers.py --seconds $(STRESS_FOLLOWING) --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_reader.py --write docs/reliability.md
+	$(BIN)/python tests/stress/stress_diff.py
 
 clean:
 	rm -rf $(VENV) .venv-* dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

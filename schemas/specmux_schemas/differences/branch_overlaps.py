@@ -1,4 +1,4 @@
-"""Branches of a ``oneOf`` that exclude each other: by what they require, list, and bound.
+"""Branches that exclude each other, or ask nothing: by what they require, list, and bound.
 
 "May overlap" is the answer wherever the schemas do not say otherwise.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_schemas.differences.constraints import LOWER, UPPER, limits_of
+from specmux_schemas.differences.constraints import LOWER, UPPER, Limit, limits_of
 from specmux_schemas.differences.values import text
 
 _NUMBERS: Final = frozenset({"integer", "number"})
+_BOUNDS: Final = frozenset({*LOWER, *UPPER, "exclusiveMinimum", "exclusiveMaximum"})
 _MOST_DEEP: Final = 4
 
 
@@ -30,6 +31,45 @@ def may_overlap(
         or _is_too_much(one, other, holder)
         or _fields_differ(one, other, holder, depth)
     )
+
+
+def is_implied(branch: Mapping[str, Any], holder: Mapping[str, Any], depth: int = 0) -> bool:
+    """Whether all that ``holder`` takes fits the branch, so that the branch asks nothing."""
+    if depth > _MOST_DEEP:
+        return False
+    typed = {**branch, **{key: holder[key] for key in ("type", "format") if key in holder}}
+    asked, held = limits_of(typed), limits_of(holder)
+    for key, limit in asked.items():
+        if key not in held or _tighter(limit, held[key], is_lower=key in LOWER) != held[key]:
+            return False
+    return all(
+        key in _BOUNDS or value == holder.get(key) or _is_met(key, value, holder, depth)
+        for key, value in branch.items()
+    )
+
+
+def _is_met(key: str, value: Any, holder: Mapping[str, Any], depth: int) -> bool:
+    if key == "required":
+        return _required({key: value}) <= _required(holder)
+    if key == "enum":
+        return _is_list(holder, key) and {text(each) for each in holder[key]} <= {
+            text(each) for each in value
+        }
+    fields = holder.get("properties")
+    return (
+        key == "properties"
+        and isinstance(fields, dict)
+        and all(
+            isinstance(fields.get(name), dict) and is_implied(each, fields[name], depth + 1)
+            for name, each in value.items()
+        )
+    )
+
+
+def _tighter(one: Limit, other: Limit, *, is_lower: bool) -> Limit:
+    if one[0] == other[0]:
+        return one if one[1] else other
+    return one if (one[0] > other[0]) == is_lower else other
 
 
 def _types_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

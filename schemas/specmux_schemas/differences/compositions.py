@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_schemas.differences.branch_overlaps import may_overlap
+from specmux_schemas.differences.branch_overlaps import is_implied, may_overlap
 from specmux_schemas.differences.findings import Budget, Finding
 from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.value_types import types_alone
@@ -43,14 +43,16 @@ def composition_changes(
             before["oneOf"].remove(branches)
             before["anyOf"].add(branches)
     for key in _ALTERNATIVES:
-        change = _changed(before[key], after[key], key)
+        asking = {branches for branches in after[key] if not _asks_nothing(branches, key, new[1])}
+        change = _changed(before[key], asking | (before[key] & after[key]), key)
         if change is not None:
             is_raised = (
                 change == "branch-added" and key == "oneOf" and _overlaps(before[key], after[key], new[1])
             )
             yield Finding(change, "", what=key, impacts=_REFUSED if is_raised else None)
     refused = _refused(*old, budget), _refused(*new, budget)
-    gone, added = refused[0] - refused[1], refused[1] - refused[0]
+    gone = refused[0] - refused[1]
+    added = {each for each in refused[1] - refused[0] if _may_meet(each, new[1])}
     if len(added) > len(gone):
         yield Finding("constraint-tightened", "", what="not")
     elif gone:
@@ -76,6 +78,20 @@ def _change(before: Branches, after: Branches) -> str:
     if before > after:
         return "branch-removed"
     return "branch-added" if before < after else "composition-changed"
+
+
+def _asks_nothing(branches: Branches, keyword: str, holder: Mapping[str, Any]) -> bool:
+    """All values of the schema fit a branch anyway."""
+    if keyword == "oneOf" and len(branches) > 1:
+        return False
+    return any(isinstance(read := orjson.loads(each), dict) and is_implied(read, holder) for each in branches)
+
+
+def _may_meet(refused: bytes, holder: Mapping[str, Any]) -> bool:
+    """Whether a value of the schema may be one of those that ``not`` refuses."""
+    read = orjson.loads(refused)
+    others = {key: value for key, value in holder.items() if key != "not"}
+    return not isinstance(read, dict) or may_overlap(read, others, others)
 
 
 def _overlaps(before: set[Branches], after: set[Branches], holder: Mapping[str, Any]) -> bool:

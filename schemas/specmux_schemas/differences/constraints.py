@@ -23,6 +23,7 @@ KEYWORDS: Final = (*LOWER, *UPPER, *_EXCLUSIVE, *_FLAGS, "multipleOf")
 _SIZES: Final[Mapping[str, type[Sized]]] = {"Length": str, "Items": list, "Properties": dict}
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 """Formats that an integer has to fit."""
+_PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _MOST_TEXT: Final = 1024
 """Characters of a listed value that a pattern is tried on, and of the pattern: it may be made to be slow."""
 
@@ -86,6 +87,9 @@ def _is_vacuous(limit: Limit, keyword: str, schema: Mapping[str, Any]) -> bool:
     """No value of the schema is beyond it."""
     if keyword in LOWER[1:]:
         return limit[0] <= (len(_required(schema)) if keyword == "minProperties" else 0)
+    if keyword == "maxProperties" and "additionalProperties" not in schema and not schema.get(_PRESERVES):
+        fields = schema.get("properties")
+        return isinstance(fields, dict) and 0 < len(fields) <= limit[0]
     most = _RANGES.get(str(schema.get("format"))) if schema.get("type") == "integer" else None
     if most is None or keyword not in ("minimum", "maximum"):
         return False

@@ -16,7 +16,15 @@ import orjson
 from specmux_converters.references import name_in
 from specmux_schemas.differences.compositions import DOCUMENTATION
 from specmux_schemas.differences.field_paths import ITEMS, VALUES, step
-from specmux_schemas.differences.findings import NOTHING, Budget, Finding, Result, below, of_component
+from specmux_schemas.differences.findings import (
+    NOTHING,
+    Budget,
+    Finding,
+    Findings,
+    Result,
+    below,
+    of_component,
+)
 from specmux_schemas.differences.impacts import Impact
 from specmux_schemas.differences.keywords import (
     DROPPED_NULL,
@@ -176,6 +184,7 @@ class SchemaComparison:
                 continue
             if name in after and name not in before:
                 found.append(self._added(old, after[name], name, is_required=name in needed[1]))
+                found += self._key_of_map(_values(old), after[name], name)
             elif name in before and name not in after:
                 change = "field-untyped" if _preserves(new) else "field-removed"
                 found.append(Finding(change, step(name), old=self._type(self._old, before[name])))
@@ -210,6 +219,13 @@ class SchemaComparison:
 
     def _is_typed(self, schemas: Schemas, schema: Any) -> bool:
         return value_type(schemas, schemas.view(schema).keywords).types is not None
+
+    def _key_of_map(self, values: Any, schema: Any, name: str) -> Findings:
+        """What breaks writers of a key that was free, and has a schema of its own now."""
+        if values is None:
+            return ()
+        found = below(self.compare(values, {"allOf": [values, schema]}), step(name)).findings
+        return tuple(each for each in found if RULES[each.id].impacts.write is Impact.BREAKING)
 
     def _asks(self, schema: Any) -> bool:
         """Whether the new schema refuses any value."""
