@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+RUNTIME := $(VENV)/.runtime
 SETUP := setup
 PYTEST_FLAGS :=
 
@@ -10,13 +11,19 @@ PYTEST_FLAGS :=
 
 setup: $(STAMP)
 
+$(RUNTIME): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable . --group dev
-	touch $@
+	touch $@ $(RUNTIME)
 
-demo: setup
+# The runtime alone: whoever tries it needs no tools of development.
+demo: $(RUNTIME)
 	$(BIN)/specmux demo
 
 test: $(SETUP)

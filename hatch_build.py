@@ -1,4 +1,7 @@
-"""Writes the man pages into the wheel, as ``share/man/man1``: made from the commands' help while it is built.
+"""Makes what the wheel has beside the packages: man pages, and the long description of the package index.
+
+The man pages, ``share/man/man1``, are made from the commands' help. The description is README.md, whose
+relative links lead to files of a clone, with absolute ones.
 
 ``man specmux`` then finds them wherever ``specmux`` is on ``PATH`` (man-db looks beside ``bin``). Help
 says what settings there are, so building wants what running wants: the option
@@ -7,14 +10,36 @@ says what settings there are, so building wants what running wants: the option
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+PAGES = "https://github.com/specmux/specmux/blob/main/"
+FILES = "https://raw.githubusercontent.com/specmux/specmux/main/"
+_LINK = re.compile(r'(?P<before>\]\(| (?:src|srcset)=")(?P<target>(?!https?:|#)[^)"]+)')
 PACKAGES = ("aggregator", "cache", "converters", "schemas")
+
+
+def long_description(readme: str) -> str:
+    """``readme`` with absolute links: pages as pages, pictures as their bytes."""
+
+    def absolute(match: re.Match[str]) -> str:
+        target = match["target"]
+        base = FILES if target.endswith((".png", ".svg")) else PAGES
+        return f"{match['before']}{base}{target}"
+
+    return _LINK.sub(absolute, readme)
+
+
+class LongDescription(MetadataHookInterface):
+    def update(self, metadata: dict[str, Any]) -> None:
+        readme = Path(self.root, "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": long_description(readme)}
 
 
 class ManPages(BuildHookInterface):  # type: ignore[type-arg]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import click
@@ -32,8 +33,11 @@ from specmux_aggregator.model.backend import Backend, BackendName, Kind
 from specmux_aggregator.process import configure_logging, handled_signals
 from specmux_converters.group_versions import GroupVersion
 
-READY_TIMEOUT = 30.0
-"""Seconds that the demonstration's own backends may take for their first answers."""
+READY_TIMEOUT = 300.0
+"""Seconds that the demonstration's own backends may take for their first answers: the machine may be busy."""
+
+SILENT_FOR = 5.0
+"""Seconds after which it is said what is waited for."""
 
 
 @click.command(epilog=examples("specmux demo", ("on any free port", "specmux demo --port 0")))
@@ -104,7 +108,14 @@ def _settings(port: int, v3_url: str, v2_url: str, documents: Path, manifests: P
 async def _ready(app: App) -> None:
     try:
         async with asyncio.timeout(READY_TIMEOUT):
+            said = asyncio.get_running_loop().call_later(
+                SILENT_FOR, partial(click.echo, "waiting for the example backends …", err=True)
+            )
             while not is_ready(app.publisher.current.observations.values()):
                 await asyncio.sleep(0.02)
+            said.cancel()
     except TimeoutError:
-        raise NoBackendReachable("the demonstration's own backends did not answer") from None
+        raise NoBackendReachable(
+            f"the example backends did not answer within {READY_TIMEOUT:.0f} s; "
+            "run it again when the machine is less busy"
+        ) from None
