@@ -28,10 +28,10 @@ from specmux_converters.crd.nested import (
     forbid_structure,
     says_either,
 )
-from specmux_converters.crd.patterns import pattern_fault
 from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument
+from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.losses import pointer_to
 
 _OBJECT_FIELD_TYPES: Final = {"kind": "string", "apiVersion": "string", "metadata": "object"}

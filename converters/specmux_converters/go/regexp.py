@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from specmux_converters.go.unicode_names import is_unicode_class
+
 Test: TypeAlias = Callable[[str], bool]
 """Whether one character belongs."""
 
@@ -67,7 +69,11 @@ _FLAGS: Final = re.compile(r"\(\?[imsU-]*[\s\S]?")
 _SIMPLE: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NUMBER: Final = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|([1-7][0-7]{1,2}|0[0-7]{0,2})")
 _POSIX: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
-_PROPERTY: Final = re.compile(r"([pP])(?:([A-Z])|\{(\^?)([A-Za-z_]+)\})")
+_PROPERTY: Final = re.compile(r"([pP])(?:([A-Z])|\{(\^?)([A-Za-z_ -]+)\})")
+_CATEGORIES: Final = frozenset(
+    {"C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl",
+     "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"}
+)  # fmt: skip
 
 _DIGITS: Final = frozenset("0123456789")
 _LOWER: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
@@ -95,12 +101,28 @@ _PERL: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 
 
 def parse(pattern: str) -> Node:
-    """Raises Unsupported, Invalid."""
-    reader = _Reader(pattern)
-    node = reader.alternatives()
-    if not reader.is_done:
-        raise Invalid("unexpected )", pattern)
+    """Raises Unsupported; Invalid where Go refuses the pattern."""
+    try:
+        reader = _Reader(pattern)
+        node = reader.alternatives()
+        if not reader.is_done:
+            raise Invalid("unexpected )", pattern)
+    except RecursionError:
+        raise Invalid("expression nests too deeply", pattern) from None
+    if reader.unmatched is not None:
+        raise Unsupported(reader.unmatched)
     return node
+
+
+def pattern_fault(pattern: str) -> str | None:
+    """Why Go would not compile ``pattern``, in its words; None where it would."""
+    try:
+        parse(pattern)
+    except Invalid as fault:
+        return str(fault)
+    except Unsupported:
+        return None
+    return None
 
 
 @dataclass(slots=True)
@@ -116,14 +138,16 @@ class _Reader:
         self._text = pattern
         self._at = 0
         self._flags = _Flags()
+        self._last_posix_end = pattern.rfind(":]")
+        self.unmatched: str | None = None
+        """A part that Go takes, and of which it is not known here what it matches."""
 
     @property
     def is_done(self) -> bool:
         return self._at >= len(self._text)
 
-    @property
-    def rest(self) -> str:
-        return self._text[self._at :]
+    def _peek(self, size: int = 1) -> str:
+        return self._text[self._at : self._at + size]
 
     def alternatives(self) -> Node:
         options = [self._sequence()]
@@ -159,13 +183,15 @@ class _Reader:
 
     def _counted(self, node: Node) -> Repeat | None:
         """None where nothing says how often."""
-        mark = self.rest[:1]
+        mark = self._peek()
         begun = self._at
         least, most = int(mark == "+"), 1 if mark == "?" else None
         if mark and mark in "*+?":
             self._at += 1
         elif (match := _COUNT.match(self._text, self._at)) is not None:
             self._at = match.end()
+            if max(len(match[1]), len(match[3] or "")) > len(str(MOST_REPEATED)):
+                raise Invalid("invalid repeat count", match.group())
             least = int(match[1])
             most = (int(match[3]) if match[3] else None) if match[2] else least
             if max(least, most or 0) > MOST_REPEATED or (most is not None and most < least):
@@ -195,7 +221,7 @@ class _Reader:
     def _group(self) -> Node | None:
         before = replace(self._flags)
         match = _GROUP.match(self._text, self._at)
-        if match is None and self.rest.startswith("(?"):
+        if match is None and self._peek(2) == "(?":
             raise self._bad_group()
         self._at = match.end() if match else self._at + 1
         if match and match["end"]:
@@ -209,11 +235,13 @@ class _Reader:
         return node
 
     def _bad_group(self) -> Invalid:
-        if self.rest.startswith(("(?P<", "(?<")):
+        if self._peek(4).startswith(("(?P<", "(?<")):
             name = _NAME.match(self._text, self._at)
-            return Invalid("invalid named capture", name.group() if name else self.rest)
+            return Invalid("invalid named capture", name.group() if name else self._text[self._at :])
         flags = _FLAGS.match(self._text, self._at)
-        return Invalid("invalid or unsupported Perl syntax", flags.group() if flags else self.rest)
+        return Invalid(
+            "invalid or unsupported Perl syntax", flags.group() if flags else self._text[self._at :]
+        )
 
     def _set_flags(self, on: str, off: str) -> None:
         before = self._flags
@@ -222,8 +250,8 @@ class _Reader:
             *((was or flag in on) and flag not in off for was, flag in zip(values, "ismU", strict=True))
         )
 
-    def _escape(self) -> Node:
-        mark = self.rest[:1]
+    def _escape(self) -> Node | None:
+        mark = self._peek()
         if mark and mark in "AzbB":
             self._at += 1
             return Edge({"A": "^", "z": "$"}.get(mark, mark))
@@ -231,15 +259,16 @@ class _Reader:
             return self._quotation()
         return Character(self._folded(self._escaped_class()))
 
-    def _quotation(self) -> Node:
+    def _quotation(self) -> Node | None:
         end = self._text.find("\\E", self._at)
         text = self._text[self._at + 1 : end if end >= 0 else None]
         self._at = end + 2 if end >= 0 else len(self._text)
-        return Sequence(tuple(Character(self._folded(_one_of(character))) for character in text))
+        parts = [Character(self._folded(_one_of(character))) for character in text]
+        return Sequence(tuple(parts)) if parts else None
 
     def _escaped_class(self) -> Test:
         """Behind a backslash."""
-        mark = self.rest[:1]
+        mark = self._peek()
         if mark.lower() in _PERL:
             self._at += 1
             return _in(_PERL[mark.lower()], negated=mark.isupper())
@@ -248,7 +277,7 @@ class _Reader:
         return _one_of(self._escaped_character())
 
     def _escaped_character(self) -> str:
-        mark = self.rest[:1]
+        mark = self._peek()
         if mark in _SIMPLE:
             self._at += 1
             return _SIMPLE[mark]
@@ -269,9 +298,11 @@ class _Reader:
     def _property(self) -> Test:
         match = _PROPERTY.match(self._text, self._at)
         name = (match[2] or match[4]) if match else ""
-        if match is None or len(name) > 2:
-            raise Unsupported(f"\\p{{{name}}}")
+        if match is None or not is_unicode_class(name):
+            raise Invalid("invalid character class range", "\\" + (match.group() if match else self._peek()))
         self._at = match.end()
+        if name not in _CATEGORIES:
+            self.unmatched = f"\\p{{{name}}}"
         negated = (match[1] == "P") != bool(match[3])
         return lambda character: unicodedata.category(character).startswith(name) != negated
 
@@ -284,26 +315,24 @@ class _Reader:
         while is_first or not self._take("]"):
             if self.is_done:
                 raise Invalid("missing closing ]", self._text[begun:])
-            # A dash stands for itself at the beginning and at the end.
-            if self.rest[:1] == "-" and not is_first and self.rest[1:2] not in ("]", ""):
-                raise Invalid("invalid character class range", self.rest[:2])
             is_first = False
             tests.append(self._class_part(begun))
         return lambda character: any(test(character) for test in tests) != negated
 
     def _class_part(self, begun: int) -> Test:
-        posix = _POSIX.match(self._text, self._at)
-        if posix is not None:
-            if posix[2] not in _NAMED:
-                raise Invalid("invalid character class range", posix.group())
+        if self._peek(2) == "[:" and self._last_posix_end >= self._at + 2:
+            posix = _POSIX.match(self._text, self._at)
+            if posix is None or posix[2] not in _NAMED:
+                end = self._text.find(":]", self._at + 2) + 2
+                raise Invalid("invalid character class range", self._text[self._at : end])
             self._at = posix.end()
             return _in(_NAMED[posix[2]], negated=bool(posix[1]))
-        if self.rest[:1] == "\\" and self.rest[1:2].lower() in (*_PERL, "p"):
+        if self._peek() == "\\" and self._peek(2)[1:].lower() in (*_PERL, "p"):
             self._at += 1
             return self._escaped_class()
         range_begun = self._at
         low = self._class_character(begun)
-        if self.rest[:1] != "-" or self.rest[1:2] == "]":
+        if self._peek() != "-" or self._peek(2)[1:] == "]":
             return _one_of(low)
         self._at += 1
         high = self._class_character(begun)

@@ -268,14 +268,25 @@ def test_yaml_is_read_as_kubectl_reads_it() -> None:
     ("old", "new"),
     [
         ("group: example.com", "group: {{ .Values.group }}"),
-        ("scope: Cluster", "scope: Cluster\n  scope: Namespaced"),
-        ("kind: Widget,", "kind: Widget, kind: Gadget,"),
         ("n: *text", "n: &a [*text, *a]"),
     ],
 )
 def test_yaml_that_is_none_is_refused(old: str, new: str) -> None:
     with pytest.raises(ConverterError):
         recognise(YAML.replace(old, new).encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pointer"),
+    [
+        ("scope: Cluster", "scope: Cluster\n  scope: Namespaced", "/spec/scope"),
+        ("kind: Widget,", "kind: Widget, kind: Gadget,", "/spec/names/kind"),
+    ],
+)
+def test_of_equal_keys_the_last_counts_and_it_is_said(old: str, new: str, pointer: str) -> None:
+    assert old in YAML
+    losses = recognise(YAML.replace(old, new).encode()).losses
+    assert (pointer, "key") in [(loss.pointer, loss.construct) for loss in losses]
 
 
 def test_aliases_count_as_if_they_were_written_out() -> None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from specmux_converters.go.regexp import pattern_fault
 from specmux_schemas.validation.rules.cel.checker import CheckedExpression
 from specmux_schemas.validation.rules.cel.issues import Issue
 from specmux_schemas.validation.rules.cel.libraries.formatting import WANTED, BadClause, clauses
-from specmux_schemas.validation.rules.cel.libraries.matching import pattern_fault
 from specmux_schemas.validation.rules.cel.libraries.times import read_duration, read_timestamp
 from specmux_schemas.validation.rules.cel.syntax import (
     Call,

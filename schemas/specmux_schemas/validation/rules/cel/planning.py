@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.go.regexp import pattern_fault
 from specmux_schemas.validation.rules.cel.checker import CheckedExpression
 from specmux_schemas.validation.rules.cel.comparison import compare, equal
 from specmux_schemas.validation.rules.cel.dispatch import bound
 from specmux_schemas.validation.rules.cel.folds import LOOPS, filler, pairs, singles
 from specmux_schemas.validation.rules.cel.frames import Frame, Run
-from specmux_schemas.validation.rules.cel.libraries.matching import pattern_fault
 from specmux_schemas.validation.rules.cel.maps import LiteralMap
 from specmux_schemas.validation.rules.cel.metering import NEEDS_RESULT, CallCost, call_cost, equality_cost
 from specmux_schemas.validation.rules.cel.qualifiers import Qualifier, chain

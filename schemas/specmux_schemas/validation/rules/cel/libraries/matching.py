@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from specmux_converters.go.regexp import Unsupported, parse
+from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.go.regexp_match import Pattern, Undecided
 from specmux_schemas.validation.rules.cel.declarations import Library, member
 from specmux_schemas.validation.rules.cel.types import INT, STRING, list_of
@@ -19,17 +19,6 @@ def matches(text: str, pattern: str) -> bool:
         return _compiled(pattern).matches(text)
     except Undecided as error:
         raise CelError(pattern_fault(pattern) or str(error)) from error
-
-
-def pattern_fault(pattern: str) -> str | None:
-    """What Go says of a pattern that it refuses."""
-    try:
-        parse(pattern)
-    except Unsupported as error:
-        return str(error)
-    except RecursionError:
-        return f"error parsing regexp: expression nests too deeply: `{pattern}`"
-    return None
 
 
 def _find(text: str, pattern: str) -> str:

@@ -1,4 +1,4 @@
-"""Which regular expressions Go compiles: every answer here is Go's own (regexp.Compile of Go 1.24)."""
+"""Regular expressions that Go compiles: every answer here is its own (regexp.Compile of Go 1.24)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from specmux_converters.crd.patterns import pattern_fault
+from specmux_converters.go.regexp import pattern_fault
 
 
 @pytest.mark.parametrize(
