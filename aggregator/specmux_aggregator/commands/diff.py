@@ -67,6 +67,11 @@ _PLACED: Final = ("json", "sarif", "github")
     help="Take schemas as enforced by an apiserver, or as descriptions only.  [default: as documents say]",
 )
 @click.option(
+    "--objects",
+    metavar="PATH|context:NAME",
+    help="Judge objects that exist, too: manifests of a file or folder, or what a cluster stores.",
+)
+@click.option(
     "--allow-unread",
     is_flag=True,
     help="Compare the rest where a file or document cannot be read, and name it in the report.",
@@ -89,6 +94,7 @@ def diff(
     policy: Path | None,
     baseline_file: Path | None,
     basis: str | None,
+    objects: str | None,
     allow_unread: bool,
     group_versions: tuple[str, ...],
     state: Path | None,
@@ -106,15 +112,21 @@ def diff(
     from specmux_schemas.differences import Basis, ChangeSeverity, compare
     from specmux_schemas.differences.reports import render, report_of
 
-    named = [word for word in (old, new) if word.startswith(CONTEXT)]
+    named = [word for word in (old, new, objects or "") if word.startswith(CONTEXT)]
     if source.context or (source.kubeconfig and not named):
-        raise click.UsageError("a cluster is compared as OLD or NEW: write context:NAME")
+        raise click.UsageError(
+            "a cluster is compared as OLD or NEW, or judged as --objects: write context:NAME"
+        )
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(policy)
         sides: list[Side] = []
+        notes: tuple[str, ...] = ()
+        refused = 0
         if source.server and state is None and len(group_versions) == 1 and is_hash(old) and is_hash(new):
             from specmux_aggregator.sources.kept_documents import kept_comparison
 
+            if objects is not None:
+                raise click.UsageError("--objects needs documents to judge by, not hashes of a server")
             found = kept_comparison(old, new, group_versions[0], source)
         else:
             if is_given("server"):
@@ -135,10 +147,16 @@ def diff(
             _require(group_versions, before, after, f"{old} and {new}")
             if not any(each.group_versions or each.stored_versions for each in (before, after)):
                 raise FileRefused(f"{old} and {new}", "; ".join(_notes(sides)) or "neither serves anything")
+            notes = _notes(sides)
+            if objects is not None:
+                from specmux_aggregator.sources.judged_objects import judged_objects
+
+                verdicts = judged_objects(objects, source, (new, sides[1]), (old, sides[0]))
+                notes, refused = (*notes, *verdicts.notes), verdicts.refused
             with refusals(new):
                 found = compare(before, after, basis=Basis(basis) if basis else None)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-        report = report_of(found, old=old, new=new, policy=rules, today=today, notes=_notes(sides))
+        report = report_of(found, old=old, new=new, policy=rules, today=today, notes=notes)
         if output in _PLACED and sides:
             from specmux_aggregator.sources.diff_places import placed
 
@@ -152,7 +170,7 @@ def diff(
 
             write_file(baseline_file, to_yaml(baseline(failing, today=today)))
             return
-    if failing:
+    if failing or (refused and level is not None):
         raise click.exceptions.Exit(FOUND)
 
 

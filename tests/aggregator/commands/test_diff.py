@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import shutil
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +244,98 @@ def test_a_baseline_allows_what_fails_today_and_nothing_else(tmp_path: Path, old
     assert run(old, new, "--policy", baseline).exit_code == 0
     less = written(tmp_path / "less.json", document({"type": "object"}))
     assert run(old, less, "--policy", baseline).exit_code == 5
+
+
+def stored(number: int, **spec: Any) -> dict[str, Any]:
+    head = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    return {**head, "metadata": {"name": f"w{number}", "namespace": "shop"}, "spec": spec}
+
+
+def test_objects_that_exist_are_judged_under_both_sides(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.yaml", definition(OLD))
+    strict = {"type": "object", "properties": {"a": {**STRING, "maxLength": 2}, "b": STRING}}
+    new = written(tmp_path / "new.yaml", definition(strict))
+    objects = [
+        stored(1, a="ab"),
+        stored(2, a="abc"),
+        stored(3, a=7),
+        stored(4),
+        {**stored(5), "kind": "Other"},
+    ]
+    written(tmp_path / "objects" / "all.yaml", {"apiVersion": "v1", "kind": "List", "items": objects})
+    result = run(old, new, "--objects", tmp_path / "objects", "-o", "json")
+    assert result.exit_code == 5
+    notes = orjson.loads(result.stdout)["summary"]["notes"]
+    assert notes[0].startswith(
+        "1 of 4 objects of kind Widget (example.com/v1) would be refused, or lose fields: shop/w2: spec.a: "
+    )
+    assert notes[1] == "1 objects of kind Widget are refused before and after"
+    assert "1 objects in" in notes[2]
+    wider = written(
+        tmp_path / "wider.yaml", definition({**OLD, "x-kubernetes-preserve-unknown-fields": True})
+    )
+    assert run(old, wider, "--objects", tmp_path / "objects").exit_code == 0
+    only = written(tmp_path / "other.yaml", {**stored(5), "kind": "Other"})
+    assert run(old, new, "--objects", only).exit_code == 1
+
+
+def test_objects_that_a_cluster_stores_are_judged(tmp_path: Path) -> None:
+    """Page by page, with the credentials of the context."""
+    pages = {
+        "/apis/example.com/v1/widgets?limit=500": {
+            "apiVersion": "example.com/v1",
+            "kind": "WidgetList",
+            "metadata": {"continue": "a=b"},
+            "items": [
+                {key: value for key, value in stored(1, a="abc").items() if key in ("metadata", "spec")}
+            ],
+        },
+        "/apis/example.com/v1/widgets?limit=500&continue=a%3Db": {
+            "apiVersion": "example.com/v1",
+            "kind": "WidgetList",
+            "metadata": {},
+            "items": [stored(2, a="x")],
+        },
+    }
+    asked = []
+
+    class Lists(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers.get("Authorization")))
+            body = orjson.dumps(pages[self.path])
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    cluster = {"server": f"http://127.0.0.1:{server.server_address[1]}"}
+    kubeconfig = written(
+        tmp_path / "config.yaml",
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+            "contexts": [{"name": "live", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "live",
+        },
+    )
+    old = written(tmp_path / "old.yaml", definition(OLD))
+    new = written(
+        tmp_path / "new.yaml",
+        definition({"type": "object", "properties": {"a": {**STRING, "maxLength": 2}, "b": STRING}}),
+    )
+    try:
+        result = run(old, new, "--objects", "context:live", "--kubeconfig", kubeconfig)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert result.exit_code == 5, result.output
+    assert "1 of 2 objects of kind Widget" in result.output
+    assert [path for path, _ in asked] == list(pages)
