@@ -5,14 +5,11 @@ The client opens and closes; what it reads and what that means to a caller is sa
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from specmux_cache.errors import (
     GroupVersionNotFound,
@@ -21,28 +18,32 @@ from specmux_cache.errors import (
     StoreError,
 )
 from specmux_cache.http.server import Server
-from specmux_cache.http.transport import Transport
-from specmux_cache.reading.calls import IN_THREADS
+from specmux_cache.reading.calls import IN_THREADS, Calls, Flights
 from specmux_cache.reading.decoding import DecodedDocuments, read_document
 from specmux_cache.reading.documents import Reading
 from specmux_cache.reading.events import CacheStats, Event, EventLog
-from specmux_cache.reading.flight import SingleFlight
-from specmux_cache.reading.following import PATH as FOLLOWED
-from specmux_cache.reading.following import Follower, Publication
 from specmux_cache.reading.opening import Opened, opened
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.prefetching import prefetched
-from specmux_cache.reading.query_parameters import group_and_version, has_kind, takes_parameter
-from specmux_cache.reading.results import Merged, Paths, Prefetched, Resource, Schema
+from specmux_cache.reading.results import (
+    Merged,
+    Paths,
+    Prefetched,
+    Publication,
+    Resource,
+    Schema,
+)
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
+
+if TYPE_CHECKING:  # a client that is offline needs nothing of them
+    import ssl
+
+    from specmux_cache.reading.exchange import Obtained
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
 WAIT_MAX: Final = 2.0
-
-logger = logging.getLogger(__name__)
 
 
 class AsyncSchemaCache:
@@ -64,7 +65,7 @@ class AsyncSchemaCache:
         proxy: str | None = None,
         server_name: str | None = None,
         on_event: Callable[[Event], None] | None = None,
-        warn: Callable[[str], None] = logger.warning,
+        warn: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``server`` may have a base path. ``headers`` go with every request and are never stored.
@@ -77,21 +78,47 @@ class AsyncSchemaCache:
         self.options = options or CacheOptions()
         self._headers = dict(headers)
         self._identity = identity
+        if warn is None:
+            from specmux_cache.log import logger
+
+            warn = logger.warning
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)
         self._decoded = DecodedDocuments(self.options.decoded_max)
-        self._transport = Transport(
-            headers=headers,
-            tls=tls,
-            proxy=proxy,
-            server_name=server_name,
-            connect_timeout=self.options.connect_timeout,
-            timeout=self.options.timeout,
-            max_body_bytes=self.options.limits.max_body_bytes,
-            clock=clock,
-        )
+        self._tls = tls
+        self._proxy = proxy
+        self._server_name = server_name
+        self._transport: Any = None
         self._opened: Opened | None = None
+
+    # What is asked and done with, which a client without an event loop does by other means. Imported with the
+    # call: asyncio and the HTTP library take longer than most programs that read one document.
+
+    _calls: Calls = IN_THREADS
+
+    def _flights(self) -> Flights[Obtained]:
+        from specmux_cache.reading.flight import SingleFlight
+
+        return SingleFlight()
+
+    def _new_transport(self) -> Any:
+        from specmux_cache.http.transport import Transport
+
+        return Transport(proxy=self._proxy, **self._connecting)
+
+    @property
+    def _connecting(self) -> dict[str, Any]:
+        """What every transport takes."""
+        return {
+            "headers": self._headers,
+            "tls": self._tls,
+            "server_name": self._server_name,
+            "connect_timeout": self.options.connect_timeout,
+            "timeout": self.options.timeout,
+            "max_body_bytes": self.options.limits.max_body_bytes,
+            "clock": self._clock,
+        }
 
     @classmethod
     def from_kubeconfig(
@@ -134,12 +161,13 @@ class AsyncSchemaCache:
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
+        self._transport = self._new_transport()
         made = await opened(
             self.options,
             self.server,
             self._transport,
-            flights=SingleFlight(),
-            calls=IN_THREADS,
+            flights=self._flights(),
+            calls=self._calls,
             partition=lambda secret: partition_of(self._headers, identity=self._identity, secret=secret),
             events=self._events,
             warn=self._warn,
@@ -181,18 +209,17 @@ class AsyncSchemaCache:
 
         Raises GroupVersionNotFound, or the server's last failure, after ``within`` seconds.
         """
-        loop = asyncio.get_running_loop()
-        deadline, pause = loop.time() + within, WAIT_FIRST
+        deadline, pause = time.monotonic() + within, WAIT_FIRST
         while True:
             try:
                 self._open.catalog.forget(group_version)
                 await self._open.catalog.root(refresh=True)
                 return await self.schema(group_version)
             except (GroupVersionNotFound, RequestError):
-                left = deadline - loop.time()
+                left = deadline - time.monotonic()
                 if left <= 0:
                     raise
-            await asyncio.sleep(min(pause, left))
+            await self._calls.pause(min(pause, left))
             pause = min(2 * pause, WAIT_MAX)
 
     async def follow(self, *, interval: float = 2.0) -> AsyncGenerator[Publication, None]:
@@ -202,9 +229,13 @@ class AsyncSchemaCache:
         are asked for their list every ``interval`` seconds. A server that does not answer is asked until it
         does. Close the generator (``contextlib.aclosing``) when it is left before its end.
         """
+        from specmux_cache.reading.following import PATH, Follower
+
+        if self._opened is None:
+            raise RuntimeError(NOT_OPEN)
         follower = Follower(
             self._transport,
-            self.server.url(FOLLOWED),
+            self.server.url(PATH),
             hashes=self._hashes,
             warn=self._warn,
             interval=interval,
@@ -221,6 +252,8 @@ class AsyncSchemaCache:
         yet, a Namespace answers in its place. Raises GroupVersionNotFound and KindNotFound for what is not
         there.
         """
+        from specmux_cache.reading.query_parameters import has_kind, takes_parameter
+
         try:
             document = await self.spec(group_version)
         except GroupVersionNotFound:
@@ -241,6 +274,8 @@ class AsyncSchemaCache:
         async def fetch(group_version: str) -> bool:
             return (await self._reading.represented(root, root.document(group_version))).from_cache
 
+        from specmux_cache.reading.prefetching import prefetched
+
         return await prefetched(tuple(dict.fromkeys(names)), fetch, concurrency=concurrency)
 
     async def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
@@ -251,7 +286,7 @@ class AsyncSchemaCache:
         names = root.discovery.documents if group_versions is None else group_versions
         schemas = [await self._reading.represented(root, root.document(name)) for name in names]
         specs = {schema.group_version: await self._decode(schema) for schema in schemas}
-        return await asyncio.to_thread(merge_documents, specs)
+        return await self._calls.run(merge_documents, specs)
 
     async def resource(self, path: str, *, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
         """Any GET below /api, /apis or /openapi, by RFC 9111. Any status is a result; only 200 is ever
@@ -263,6 +298,8 @@ class AsyncSchemaCache:
 
     async def invalidate(self, group_version: str | None = None) -> int:
         """Forget a group-version, or all of this server's in this partition; how many entries went."""
+        from specmux_cache.reading.query_parameters import group_and_version
+
         entry_store = self._open.entry_store
         self._open.catalog.forget()
         self._decoded.clear()
@@ -326,6 +363,6 @@ class AsyncSchemaCache:
         found = self._decoded.get(schema.digest)
         if found is not None:
             return found
-        document = await asyncio.to_thread(read_document, schema.body, schema.media_type)
+        document = await self._calls.run(read_document, schema.body, schema.media_type)
         self._decoded.keep(schema.digest, document)
         return document

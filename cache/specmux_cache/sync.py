@@ -1,27 +1,40 @@
 """SchemaCache: AsyncSchemaCache for programs without an event loop. The same calls, blocking.
 
-An event loop of its own runs in a thread, so that single flight and work in the background are the same code.
+With a background, an event loop of its own runs in a thread, so that single flight and what is asked for
+behind a caller's back are the same code. Without one neither it nor the HTTP library is imported, which takes
+longer than most commands take to run: the same coroutines wait for nothing but calls in place.
 """
 
 from __future__ import annotations
 
-import asyncio
-import ssl
-import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from specmux_cache.client import NOT_OPEN, AsyncSchemaCache
+from specmux_cache.errors import CacheError
+from specmux_cache.http.header_fields import Fields
+from specmux_cache.http.responses import Answer
 from specmux_cache.http.server import Server
+from specmux_cache.reading.calls import IN_PLACE, OwnFlights, finished
 from specmux_cache.reading.events import CacheStats, Event
-from specmux_cache.reading.following import Publication
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.results import Merged, Paths, Prefetched, Resource, Schema
+from specmux_cache.reading.results import Merged, Paths, Prefetched, Publication, Resource, Schema
+from specmux_cache.reading.root import Root
 from specmux_cache.store.compaction import CompactionReport
 
+if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
+    import ssl
+
+    from specmux_cache.http.blocking_transport import BlockingTransport
+    from specmux_cache.loop_thread import LoopThread
+
 T = TypeVar("T")
+
+CONCURRENCY: Final = 4
+"""Documents that are fetched ahead at the same time."""
 
 
 class SchemaCache:
@@ -29,6 +42,10 @@ class SchemaCache:
 
     What each call does and raises is said at ``AsyncSchemaCache``. ``on_event`` and ``warn`` are called in
     the cache's own thread.
+
+    ``background=False`` is for a program that reads and ends, and starts in a third of the time: what may be
+    used while it is asked for in the background is asked for at once, callers that want the same at the same
+    time may each ask for it, and ``follow`` is refused. It knows no proxies: with one, there is a background.
     """
 
     def __init__(
@@ -43,9 +60,13 @@ class SchemaCache:
         server_name: str | None = None,
         on_event: Callable[[Event], None] | None = None,
         warn: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.time,
+        background: bool = True,
     ) -> None:
-        hooks: dict[str, Any] = {} if warn is None else {"warn": warn}
-        self._cache = AsyncSchemaCache(
+        is_offline = options is not None and options.offline
+        self._has_background = background or (proxy is not None and not is_offline)
+        kind = AsyncSchemaCache if self._has_background else _InPlace
+        self._cache = kind(
             server,
             options,
             headers=headers or {},
@@ -54,10 +75,10 @@ class SchemaCache:
             proxy=proxy,
             server_name=server_name,
             on_event=on_event,
-            **hooks,
+            warn=warn,
+            clock=clock,
         )
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
 
     @classmethod
     def from_kubeconfig(
@@ -76,7 +97,7 @@ class SchemaCache:
         return cls(url, made, **named, **more)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.server}, {'closed' if self._loop is None else 'open'}>"
+        return repr(self._cache).replace(type(self._cache).__name__, type(self).__name__, 1)
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in super().__dir__() if not name.startswith("_"))
@@ -87,14 +108,13 @@ class SchemaCache:
 
     def close(self) -> None:
         """Finishes what runs, and lets go of connections and the store. Again does nothing."""
-        if self._loop is not None:
-            self.__exit__(None, None, None)
+        self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
-        loop = asyncio.new_event_loop()
-        self._loop = loop
-        self._thread = threading.Thread(target=loop.run_forever, name="specmux-cache", daemon=True)
-        self._thread.start()
+        if self._has_background:
+            from specmux_cache.loop_thread import LoopThread
+
+            self._thread = LoopThread()
         try:
             self._run(self._cache.__aenter__())
         except BaseException:
@@ -105,6 +125,8 @@ class SchemaCache:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._has_background and self._thread is None:
+            return
         try:
             self._run(self._cache.__aexit__(kind, error, trace))
         finally:
@@ -137,7 +159,9 @@ class SchemaCache:
         return self._run(self._cache.wait_for(group_version, within=within))
 
     def follow(self, *, interval: float = 2.0) -> Iterator[Publication]:
-        """Blocks until something is published."""
+        """Blocks until something is published. Raises RuntimeError without a background."""
+        if not self._has_background:
+            raise RuntimeError("what is published is followed in the background, and there is none")
         publications = self._cache.follow(interval=interval)
         try:
             while True:
@@ -151,7 +175,9 @@ class SchemaCache:
         """Whether PATCH of this kind takes this query parameter, by kubectl's rule. Raises KindNotFound."""
         return self._run(self._cache.supports(group_version, kind, parameter, is_custom=is_custom))
 
-    def prefetch(self, group_versions: Iterable[str] | None = None, *, concurrency: int = 4) -> Prefetched:
+    def prefetch(
+        self, group_versions: Iterable[str] | None = None, *, concurrency: int = CONCURRENCY
+    ) -> Prefetched:
         """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
         return self._run(self._cache.prefetch(group_versions, concurrency=concurrency))
 
@@ -186,25 +212,91 @@ class SchemaCache:
         return self._run(self._cache.import_(path))
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
+        if not self._has_background:
+            return finished(call)
+        if self._thread is None:
             call.close()
             raise RuntimeError(NOT_OPEN)
-        future = asyncio.run_coroutine_threadsafe(call, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()  # does nothing to a call that has ended; Ctrl-C ends one that has not
-            raise
+        return self._thread.run(call)
 
     def _stop(self) -> None:
-        loop, self._loop = self._loop, None
-        if loop is None or self._thread is None:
-            return
-        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        self._thread.join()
-        loop.close()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.stop()
 
 
 async def _next(values: AsyncIterator[T]) -> T:
     return await anext(values)
+
+
+class _InPlace(AsyncSchemaCache):
+    """Its coroutines wait for no event loop."""
+
+    _calls = IN_PLACE
+
+    def _flights(self) -> OwnFlights:
+        return OwnFlights()
+
+    def _new_transport(self) -> _LazyTransport:
+        return _LazyTransport(self._asking)
+
+    def _asking(self) -> BlockingTransport:
+        from specmux_cache.http.blocking_transport import BlockingTransport
+
+        return BlockingTransport(self.server, **self._connecting)
+
+    async def prefetch(
+        self, group_versions: Iterable[str] | None = None, *, concurrency: int = CONCURRENCY
+    ) -> Prefetched:
+        root = await self._open.catalog.root()
+        names = tuple(dict.fromkeys(root.discovery.documents if group_versions is None else group_versions))
+        missing = () if self.options.offline else await self._missing(root, names)
+        failed: dict[str, CacheError] = {}
+
+        def fetch(name: str) -> None:
+            try:
+                finished(self._reading.represented(root, root.document(name)))
+            except CacheError as error:
+                failed[name] = error
+
+        if len(missing) == 1:
+            fetch(missing[0])
+        elif missing:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(concurrency) as threads:
+                list(threads.map(fetch, missing))
+        return Prefetched(
+            fetched=tuple(name for name in missing if name not in failed),
+            present=tuple(name for name in names if name not in missing),
+            failed=MappingProxyType(failed),
+        )
+
+    async def _missing(self, root: Root, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Those that are not stored with the hash that they have now, told without reading a body."""
+        rows = await self._open.entry_store.rows()
+        stored = {(row.key.group_version, row.key.hash) for row in rows if row.key.hash}
+        hashes = {key: document.hash for key, document in root.discovery.documents.items()}
+        return tuple(name for name in names if (name, hashes.get(name, "")) not in stored)
+
+
+class _LazyTransport:
+    """The transport, made for the first question."""
+
+    def __init__(self, make: Callable[[], BlockingTransport]) -> None:
+        self._make = make
+        self._transport: BlockingTransport | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    async def get(self, url: str, fields: Fields) -> Answer:
+        if self._transport is None:
+            self._transport = self._make()
+        return await self._transport.get(url, fields)

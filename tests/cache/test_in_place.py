@@ -1,4 +1,4 @@
-"""InPlaceCache says what SchemaCache says, whatever the server does."""
+"""SchemaCache without a background says what it says with one, whatever the server does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import ssl
 import zlib
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from fakes.openapi_server import Reference, Reply, Request, document, hash_of
 from fakes.openapi_thread import serving_in_thread
 from specmux_cache import CacheOptions, SchemaCache, StoreLimits
 from specmux_cache.errors import BadAnswer, CacheError
-from specmux_cache.in_place import InPlaceCache
 
+in_place = partial(SchemaCache, background=False)
 CORE = document("core", filler="x" * 200_000)
 JSON = ("Content-Type", "application/json")
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -141,9 +142,9 @@ def test_answers_are_those_of_the_client(name: str, is_filled: bool, spared: str
     reference = Reference({"api/v1": CORE})
     timeout = 0.5 if name == "slow" else 10.0
     with serving_in_thread(reference) as server:
-        for kind in (SchemaCache, InPlaceCache):
+        for kind in (SchemaCache, in_place):
             server.server.answer = reference
-            options = CacheOptions(directory=tmp_path / kind.__name__, limits=LIMITS, timeout=timeout)
+            options = CacheOptions(directory=tmp_path / str(kind is in_place), limits=LIMITS, timeout=timeout)
             reference.documents["api/v1"] = CORE
             if is_filled:
                 with SchemaCache(server.url, options) as cache:
@@ -160,7 +161,7 @@ def test_a_document_that_moved_is_followed(root_ttl: float, tmp_path: Path) -> N
     reference = Reference({"api/v1": CORE})
     with serving_in_thread(reference) as server:
         options = CacheOptions(directory=tmp_path, root_ttl=root_ttl)
-        with InPlaceCache(server.url, options, warn=pytest.fail) as cache:
+        with in_place(server.url, options, warn=pytest.fail) as cache:
             cache.paths()
             reference.documents["api/v1"] = changed = document("changed")
             assert (cache.schema("v1").body, cache.schema("v1").hash) == (changed, hash_of(changed))
@@ -172,7 +173,7 @@ def test_a_transfer_coding_that_nobody_asked_for_is_refused(tmp_path: Path) -> N
     answer = OK + b"Transfer-Encoding: gzip\r\n\r\n" + gzip.compress(CORE)
     with (
         serving_in_thread(lambda _: answer) as server,
-        InPlaceCache(server.url, CacheOptions(directory=tmp_path), warn=pytest.fail) as cache,
+        in_place(server.url, CacheOptions(directory=tmp_path), warn=pytest.fail) as cache,
         pytest.raises(BadAnswer),
     ):
         cache.resource("/api")
@@ -183,7 +184,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
         url = server.url
     for address in (url, "http://no-such-host.invalid:1", "http://xn--a\u00df..:1"):
         seen = []
-        for kind in (SchemaCache, InPlaceCache):
+        for kind in (SchemaCache, in_place):
             with kind(address, CacheOptions(directory=None), warn=pytest.fail) as cache:
                 seen.append(told(lambda cache: cache.paths(), cache))
         assert seen[1] == seen[0]
@@ -195,7 +196,7 @@ def test_what_is_fetched_ahead_is_what_is_missing(tmp_path: Path) -> None:
     with serving_in_thread(reference) as server:
         broken = f"/openapi/v3/{keys[8]}"
         server.server.answer = lambda request: Reply(500) if request.path == broken else reference(request)
-        with InPlaceCache(server.url, CacheOptions(directory=tmp_path), warn=pytest.fail) as cache:
+        with in_place(server.url, CacheOptions(directory=tmp_path), warn=pytest.fail) as cache:
             cache.schema(keys[0])
             found = cache.prefetch([*keys, keys[1], "apis/none/v1"])
             assert found.present == (keys[0],)
@@ -212,12 +213,12 @@ def test_entries_are_the_credentials_own_and_shared_with_the_client(tmp_path: Pa
     options = CacheOptions(directory=tmp_path)
     mine, other = {"Authorization": "Bearer mine"}, {"Authorization": "Bearer other"}
     with serving_in_thread(reference) as server:
-        with InPlaceCache(server.url, options, headers=mine, identity="me", warn=pytest.fail) as cache:
+        with in_place(server.url, options, headers=mine, identity="me", warn=pytest.fail) as cache:
             assert not cache.schema("v1").from_cache
             partition = cache.partition
         with SchemaCache(server.url, options, headers=mine, identity="me") as client:
             assert (client.schema("v1").from_cache, client.partition) == (True, partition)
-        with InPlaceCache(server.url, options, headers=other, identity="me", warn=pytest.fail) as cache:
+        with in_place(server.url, options, headers=other, identity="me", warn=pytest.fail) as cache:
             assert not cache.schema("v1").from_cache
         tokens = {request.headers.get("authorization") for request in server.server.requests}
         assert tokens == {"Bearer mine", "Bearer other"}
@@ -228,7 +229,7 @@ def test_what_may_be_used_while_it_is_asked_for_is_asked_for_at_once(tmp_path: P
     fields = [JSON, ("Cache-Control", "max-age=0, stale-while-revalidate=60")]
     with serving_in_thread(lambda _: Reply(200, next(bodies), fields)) as server:
         options = CacheOptions(directory=tmp_path)
-        with InPlaceCache(server.url, options, warn=pytest.fail) as cache:
+        with in_place(server.url, options, warn=pytest.fail) as cache:
             assert [cache.resource("/api").body for _ in range(2)] == [b'{"a":1}', b'{"a":2}']
 
 
@@ -243,8 +244,8 @@ def test_certificates_are_checked_as_the_client_does(case: str, tmp_path: Path) 
     named = "cluster.example" if case == "as named" else None
     seen = []
     with serving_in_thread(Reference({"api/v1": CORE}), tls=None if case == "not TLS" else own) as server:
-        for kind in (SchemaCache, InPlaceCache):
-            options = CacheOptions(directory=tmp_path / kind.__name__, timeout=1.0)
+        for kind in (SchemaCache, in_place):
+            options = CacheOptions(directory=tmp_path / str(kind is in_place), timeout=1.0)
             url = server.url.replace("http:", "https:")
             with kind(url, options, tls=trusting, server_name=named, warn=pytest.fail) as cache:
                 seen.append({asked: told(ASKED[asked], cache) for asked in ("paths", "document")})
@@ -253,6 +254,6 @@ def test_certificates_are_checked_as_the_client_does(case: str, tmp_path: Path) 
 
 
 def test_closed_it_says_so(tmp_path: Path) -> None:
-    cache = InPlaceCache("http://127.0.0.1:1", CacheOptions(directory=tmp_path), warn=pytest.fail)
+    cache = in_place("http://127.0.0.1:1", CacheOptions(directory=tmp_path), warn=pytest.fail)
     with pytest.raises(RuntimeError, match="not open"):
         cache.paths()

@@ -1,9 +1,10 @@
-"""InPlaceCache says what SchemaCache says with ``offline=True``, without an event loop."""
+"""SchemaCache without a background answers offline what it answers with one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from fakes.openapi_server import Reference, Reply, document
 from fakes.openapi_thread import ThreadedServer
 from specmux_cache import CacheOptions, GroupVersionNotFound, SchemaCache
 from specmux_cache.errors import CacheError, NotCached
-from specmux_cache.in_place import InPlaceCache
 
+in_place = partial(SchemaCache, background=False)
 TOKEN = {"Authorization": "Bearer token"}
 KEYS = ("api/v1", "apis/apps/v1", "apis/batch/v1")
 OTHER = document("other")
@@ -60,13 +61,13 @@ def test_answers_are_those_of_the_client(filled: str, tmp_path: Path, name: str)
     options = CacheOptions(directory=tmp_path, offline=True, root_ttl=60.0)
     with SchemaCache(filled, options, headers=TOKEN) as cache:
         expected = told(GET[name], cache)
-    with InPlaceCache(filled, options, headers=TOKEN, warn=print) as offline:
+    with in_place(filled, options, headers=TOKEN, warn=print) as offline:
         assert told(GET[name], offline) == expected
 
 
 def test_fixture_has_what_tells_them_apart(filled: str, tmp_path: Path) -> None:
     options = CacheOptions(directory=tmp_path, offline=True, root_ttl=60.0)
-    with InPlaceCache(filled, options, headers=TOKEN, warn=print) as offline:
+    with in_place(filled, options, headers=TOKEN, warn=print) as offline:
         assert offline.schema("api/v1").body == OTHER
         assert (offline.schema("api/v1").stale, offline.schema("apis/batch/v1").stale) == (False, True)
         assert offline.resource("/api", headers={"Accept": "application/json"}).body == b"{}"
@@ -78,7 +79,7 @@ def test_fixture_has_what_tells_them_apart(filled: str, tmp_path: Path) -> None:
 
 def test_entries_of_another_user_are_not_given(filled: str, tmp_path: Path) -> None:
     with (
-        InPlaceCache(filled, CacheOptions(directory=tmp_path, offline=True), warn=print) as offline,
+        in_place(filled, CacheOptions(directory=tmp_path, offline=True), warn=print) as offline,
         pytest.raises(NotCached),
     ):
         offline.paths()
@@ -89,7 +90,7 @@ def test_directory_that_cannot_be_used_is_an_empty_cache(tmp_path: Path) -> None
     warnings: list[str] = []
     options = CacheOptions(directory=tmp_path / "file", offline=True)
     with (
-        InPlaceCache("http://127.0.0.1", options, warn=warnings.append) as offline,
+        in_place("http://127.0.0.1", options, warn=warnings.append) as offline,
         pytest.raises(NotCached),
     ):
         offline.paths()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
 from specmux_aggregator.console import warn
 from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
@@ -28,18 +28,14 @@ from specmux_cache.errors import (
     ServerUnreachable,
     UnexpectedStatus,
 )
-from specmux_cache.in_place import InPlaceCache
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.results import Paths, Prefetched, Resource, Schema
+from specmux_cache.sync import SchemaCache
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
-
-if TYPE_CHECKING:  # the HTTP library takes longer to import than the disk to read
-    from specmux_cache import SchemaCache
 
 ROOT_TTL: Final = 2.0
 """Seconds for which one command, and the next one of a script, trusts the list of documents."""
@@ -55,27 +51,12 @@ _DISCOVERY: Final = {
 }
 
 
-class Client(Protocol):
-    """SchemaCache, and InPlaceCache."""
-
-    @property
-    def server(self) -> object: ...
-    @property
-    def partition(self) -> str: ...
-
-    def paths(self) -> Paths: ...
-    def schema(self, group_version: str, *, media: str | None = None) -> Schema: ...
-    def resource(self, path: str, *, headers: Mapping[str, str] = ...) -> Resource: ...
-    def prefetch(self, group_versions: Collection[str]) -> Prefetched: ...
-
-
 @contextmanager
 def opened_server(options: SourceOptions) -> Iterator[ServerSource]:
     """Raises SourceError, SourceUnreachable."""
     access = access_of(options)
     made = _cache_options(options, access.partition, root_ttl=ROOT_TTL)
-    opening = _in_place(access, made) if access.proxy is None or options.offline else _beside(access, made)
-    with opening as client:
+    with _opened(access, made, background=False) as client:
         yield ServerSource(client, where=str(client.server))
 
 
@@ -90,32 +71,13 @@ def opened_client(
     """
     access = access_of(options)
     made = _cache_options(options, partition or access.partition, root_ttl=root_ttl)
-    with _beside(access, made) as client:
+    with _opened(access, made, background=True) as client:
         yield client
 
 
 @contextmanager
-def _in_place(access: ClientAccess, options: CacheOptions) -> Iterator[InPlaceCache]:
-    """For what a command reads. It knows no proxies. Raises SourceError."""
-    with _bad_url(access.url):
-        client = InPlaceCache(
-            access.url,
-            options,
-            headers=access.headers,
-            tls=access.tls,
-            server_name=access.server_name,
-            identity=access.identity,
-            warn=warn,
-        )
-    with client:
-        yield client
-
-
-@contextmanager
-def _beside(access: ClientAccess, options: CacheOptions) -> Iterator[SchemaCache]:
-    """The whole client, with an event loop in a thread of its own. Raises SourceError."""
-    from specmux_cache import SchemaCache
-
+def _opened(access: ClientAccess, options: CacheOptions, *, background: bool) -> Iterator[SchemaCache]:
+    """Raises SourceError."""
     with _bad_url(access.url):
         client = SchemaCache(
             access.url,
@@ -126,6 +88,7 @@ def _beside(access: ClientAccess, options: CacheOptions) -> Iterator[SchemaCache
             server_name=access.server_name,
             identity=access.identity,
             warn=warn,
+            background=background,
         )
     with client:
         yield client
@@ -151,7 +114,7 @@ def _bad_url(url: str) -> Iterator[None]:
 class ServerSource:
     """One server; one that publishes Swagger 2.0 alone is converted."""
 
-    def __init__(self, cache: Client, *, where: str) -> None:
+    def __init__(self, cache: SchemaCache, *, where: str) -> None:
         self.where = where
         self._cache = cache
         self._converted: Mapping[GroupVersion, Document] | None = None

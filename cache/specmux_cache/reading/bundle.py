@@ -8,7 +8,6 @@ entries give the same bytes.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -17,6 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -161,16 +161,18 @@ async def export_bundle(path: Path, server: str, entry_store: EntryStore) -> int
     """Write what is current of a server; how many entries. Raises BundleError."""
     current = [row.key for row in await entry_store.rows() if not row.superseded]
     entries = [entry for key in current if (entry := await entry_store.get(key)) is not None]
-    return await asyncio.to_thread(write_bundle, path, server, entries)
+    return await entry_store.calls.run(write_bundle, path, server, entries)
 
 
 async def import_bundle(path: Path, entry_store: EntryStore, *, limits: StoreLimits) -> int:
     """Store what a bundle holds; how many entries. Raises BundleError."""
-    packed = await asyncio.to_thread(
-        read_bundle,
-        path,
-        max_body_bytes=limits.max_body_bytes,
-        max_bytes=BUNDLE_TIMES * limits.high_bytes,
+    packed = await entry_store.calls.run(
+        partial(
+            read_bundle,
+            path,
+            max_body_bytes=limits.max_body_bytes,
+            max_bytes=BUNDLE_TIMES * limits.high_bytes,
+        )
     )
     stored = 0
     for entry in packed.entries:

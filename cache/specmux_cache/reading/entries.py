@@ -14,9 +14,7 @@ from specmux_cache.http.responses import Entry, Held, held_from, metadata_of
 from specmux_cache.reading.calls import IN_THREADS, Calls
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
-from specmux_cache.store.memory_store import MemoryStore
-from specmux_cache.store.opening import MEMORY_BYTES, Store
-from specmux_cache.store.overlaid_store import OverlaidStore
+from specmux_cache.store.opening import Store, memory_store
 from specmux_cache.store.rows import Row, Stored
 
 T = TypeVar("T")
@@ -35,7 +33,7 @@ class EntryStore:
         calls: Calls = IN_THREADS,
     ) -> None:
         self._store = store
-        self._calls = calls
+        self.calls = calls
         self._server = server
         self.partition = partition
         self._warn = warn
@@ -43,8 +41,7 @@ class EntryStore:
     @property
     def disk(self) -> DiskStore | None:
         """The disk store; None in memory."""
-        store = self._store.below if isinstance(self._store, OverlaidStore) else self._store
-        return store if isinstance(store, DiskStore) else None
+        return self._store.disk
 
     def key(self, group_version: str, hash_: str, media_type: str) -> Key:
         return Key(self._server, self.partition, group_version, hash_, media_type)
@@ -93,20 +90,20 @@ class EntryStore:
     async def on_disk(self, work: Callable[[DiskStore], T], otherwise: T) -> T:
         """Work that only a disk store can do. Raises StoreError."""
         disk = self.disk
-        return otherwise if disk is None else await self._calls.run(work, disk)
+        return otherwise if disk is None else await self.calls.run(work, disk)
 
     async def close(self) -> None:
-        await self._calls.run(self._store.close)
+        await self.calls.run(self._store.close)
 
     async def _done(self, work: Callable[[Store], T], otherwise: T) -> T:
         store = self._store
         try:
-            return await self._calls.run(work, store)
+            return await self.calls.run(work, store)
         except StoreUnavailable as error:
             if self._store is store:
-                self._store = MemoryStore(MEMORY_BYTES, clock=time.time)
+                self._store = memory_store(time.time)
                 self._warn(f"{error}; using memory instead")
-                await self._calls.run(store.close)
+                await self.calls.run(store.close)
             return otherwise
         except StoreError:
             return otherwise

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from specmux_cache.errors import BadAnswer, CacheError, RequestError
 from specmux_cache.http.transport import Transport
+from specmux_cache.reading.results import Publication
 
 PATH: Final = "/openapi/changes"
 FORM: Final = "application/jsonl"
@@ -23,16 +23,6 @@ SILENCE_MAX: Final = 60.0
 PAUSE_FIRST: Final = 0.2
 """Seconds before a stream that broke is asked for again; doubled each time."""
 PAUSE_MAX: Final = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """What the server publishes of a group-version now. ``hash`` is None for one that is gone, ``previous``
-    for one that is new to the follower."""
-
-    group_version: str
-    hash: str | None
-    previous: str | None
 
 
 class NoStream(CacheError):

@@ -88,3 +88,13 @@ class Merged:
     """Group-version -> component -> its name in the merged document, where another had taken the first."""
     dropped: Mapping[str, tuple[str, ...]]
     """Group-version -> what its document says and the merged one does not: "<pointer>: <reason>"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What the server publishes of a group-version now. ``hash`` is None for one that is gone, ``previous``
+    for one that is new to the follower."""
+
+    group_version: str
+    hash: str | None
+    previous: str | None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from specmux_cache.errors import (
     DiskFull,
@@ -21,7 +21,6 @@ from specmux_cache.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from specmux_cache.store.checking import Problem, verify
 from specmux_cache.store.compaction import BATCH, Compaction, CompactionReport, Goal
 from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused, unsealed
 from specmux_cache.store.database import NAME
@@ -40,12 +39,14 @@ from specmux_cache.store.locks import locked
 from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text
 from specmux_converters.errors import cut
 
+if TYPE_CHECKING:  # a command that reads a stored document needs it not
+    from specmux_cache.store.checking import Problem
+
 __all__ = [
     "CompactionReport",
     "Digest",
     "DiskStore",
     "Metadata",
-    "Problem",
     "Row",
     "StoreLimits",
     "StoreStats",
@@ -125,6 +126,11 @@ class DiskStore:
             raise
         except StoreError as error:
             raise StoreUnavailable(error.reason, directory=str(directory)) from error
+
+    @property
+    def disk(self) -> Self:
+        """The store on disk that a client's store is, or has."""
+        return self
 
     def __enter__(self) -> Self:
         return self
@@ -259,6 +265,8 @@ class DiskStore:
         """Verify the index and every body. ``fix`` removes what is wrong. Safe beside readers and writers."""
         if fix:
             self._refuse_read_only()
+        from specmux_cache.store.checking import verify
+
         return self._attempt(lambda contents: verify(contents, fix=fix))
 
     def clear(self) -> int:

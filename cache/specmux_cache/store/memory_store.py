@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Final
 
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
@@ -15,6 +16,8 @@ from specmux_cache.store.rows import Digest, Metadata, Row, Stored
 
 class MemoryStore:
     """Bounded by the bytes of its bodies; the least recently used goes first. Safe across threads."""
+
+    disk: Final = None
 
     def __init__(self, max_bytes: int, *, clock: Callable[[], float]) -> None:
         self._max_bytes = max_bytes

@@ -7,16 +7,17 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from specmux_cache.errors import StoreError
 from specmux_cache.store.directory import open_file
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
-from specmux_cache.store.memory_store import MemoryStore
-from specmux_cache.store.overlaid_store import OverlaidStore
 from specmux_cache.store.rows import Digest, Metadata, Row, Stored
+
+if TYPE_CHECKING:  # a command that reads a stored document needs it not
+    from specmux_cache.store.memory_store import MemoryStore
 
 MEMORY_BYTES: Final = 32 * 1024 * 1024
 """Of bodies, in a client without a directory."""
@@ -28,6 +29,8 @@ SECRET_BYTES: Final = 32
 class Store(Protocol):
     """What DiskStore, MemoryStore and OverlaidStore have in common."""
 
+    @property
+    def disk(self) -> DiskStore | None: ...
     def get(self, key: Key) -> Stored | None: ...
     def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest: ...
     def touch(self, key: Key, *, metadata: Metadata) -> bool: ...
@@ -56,15 +59,24 @@ def open_store(
                 warn(f"cache directory {directory}: {error.strerror or error}; using memory instead")
         except StoreError as error:
             warn(f"{error}; using memory instead")
-    return MemoryStore(MEMORY_BYTES, clock=clock), None, secrets.token_bytes(SECRET_BYTES)
+    return memory_store(clock), None, secrets.token_bytes(SECRET_BYTES)
+
+
+def memory_store(clock: Callable[[], float]) -> MemoryStore:
+    """Imported where it is needed: most clients have a disk."""
+    from specmux_cache.store.memory_store import MemoryStore
+
+    return MemoryStore(MEMORY_BYTES, clock=clock)
 
 
 def _overlaid(store: DiskStore, clock: Callable[[], float]) -> tuple[Store, None, bytes]:
     """Whoever cannot read the secret uses what was stored for nobody, or under a name."""
+    from specmux_cache.store.overlaid_store import OverlaidStore
+
     secret = secrets.token_bytes(SECRET_BYTES)
     with contextlib.suppress(OSError):
         secret = _read_secret(store.directory / PARTITION_KEY) or secret
-    return OverlaidStore(store, MemoryStore(MEMORY_BYTES, clock=clock)), None, secret
+    return OverlaidStore(store, memory_store(clock)), None, secret
 
 
 def _read_secret(path: Path) -> bytes | None:

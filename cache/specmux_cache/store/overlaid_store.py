@@ -13,14 +13,14 @@ from specmux_cache.store.rows import Digest, Metadata, Row, Stored
 class OverlaidStore:
     """For one process. Safe across threads: a call that comes between sees either state."""
 
-    def __init__(self, below: DiskStore, above: MemoryStore) -> None:
-        self.below = below
+    def __init__(self, disk: DiskStore, above: MemoryStore) -> None:
+        self.disk = disk
         self._above = above
         self._deleted: set[Key] = set()
 
     def get(self, key: Key) -> Stored | None:
         found = self._above.get(key)
-        return found or (None if key in self._deleted else self.below.get(key))
+        return found or (None if key in self._deleted else self.disk.get(key))
 
     def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest:
         return self._above.put(key, body, metadata=metadata)
@@ -44,10 +44,10 @@ class OverlaidStore:
     def rows(self, *prefix: str) -> Iterator[Row]:
         above = {row.key: row for row in self._above.rows(*prefix)}
         yield from above.values()
-        for row in self.below.rows(*prefix):
+        for row in self.disk.rows(*prefix):
             if row.key not in above and row.key not in self._deleted:
                 yield row
 
     def close(self) -> None:
         self._above.close()
-        self.below.close()
+        self.disk.close()
