@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,31 +17,45 @@ _HEAD = f"""\
 # Every setting stands here with its default, commented out. "specmux check-config FILE" says what this means,
 # "specmux serve --config FILE" serves it and reads it again whenever it changes.
 """
+_CLUSTER = """\
+# The cluster of a kubeconfig: its apiserver, its extension apiservers and its definitions.
+kubernetes:
+"""
 _BACKENDS = """\
-backends:
-  # An apiserver: OpenAPI v3 where it has it, Swagger 2.0 converted where it has not.
-  - name: example
-    url: https://127.0.0.1:6443
-    tls: {insecure_skip_verify: false}  # or ca_file: ca.crt
-    # credentials: {token_file: token}
-  # A folder of documents and CustomResourceDefinitions.
-  # - name: files
-  #   directory: documents/
+# Servers and folders beside a cluster, or without one. "specmux init --kubeconfig FILE" or "--context NAME"
+# writes the settings of a cluster instead.
+backends: []
+#  # An apiserver: OpenAPI v3 where it has it, Swagger 2.0 converted where it has not.
+#  - name: example
+#    url: https://apiserver.example.org:6443
+#    tls: {ca_file: ca.crt}
+#    credentials: {token_file: token}
+#  # A folder of documents and CustomResourceDefinitions.
+#  - name: files
+#    directory: documents/
 """
 
 
 @click.command(
     epilog=examples(
-        ("specmux.yaml, and the schema that editors check it with", "specmux init"),
+        ("specmux.yaml of the current context's cluster", "specmux init --kubeconfig ~/.kube/config"),
+        ("specmux.yaml without a cluster, and the schema that editors check it with", "specmux init"),
         ("the schema alone", "specmux init --schema > specmux.schema.json"),
     )
 )
 @click.argument(
     "file", required=False, default="specmux.yaml", type=click.Path(path_type=Path, dir_okay=False)
 )
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Write the settings of the cluster that this kubeconfig names.",
+)
+@click.option("--context", metavar="NAME", help="The context to take; without one, the current.")
 @click.option("--force", is_flag=True, help="Replace the file where there is one.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the configuration instead.")
-def init(file: Path, force: bool, schema: bool) -> None:
+def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, schema: bool) -> None:
     """Write a configuration to start from.
 
     Beside it goes the JSON Schema of the configuration, which editors complete and check it with.
@@ -55,13 +70,30 @@ def init(file: Path, force: bool, schema: bool) -> None:
         return
     if file.exists() and not force:
         raise click.UsageError(f"{file} is there already; --force replaces it")
+    cluster = [] if kubeconfig is None and context is None else [_cluster(kubeconfig, context)]
     beside = file.with_name(SCHEMA_NAME)
     try:
-        file.write_text("\n".join([_HEAD, *_settings(), _BACKENDS]))
+        file.write_text("\n".join([_HEAD, *_settings(), *cluster, _BACKENDS]))
         beside.write_bytes(text)
     except OSError as error:
         raise click.ClickException(f"{file}: {error.strerror or 'cannot be written'}") from error
     click.echo(f"{file} and {beside} are written; next: specmux check-config {file}")
+
+
+def _cluster(kubeconfig: Path | None, context: str | None) -> str:
+    """The settings of the cluster that is meant, which has to be there."""
+    import orjson
+
+    from specmux_cache.access.kubeconfig import read
+    from specmux_cache.errors import AccessError
+
+    try:
+        name = read(kubeconfig, os.environ, context=context).context
+    except AccessError as error:
+        raise click.UsageError(str(error)) from error
+    values = {"kubeconfig": None if kubeconfig is None else str(kubeconfig.absolute()), "context": name}
+    lines = (f"  {key}: {orjson.dumps(value).decode()}" for key, value in values.items() if value is not None)
+    return _CLUSTER + "\n".join(lines) + "\n"
 
 
 def _written(value: object) -> str:

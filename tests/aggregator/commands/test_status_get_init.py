@@ -113,20 +113,49 @@ def test_watching_prints_what_changed(
     assert list(changes(last, now, asked)) == lines
 
 
+KUBECONFIG = """
+current-context: second
+contexts:
+- {name: first, context: {cluster: c, user: u}}
+- {name: second, context: {cluster: c, user: u}}
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]
+users: [{name: u, user: {token: secret}}]
+"""
+
+
 def test_init_writes_what_serve_reads(tmp_path: Path) -> None:
     file = tmp_path / "specmux.yaml"
     assert run("init", file).exit_code == 0
-    assert [each.name for each in ConfigSource(file=file).read().backends] == ["example"]
+    assert ConfigSource(file=file).read().backends == ()
     assert file.read_text().startswith("# yaml-language-server: $schema=specmux.schema.json\n")
     written = orjson.loads((tmp_path / "specmux.schema.json").read_bytes())
     Draft202012Validator.check_schema(written)
     Draft202012Validator(written).validate(yaml.safe_load(file.read_text()))
 
 
+def test_init_of_a_cluster_writes_the_settings_of_that_cluster(tmp_path: Path) -> None:
+    file, kubeconfig = tmp_path / "specmux.yaml", tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    assert run("init", file, "--kubeconfig", kubeconfig).exit_code == 0
+    written = ConfigSource(file=file).read().kubernetes
+    assert (written.kubeconfig, written.context) == (kubeconfig, "second")  # the current one
+    assert run("init", file, "--kubeconfig", kubeconfig, "--context", "first", "--force").exit_code == 0
+    assert ConfigSource(file=file).read().kubernetes.context == "first"
+
+
+def test_init_of_a_cluster_that_is_not_there_writes_nothing(tmp_path: Path) -> None:
+    file, kubeconfig = tmp_path / "specmux.yaml", tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    result = run("init", file, "--kubeconfig", kubeconfig, "--context", "third")
+    assert result.exit_code == 2
+    assert 'no context "third"; known: first, second' in result.output
+    assert not file.exists()
+
+
 def test_every_setting_of_the_written_file_may_be_uncommented(tmp_path: Path) -> None:
     file = tmp_path / "specmux.yaml"
     run("init", file)
-    lines = file.read_text().splitlines()
+    lines = file.read_text().partition("# Servers and folders")[0].splitlines()
     settings = [line[2:] for line in lines if line.startswith(("# ", "#   ")) and ":  #" not in line]
     settings = [line for line in settings if line.partition(":")[0].strip().replace("_", "").isalpha()]
     text = "\n".join(line for line in settings if not line.startswith(("yaml-", "- ", "  directory")))
