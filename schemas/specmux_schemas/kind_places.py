@@ -159,8 +159,9 @@ def place_of(wanted: GroupVersionKind, known: Iterable[GroupVersionKind]) -> Kin
     similar = similar_to(wanted.kind, here)
     if similar:
         return KindPlace(similar[0], f"did you mean {' or '.join(similar)}?")
-    elsewhere = similar_to(wanted.kind, (each.kind for each in kinds))
-    found = next((each for each in kinds if elsewhere and each.kind == elsewhere[0]), None)
+    of_group = [each for each in kinds if each.group == wanted.group]
+    elsewhere = similar_to(wanted.kind, (each.kind for each in of_group))
+    found = next((each for each in of_group if elsewhere and each.kind == elsewhere[0]), None)
     return _meant(wanted, found) if found is not None else None
 
 

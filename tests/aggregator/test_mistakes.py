@@ -207,7 +207,7 @@ MISTAKES = [
     wrong("validate $dir/widget.yaml", 2, "no kubeconfig", "--directory DIR"),
     wrong("validate --file $dir/crd.yaml $dir/bare", 2, "bare: no manifest in it", ".yaml"),
     wrong("validate --file $dir/crd.yaml $dir/empty.yaml", 0, "no object in", "nothing was validated"),
-    wrong("validate --file $dir/crd.yaml $dir/template.yaml", 1, "template.yaml:1", "helm template CHART"),
+    wrong("validate --file $dir/crd.yaml $dir/template.yaml", 1, "template.yaml:4", "helm template CHART"),
     wrong("validate --file $dir/crd.yaml $dir/gadget.yaml", 1, "no kind", "--ignore-missing-schemas"),
     wrong("validate --file $dir/sized.yaml $dir/typo.yaml", 1, "typo.yaml:4", 'unknown field "spec.sise"'),
     wrong("validate --file $dir/none.json $dir/widget.yaml", 2, "does not exist"),

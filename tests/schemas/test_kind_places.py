@@ -18,7 +18,7 @@ KNOWN = [*built_in_kinds(), GroupVersionKind("shop.example.org", "v1", "Order")]
         ("v1", "Pood", "Pod", "did you mean Pod or Node?"),
         ("shop.example.org/v1", "Orders", "Order", "did you mean Order?"),
         (
-            "shop.example.com/v1",
+            "shop.example.org/v2",
             "Orders",
             "shop.example.org/v1 Order",
             "did you mean shop.example.org/v1 Order?",

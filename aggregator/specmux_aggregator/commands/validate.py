@@ -78,6 +78,11 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
 )
 @click.option("--ignore-missing-schemas", is_flag=True, help="Skip kinds that no document describes.")
 @click.option(
+    "--allow-unchecked",
+    is_flag=True,
+    help="Accept objects of which something could not be checked, such as a rule.",
+)
+@click.option(
     "--skip-non-objects",
     is_flag=True,
     help="Skip and count what is no Kubernetes object: values, package.json, templates of charts.",
@@ -105,6 +110,7 @@ def validate(
     output: str,
     skip: tuple[str, ...],
     ignore_missing_schemas: bool,
+    allow_unchecked: bool,
     skip_non_objects: bool,
     ignore_filename_pattern: tuple[str, ...],
     summary: bool,
@@ -117,7 +123,7 @@ def validate(
     apiserver's words, with file, line and column. PATH is a file, a folder, or - for standard input. Kinds of
     CustomResourceDefinitions among the files count, too.
 
-    Exit codes: 0 all valid, 1 something is not, 2 usage, 4 the server was not reached.
+    Exit codes: 0 all valid, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
     """
     skipped = frozenset(kind for each in skip for kind in each.split(",") if kind)
     rules = Rules(
@@ -126,6 +132,7 @@ def validate(
         ignore_missing_schemas,
         UnionAlgorithm(unions),
         skip_non_objects,
+        allow_unchecked,
     )
     with _reported(), progress("validating"):
         inputs = read_inputs(files_below(paths, ignored=_any_of(ignore_filename_pattern)))
@@ -139,7 +146,7 @@ def validate(
     written = render(report, output, is_coloured=is_coloured(), version=VERSION)
     with reported_refusals():
         write_out(written, is_text=True)
-    if any(each.outcome is ObjectVerdict.INVALID for each in checked):
+    if any(each.outcome in (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED) for each in checked):
         raise click.exceptions.Exit(INVALID)
 
 
@@ -159,6 +166,10 @@ def _hints(
     others = [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]
     if others:
         yield f"{len(others)} documents in {len(set(others))} files are no Kubernetes objects: skipped"
+    unchecked = sum(each.outcome is ObjectVerdict.NOT_CHECKED for each in checked)
+    if unchecked:
+        objects = "1 object was" if unchecked == 1 else f"{unchecked} objects were"
+        yield f"{objects} not checked in full: see the notes; --allow-unchecked accepts that"
     if not inputs:
         yield f"no object in {', '.join(paths)}: nothing was validated"
     templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from specmux_aggregator.sources.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
-from specmux_schemas.validation import Severity, Violation
+from specmux_schemas.validation import Check, Severity, Violation
 
 _LEVELS: Final = {
     Severity.ERROR: Level.ERROR,
@@ -38,6 +38,8 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
     found = counts(checked)
     files = len({each.file for each in checked})
     told = [f"{found[ObjectVerdict.VALID]} valid", f"{found[ObjectVerdict.INVALID]} invalid"]
+    if found[ObjectVerdict.NOT_CHECKED]:
+        told.append(f"{found[ObjectVerdict.NOT_CHECKED]} not checked in full")
     if found[ObjectVerdict.SKIPPED]:
         told.append(f"{found[ObjectVerdict.SKIPPED]} skipped")
     if found[ObjectVerdict.NO_SCHEMA]:
@@ -56,6 +58,7 @@ def _case(each: ValidatedObject) -> Case:
 
 
 def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
+    is_unchecked = each.outcome is ObjectVerdict.NOT_CHECKED
     for violation in each.report.violations:
         yield ReportFinding(
             rule=violation.check.value,
@@ -66,7 +69,8 @@ def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
             detail=each.source,
             word=violation.severity.value,
             title=each.label,
-            fails=violation.severity is Severity.ERROR,
+            fails=violation.severity is Severity.ERROR
+            or (is_unchecked and violation.check is Check.NOT_CHECKED),
         )
 
 

@@ -38,6 +38,8 @@ _MEDIA_TYPES: Final = {
 class ObjectVerdict(StrEnum):
     VALID = "valid"
     INVALID = "invalid"
+    NOT_CHECKED = "not-checked"
+    """Nothing is wrong with what was looked at, and something was not."""
     SKIPPED = "skipped"
     NO_SCHEMA = "no-schema"
     """Its kind is not known, and that was allowed."""
@@ -93,6 +95,7 @@ class Rules:
     allows_unknown_kinds: bool = False
     unions: UnionAlgorithm = UnionAlgorithm.OFF
     skips_non_objects: bool = False
+    allows_unchecked: bool = False
 
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:
@@ -186,7 +189,9 @@ def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
         return ObjectVerdict.SKIPPED
     if not report.is_known and rules.allows_unknown_kinds:
         return ObjectVerdict.NO_SCHEMA
-    return ObjectVerdict.VALID if report.is_valid else ObjectVerdict.INVALID
+    if not report.is_valid:
+        return ObjectVerdict.INVALID
+    return ObjectVerdict.VALID if report.is_complete or rules.allows_unchecked else ObjectVerdict.NOT_CHECKED
 
 
 def documents_for(

@@ -99,6 +99,11 @@ class ValidationReport:
     def is_valid(self) -> bool:
         return not any(violation.severity is Severity.ERROR for violation in self.violations)
 
+    @property
+    def is_complete(self) -> bool:
+        """Everything was looked at: what could not be is no reason to call an object valid."""
+        return not any(violation.check is Check.NOT_CHECKED for violation in self.violations)
+
     def moved(self, lines: int) -> ValidationReport:
         """With the lines of a text that has so many before this one."""
         if not lines:
@@ -117,6 +122,7 @@ class ValidationReport:
             "name": self.name,
             "namespace": self.namespace,
             "valid": self.is_valid,
+            "complete": self.is_complete,
             "violations": [violation.as_document() for violation in self.violations],
         }
 

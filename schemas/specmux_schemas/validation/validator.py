@@ -19,6 +19,7 @@ from specmux_schemas.validation.decoding.objects import (
     decode_custom,
     decode_typed,
     read,
+    shown_body,
     type_meta_of,
     unregistered,
 )
@@ -120,9 +121,10 @@ class Validator:
         if isinstance(wanted, CustomKind):
             # Unstructured: the kind is asked for after decoding, and no version is.
             found = read_type_meta(source.value)
-            return (found, wanted) if found.kind else (type_meta_of(source), wanted)
+            return (_of_custom(source, found if found.kind else type_meta_of(source)), wanted)
         found = type_meta_of(source)
-        return found, self._kinds.find(found.as_kind())
+        wanted = self._kinds.find(found.as_kind())
+        return _of_custom(source, found) if isinstance(wanted, CustomKind) else found, wanted
 
     def _decode(self, source: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> Decoded:
         if isinstance(wanted, TypedKind):
@@ -220,6 +222,14 @@ def kind_in(source: Body, directive: Directive) -> GroupVersionKind | Validation
         return type_meta_of(source).as_kind()
     except Undecodable as error:
         return _fatal(error, source, None, directive)
+
+
+def _of_custom(source: Body, found: TypeMeta) -> TypeMeta:
+    """A custom resource's ``kind`` has its name in lower case: it is decoded without a type, and so is not
+    found as Go finds fields. Raises Undecodable."""
+    if not source.value.get("kind"):
+        raise Undecodable(f"Object 'Kind' is missing in '{shown_body(source)}'")
+    return found
 
 
 def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | CustomKind) -> list[Violation]:

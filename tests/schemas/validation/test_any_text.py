@@ -91,3 +91,9 @@ def test_keys_that_differ_in_lone_surrogates_are_one_key_twice(validator: Valida
     body = rb'{"apiVersion":"example.org/v1","kind":"Widget","spec":{"\ud800":1,"\ud801":1}}'
     messages = [each.message for each in validator.validate(body).violations]
     assert 'duplicate field "spec.\ufffd"' in messages
+
+
+@pytest.mark.parametrize("name", ["Kind", "KIND", "kINd"])
+def test_kind_of_a_custom_resource_is_written_in_lower_case(validator: Validator, name: str) -> None:
+    body = b'{"apiVersion":"example.org/v1","%s":"Widget","metadata":{"name":"a"}}' % name.encode()
+    assert validator.validate(body).fatal == f"Object 'Kind' is missing in '{body.decode()}'"
