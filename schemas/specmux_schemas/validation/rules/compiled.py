@@ -10,6 +10,7 @@ from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.cel.compiling import (
     CompiledExpression,
     NotInstantiable,
+    WrongResult,
     compile_expression,
 )
 from specmux_schemas.validation.rules.cel.declarations import Environment
@@ -22,6 +23,9 @@ from specmux_schemas.validation.rules.field_paths import BadFieldPath, read_fiel
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
+
+
+_NO_PATH: Final[tuple[Path, str]] = ((), "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +53,7 @@ class RuleCompiler:
         self.minor = minor
         self._environment: Environment = environment(minor, is_new=is_new)
         self._compiled: dict[RuleNode, tuple[CompiledRule, ...]] = {}
-        self.declarations = Declarations()
+        self.declarations = Declarations(minor)
 
     def rules(self, node: RuleNode, typed: RuleNode | None = None) -> tuple[CompiledRule, ...]:
         """``typed`` says what the value is where the node stands in allOf."""
@@ -76,10 +80,8 @@ class RuleCompiler:
         message, message_fault = None, ""
         if rule.message_expression:
             message, message_fault = self._expression(rule.message_expression, variables, STRING)
-        try:
-            path, shown = read_field_path(rule.field_path, node) if rule.field_path else ((), "")
-        except BadFieldPath:
-            path, shown = (), ""
+        # As upstream: a message that does not compile loses the path, too.
+        path, shown = _NO_PATH if message_fault else _field_path(rule, node)
         return CompiledRule(rule, expression, message, "", message_fault, path, shown)
 
     def _expression(
@@ -89,12 +91,18 @@ class RuleCompiler:
         is_message = wanted is STRING
         name = "messageExpression " if is_message else ""
         try:
-            found = compile_expression(text, self._environment, variables, self.declarations.structs)
+            structs = self.declarations.structs
+            return compile_expression(text, self._environment, variables, structs, wanted), ""
         except InvalidExpression as invalid:
             return None, f"{name}compilation failed: {invalid}"
         except NotInstantiable as fault:
             return None, f"{name or 'program '}instantiation failed: {fault}"
-        if found.checked.result != wanted:
-            subject = "messageExpression" if is_message else "cel expression"
-            return None, f"{subject} must evaluate to a {wanted}"
-        return found, ""
+        except WrongResult as fault:
+            return None, f"{'messageExpression' if is_message else 'cel expression'} {fault}"
+
+
+def _field_path(rule: ValidationRule, node: RuleNode) -> tuple[Path, str]:
+    try:
+        return read_field_path(rule.field_path, node) if rule.field_path else _NO_PATH
+    except BadFieldPath:
+        return _NO_PATH

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from specmux_schemas.validation.rules.cel.releases import NEWEST
 from specmux_schemas.validation.rules.cel.types import (
     BOOL,
     BYTES,
@@ -27,17 +28,18 @@ from specmux_schemas.validation.rules.declared import RuleNode, escaped_name
 
 MOST_BYTES: Final = 3 * 1024 * 1024
 """Of a request."""
+_NAMES_SINCE: Final = 37
+"""The release from which names of resources are known to be short."""
 _DURATION_SIZE: Final = (32, 3)
 _DATE_SIZE: Final = (12, 12)
 _TIME_SIZE: Final = (32, 21)
-_NO_LIMIT: Final = 2**63 - 1
 
 
 @dataclass(slots=True, eq=False)
 class Declaration:
     type: CelType
-    most: int = _NO_LIMIT
-    """Characters, items or entries."""
+    most: int = 0
+    """Characters, items or entries; 0 for all else."""
     least_bytes: int = 1
     """Of its JSON."""
     fields: dict[str, Declaration] = field(default_factory=dict)
@@ -49,7 +51,8 @@ class Declaration:
 class Declarations:
     """Of the values of a schema, each once, with the fields of objects by the name of their type."""
 
-    def __init__(self) -> None:
+    def __init__(self, minor: int = NEWEST) -> None:
+        self._minor = minor
         self.structs: dict[str, Mapping[str, CelType]] = {}
         self._found: dict[RuleNode, Declaration | None] = {}
 
@@ -68,7 +71,7 @@ class Declarations:
             case "object":
                 return self._object(node, name) if node.additional is None else self._map(node, name)
             case "string":
-                return _string(node)
+                return _string(node, self._minor)
             case "boolean":
                 return Declaration(BOOL, least_bytes=4)
             case "number":
@@ -111,7 +114,7 @@ class Declarations:
         return found
 
 
-def _string(node: RuleNode) -> Declaration:
+def _string(node: RuleNode, minor: int) -> Declaration:
     match node.form:
         case "byte":
             return Declaration(BYTES, MOST_BYTES - 2 if node.most_length is None else node.most_length, 2)
@@ -121,7 +124,7 @@ def _string(node: RuleNode) -> Declaration:
             return Declaration(TIMESTAMP, *_DATE_SIZE)
         case "date-time":
             return Declaration(TIMESTAMP, *_TIME_SIZE)
-    if node.most_length is not None:
+    if node.most_length is not None and (not node.is_name or minor >= _NAMES_SINCE):
         return Declaration(STRING, node.most_length * 4, 2)
     if node.choices:
         texts = (len(each.encode()) for each in node.choices if isinstance(each, str))

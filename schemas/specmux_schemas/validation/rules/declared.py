@@ -11,6 +11,8 @@ from typing import Any, Final
 from specmux_schemas.references import resolved
 from specmux_schemas.validation.decoding.structural import MOST_DEPTH
 
+MOST_NAME: Final = 253
+"""Characters of a DNS subdomain."""
 _RESERVED: Final = frozenset(
     (
         *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
@@ -30,7 +32,11 @@ class ValidationRule:
     message_expression: str = ""
     reason: str = ""
     field_path: str = ""
-    takes_missing_old: bool = False
+    optional_old: bool | None = None
+
+    @property
+    def takes_missing_old(self) -> bool:
+        return self.optional_old is True
 
     @property
     def shown(self) -> str:
@@ -67,6 +73,8 @@ class RuleNode:
     required: frozenset[str] = frozenset()
     choices: tuple[Any, ...] = ()
     has_default: bool = False
+    is_name: bool = False
+    """Of a resource, which releases before 1.37 took to be of any length."""
     has_rules: bool = False
 
     @cached_property
@@ -126,27 +134,34 @@ def _below(node: RuleNode) -> list[RuleNode]:
 
 
 def _names_itself(metadata: Any) -> bool:
-    """A definition may say more of the two names; published it is ObjectMeta."""
-    properties = metadata.get("properties") if isinstance(metadata, Mapping) else None
-    return isinstance(properties, Mapping) and all(
-        isinstance(properties.get(name), Mapping) and properties[name].get("type") == "string"
-        for name in ("name", "generateName")
-    )
+    """A definition may say more of the names; what is published refers to ObjectMeta."""
+    return isinstance(metadata, Mapping) and isinstance(metadata.get("properties"), Mapping)
 
 
 def _resource_fields(properties: Mapping[str, RuleNode]) -> dict[str, RuleNode]:
     """Those that are to be added: what says all of them itself is left as it is."""
     metadata = properties.get("metadata")
-    named = metadata is not None and {"name", "generateName"} <= metadata.properties.keys()
+    named = metadata is not None and all(
+        name in metadata.properties and metadata.properties[name].kind == "string"
+        for name in ("name", "generateName")
+    )
     texts = all(name in properties and properties[name].kind == "string" for name in ("apiVersion", "kind"))
     if named and texts:
         return {}
-    names = {name: RuleNode("string") for name in ("name", "generateName")}
+    said = {} if metadata is None else metadata.properties
+    names = {
+        name: RuleNode("string", most_length=_least(most, said.get(name)), is_name=True)
+        for name, most in (("name", MOST_NAME), ("generateName", MOST_NAME - 1))
+    }
     return {
         "kind": RuleNode("string"),
         "apiVersion": RuleNode("string"),
         "metadata": RuleNode("object", properties=names),
     }
+
+
+def _least(most: int, said: RuleNode | None) -> int:
+    return most if said is None or said.most_length is None else min(most, said.most_length)
 
 
 def escaped_name(name: str) -> str | None:
@@ -164,7 +179,7 @@ def _rule(value: Mapping[str, Any]) -> ValidationRule:
         message_expression=_text(value, "messageExpression"),
         reason=_text(value, "reason"),
         field_path=_text(value, "fieldPath"),
-        takes_missing_old=value.get("optionalOldSelf") is True,
+        optional_old=found if isinstance(found := value.get("optionalOldSelf"), bool) else None,
     )
 
 

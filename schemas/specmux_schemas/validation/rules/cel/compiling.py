@@ -19,6 +19,10 @@ class NotInstantiable(Exception):
     """An expression whose constants cannot be computed."""
 
 
+class WrongResult(Exception):
+    """An expression that gives another type than is wanted."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledExpression:
     checked: CheckedExpression
@@ -28,10 +32,16 @@ class CompiledExpression:
 
 
 def compile_expression(
-    text: str, environment: Environment, variables: Mapping[str, CelType], structs: Structs
+    text: str,
+    environment: Environment,
+    variables: Mapping[str, CelType],
+    structs: Structs,
+    wanted: CelType | None = None,
 ) -> CompiledExpression:
-    """Raises InvalidExpression, NotInstantiable."""
+    """Raises InvalidExpression, WrongResult, NotInstantiable."""
     checked = checked_expression(text, environment, variables, structs)
+    if wanted is not None and checked.result != wanted:
+        raise WrongResult(f"must evaluate to a {wanted}")
     try:
         program = plan(checked)
     except CelError as error:

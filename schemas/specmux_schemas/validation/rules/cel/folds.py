@@ -18,6 +18,8 @@ from specmux_schemas.validation.rules.cel.values import (
     type_name,
 )
 
+_END: Final = object()
+
 Fill = Callable[[Frame, Any], None]
 """Sets the variables of a loop."""
 Loop = Callable[[Run, Fill, Callable[[Any], Iterable[Any]], Sequence[Run]], Run]
@@ -62,7 +64,8 @@ def _until(stops: bool, cost: int) -> Loop:
 
         def run(frame: Frame) -> Any:
             error: CelError | None = None
-            for item in items(over(frame)):
+            waiting = iter(items(over(frame)))
+            for item in waiting:
                 frame.pay(cost)
                 fill(frame, item)
                 try:
@@ -71,7 +74,8 @@ def _until(stops: bool, cost: int) -> Loop:
                     error = error or raised
                     continue
                 if found is stops:
-                    frame.pay(cost)
+                    # The condition is looked at once more where there is another item.
+                    frame.pay(1 if next(waiting, _END) is _END else cost)
                     return stops
                 if found is not (not stops):
                     error = error or no_such_overload()
@@ -115,7 +119,7 @@ def _chosen(
                 frame.pay(cost)
                 yield item
             elif is_chosen is False:
-                frame.pay(1)
+                frame.pay(0)
             else:
                 error = no_such_overload()
         if error is not None:
@@ -167,7 +171,7 @@ def _appended(frame: Frame, transform: Run, found: list[Any], error: CelError | 
     return error
 
 
-def _inserting(insert: Callable[[LiteralMap, Any, Any], None]) -> Loop:
+def _inserting(insert: Callable[[LiteralMap, Any, Any], None], cost: int) -> Loop:
     def loop(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], body: Sequence[Run]) -> Run:
         transform = body[-1]
         predicate = body[0] if len(body) == 2 else None
@@ -176,11 +180,12 @@ def _inserting(insert: Callable[[LiteralMap, Any, Any], None]) -> Loop:
             found = LiteralMap()
             error: CelError | None = None
             for item in items(over(frame)):
-                frame.pay(3)
                 fill(frame, item)
                 try:
                     if predicate is not None and predicate(frame) is not True:
+                        frame.pay(0)
                         continue
+                    frame.pay(cost)
                     insert(found, item[0], transform(frame))
                 except CelError as raised:
                     error = error or raised
@@ -211,6 +216,6 @@ LOOPS: Final[dict[str, Loop]] = {
     "exists_one": _exists_one,
     "filter": _filter,
     "map": _map,
-    "transform_map": _inserting(_insert_value),
-    "transform_map_entry": _inserting(_insert_entries),
+    "transform_map": _inserting(_insert_value, 3),
+    "transform_map_entry": _inserting(_insert_entries, 2),
 }

@@ -167,18 +167,15 @@ class _Parser:
         mark = self._token
         if mark.kind not in ("!", "-"):
             return self._member()
+        if mark.kind == "-" and self._tokens[self._at + 1].kind in ("int", "float"):
+            return self._member()
         count = 0
-        while self._token.kind == mark.kind and not (mark.kind == "-" and self._is_negative_number()):
-            self._advance()
+        while self._take(mark.kind):
             count += 1
         operand = self._member()
         if count % 2 == 0:
             return operand
         return Call(mark.at, "!_" if mark.kind == "!" else "-_", [operand])
-
-    def _is_negative_number(self) -> bool:
-        following = self._tokens[self._at + 1]
-        return following.kind in ("int", "float")
 
     def _member(self) -> Expression:
         found = self._primary()
@@ -267,7 +264,9 @@ class _Parser:
             case "true" | "false" | "null":
                 self._advance()
                 return Literal(token.at, _CONSTANTS[token.kind])
-            case "int" | "uint" | "float" | "string" | "bytes" | "-":
+            case "int" | "uint" | "float" | "string" | "bytes":
+                return self._literal()
+            case "-" if self._tokens[self._at + 1].kind in ("int", "float"):
                 return self._literal()
         self._unexpected(_OPERAND)
         raise AssertionError

@@ -152,7 +152,7 @@ class _Planner:
                 key = self.part(index)
                 qualifier = Qualifier(
                     None if key.constant is MISSING else key.constant,
-                    key.run if key.constant is MISSING else None,
+                    self._root(index) if key.constant is MISSING else None,
                     is_optional=expression.function != "_[_]",
                 )
                 return self._attribute(operand, (qualifier, *rest))
@@ -273,15 +273,18 @@ class _Planner:
         if over.constant is MISSING:
             return _Part(_applied(apply, [item, over.run], cost))
         members = over.constant
-        if type(members) is tuple and all(type(each) is str for each in members):
-            known = frozenset(members)
+        if type(members) is not tuple:
+            return _Part(_applied(apply, [item, over.run], cost))
+        known = frozenset(members) if all(type(each) is str for each in members) else None
 
-            def run(frame: Frame) -> bool:
-                found = item(frame)
-                return type(found) is str and found in known
+        def run(frame: Frame) -> bool:
+            """A list that is written out costs nothing."""
+            found = item(frame)
+            if known is not None and type(found) is str:
+                return found in known
+            return bool(apply(found, members))
 
-            return _Part(run)
-        return _Part(_applied(apply, [item, over.run], None if type(members) is tuple else cost))
+        return _Part(run)
 
     def _list(self, expression: ListLiteral) -> _Part:
         parts = [self.part(each) for each in expression.items]

@@ -63,10 +63,11 @@ def _followed(frame: Frame, value: Any, qualifiers: Sequence[Qualifier]) -> Any:
     is_optional = type(value) is Optional
     if is_optional:
         if value.value is MISSING:
+            frame.cost -= len(qualifiers)
             return False if qualifiers[-1].is_test else value
         # An optional is left as what the document has, with names, texts and lists as they are there.
         value = adapted(native(value.value))
-    for qualifier in qualifiers:
+    for index, qualifier in enumerate(qualifiers):
         key = qualifier.key if qualifier.run is None else qualifier.run(frame)
         is_optional = is_optional or qualifier.is_optional
         if is_optional or qualifier.is_test:
@@ -74,6 +75,8 @@ def _followed(frame: Frame, value: Any, qualifiers: Sequence[Qualifier]) -> Any:
             if qualifier.is_test:
                 return value is not MISSING
             if value is MISSING:
+                # What is not there costs nothing, nor what would follow it.
+                frame.cost -= len(qualifiers) - index
                 return False if qualifiers[-1].is_test else NONE
         else:
             value = _required(value, key)

@@ -1,0 +1,227 @@
+"""What an apiserver says of the rules of a definition (apiextensions, pkg/apis/apiextensions/validation).
+
+A rule is refused for its text, its types, or what it may cost: alone, and with all others of its version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.go.text import json_text, quoted
+from specmux_schemas.validation.metadata.field_errors import shown
+from specmux_schemas.validation.report import Path
+from specmux_schemas.validation.rules.cel.ranges import MOST
+from specmux_schemas.validation.rules.cel.releases import NEWEST
+from specmux_schemas.validation.rules.compiled import CompiledRule, RuleCompiler
+from specmux_schemas.validation.rules.costs import (
+    DEFINITION_LIMIT,
+    RULE_LIMIT,
+    expression_cost,
+    most_occurrences,
+)
+from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule, rule_tree
+from specmux_schemas.validation.rules.field_paths import BadFieldPath, read_field_path
+
+RULES: Final = "x-kubernetes-validations"
+_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_BREAK: Final = re.compile(r"[\n\r]")
+_MOST_NAMED: Final = 4
+"""Rules that are named where all together cost too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFault:
+    path: Path
+    """Into the schema."""
+    text: str
+    """With the whole path, as an apiserver writes it."""
+    is_structural: bool = False
+    """Found before anything is compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: Path
+    text: str
+    count: int | None
+    """How often it may stand in an object; None where nothing bounds that."""
+    uncorrelated: str = ""
+    """The nearest place above which has no older value of its own."""
+
+    def field(self, name: str, node: RuleNode) -> _Place:
+        return self._below((*self.path, "properties", name), f"{self.text}.properties[{name}]", node)
+
+    def values(self, node: RuleNode) -> _Place:
+        path = (*self.path, "additionalProperties")
+        return self._below(path, f"{self.text}.additionalProperties", node)
+
+    def items(self, node: RuleNode) -> _Place:
+        uncorrelated = self.uncorrelated or ("" if node.list_type == "map" else self.text)
+        return self._below((*self.path, "items"), f"{self.text}.items", node, uncorrelated)
+
+    def choice(self, index: int) -> _Place:
+        text = f"{self.text}.allOf[{index}]"
+        return _Place((*self.path, "allOf", index), text, self.count, self.uncorrelated)
+
+    def _below(self, path: Path, text: str, node: RuleNode, uncorrelated: str = "") -> _Place:
+        most = _most_inside(node)
+        count = None if self.count is None or most is None else min(self.count * most, MOST)
+        return _Place(path, text, count, uncorrelated or self.uncorrelated)
+
+
+def compile_rules(
+    schema: Mapping[str, Any], prefix: str, *, minor: int = NEWEST, is_new: bool = True
+) -> list[RuleFault]:
+    """Of one version's ``openAPIV3Schema``; ``prefix`` is its place. ``is_new``: the rules were not in the
+    definition before."""
+    return _Definition(RuleCompiler(minor, is_new=is_new), prefix).faults(rule_tree(schema, {}))
+
+
+class _Definition:
+    def __init__(self, compiler: RuleCompiler, prefix: str) -> None:
+        self._compiler = compiler
+        self._prefix = prefix
+        self._total = 0
+        self._costs: list[tuple[int, Path, str]] = []
+
+    def faults(self, tree: RuleNode) -> list[RuleFault]:
+        root = _Place((), self._prefix, 1)
+        found = list(self._structural(tree, tree, root))
+        if found:
+            return found
+        found = list(self._compiled(tree, tree, root))
+        if self._total > DEFINITION_LIMIT:
+            self._costs.sort(key=lambda each: -each[0])
+            for _, path, place in self._costs[:_MOST_NAMED]:
+                words = "contributed to estimated rule cost total exceeding cost limit"
+                found.append(RuleFault(path, f"{place}: Forbidden: {words} for entire OpenAPIv3 schema"))
+            name = f"{RULES} estimated rule cost total for entire OpenAPIv3 schema"
+            words = _over_limit(name, self._total, DEFINITION_LIMIT)
+            found.append(RuleFault((), f"{self._prefix}: Forbidden: {words}"))
+        return found
+
+    def _structural(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
+        for index, rule in enumerate(node.rules):
+            for name, text in _rule_faults(rule, typed):
+                yield self._fault(place, index, name, text, is_structural=True)
+        for inner, inner_typed, below in _below(node, typed, place):
+            yield from self._structural(inner, inner_typed, below)
+
+    def _compiled(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
+        if node.rules:
+            for index, rule in enumerate(self._compiler.rules(node, typed)):
+                for name, text in self._expression_faults(rule, typed, place, index):
+                    yield self._fault(place, index, name, text)
+        for inner, inner_typed, below in _below(node, typed, place):
+            yield from self._compiled(inner, inner_typed, below)
+
+    def _expression_faults(
+        self, rule: CompiledRule, typed: RuleNode, place: _Place, index: int
+    ) -> Iterator[tuple[str, str]]:
+        declared = self._compiler.declarations.of(typed)
+        if not rule.uses_old and rule.rule.optional_old is not None:
+            value = "true" if rule.rule.optional_old else "false"
+            yield "optionalOldSelf", f"Invalid value: {value}: may not be set if oldSelf is not used in rule"
+        if rule.fault or rule.expression is None or declared is None:
+            yield "rule", f"Invalid value: {_written(rule.rule)}: {rule.fault}"
+            return
+        count = most_occurrences(declared) if place.count is None else place.count
+        cost = min(expression_cost(rule.expression, declared) * count, MOST)
+        if cost > RULE_LIMIT:
+            yield "rule", f"Forbidden: {_over_limit('estimated rule cost', cost, RULE_LIMIT)}"
+        self._observe(cost, place, index, "rule")
+        if rule.message_fault:
+            yield "messageExpression", f"Invalid value: {_written(rule.rule)}: {rule.message_fault}"
+        elif rule.message is not None:
+            cost = expression_cost(rule.message, declared)
+            if cost > RULE_LIMIT:
+                words = _over_limit("estimated messageExpression cost", cost, RULE_LIMIT)
+                yield "messageExpression", f"Forbidden: {words}"
+            self._observe(cost, place, index, "messageExpression")
+        if rule.uses_old and place.uncorrelated:
+            words = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+            yield "rule", f"Invalid value: {shown(rule.rule.text)}: {words} {place.uncorrelated}"
+
+    def _observe(self, cost: int, place: _Place, index: int, name: str) -> None:
+        self._total = min(self._total + cost, MOST)
+        if cost >= DEFINITION_LIMIT // 100:
+            path = (*place.path, RULES, index, name)
+            self._costs.append((cost, path, f"{place.text}.{RULES}[{index}].{name}"))
+
+    def _fault(
+        self, place: _Place, index: int, name: str, text: str, *, is_structural: bool = False
+    ) -> RuleFault:
+        path = (*place.path, RULES, index, name)
+        return RuleFault(path, f"{place.text}.{RULES}[{index}].{name}: {text}", is_structural)
+
+
+def _below(node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[tuple[RuleNode, RuleNode, _Place]]:
+    for name, inner in node.properties.items():
+        if inner.has_rules and name in typed.properties:
+            yield inner, typed.properties[name], place.field(name, typed)
+    if node.additional is not None and node.additional.has_rules and typed.additional is not None:
+        yield node.additional, typed.additional, place.values(typed)
+    if node.items is not None and node.items.has_rules and typed.items is not None:
+        yield node.items, typed.items, place.items(typed)
+    for index, nested in enumerate(node.nested):
+        if nested.has_rules:
+            yield nested, typed, place.choice(index)
+
+
+def _most_inside(node: RuleNode) -> int | None:
+    """Values in it at most; None where nothing says so."""
+    if node.kind == "object":
+        return node.most_properties if node.additional is not None else 1
+    return node.most_items if node.kind == "array" else 1
+
+
+def _rule_faults(rule: ValidationRule, typed: RuleNode) -> Iterator[tuple[str, str]]:
+    text, message = rule.text.strip(), rule.message.strip()
+    if not text:
+        yield "rule", "Required value: rule is not specified"
+    elif rule.message and not message:
+        yield "message", f"Invalid value: {quoted(rule.message)}: must be non-empty if specified"
+    elif _BREAK.search(message):
+        yield "message", f"Invalid value: {quoted(rule.message)}: must not contain line breaks"
+    elif _BREAK.search(text) and not message:
+        yield "message", "Required value: message must be specified if rule contains line breaks"
+    if rule.message_expression and not rule.message_expression.strip():
+        yield "messageExpression", "Required value: messageExpression must be non-empty if specified"
+    if rule.reason and rule.reason not in _REASONS:
+        choices = ", ".join(map(quoted, _REASONS))
+        yield "reason", f"Unsupported value: {quoted(rule.reason)}: supported values: {choices}"
+    yield from _field_path_faults(rule.field_path, typed)
+
+
+def _field_path_faults(path: str, typed: RuleNode) -> Iterator[tuple[str, str]]:
+    written = f"Invalid value: {quoted(path)}: "
+    if path and not path.strip():
+        yield "fieldPath", f"{written}must be non-empty if specified"
+    if _BREAK.search(path):
+        yield "fieldPath", f"{written}must not contain line breaks"
+    if path:
+        try:
+            read_field_path(path, typed)
+        except BadFieldPath:
+            yield "fieldPath", f"{written}must be a valid path"
+
+
+def _written(rule: ValidationRule) -> str:
+    """As Go's encoding/json writes the rule in memory."""
+    reason = json_text(rule.reason) if rule.reason else "null"
+    old = "null" if rule.optional_old is None else "true" if rule.optional_old else "false"
+    return (
+        f'{{"Rule":{json_text(rule.text)},"Message":{json_text(rule.message)},'
+        f'"MessageExpression":{json_text(rule.message_expression)},"Reason":{reason},'
+        f'"FieldPath":{json_text(rule.field_path)},"OptionalOldSelf":{old}}}'
+    )
+
+
+def _over_limit(name: str, cost: int, limit: int) -> str:
+    factor = float(cost) / float(limit)
+    shown_factor = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    advice = "adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared"
+    return f"{name} exceeds budget by factor of {shown_factor} (try simplifying the rule, or {advice})"
