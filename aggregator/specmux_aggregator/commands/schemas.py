@@ -24,6 +24,9 @@ from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 
+KUSTOMIZE: Final = "kustomize"
+"""A layout of one file, of Swagger 2.0."""
+
 _RELEASE: Final = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+")
 _HTTP: Final = ("http://", "https://")
 _INDEX: Final = "index.json"
@@ -35,6 +38,7 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
         ("of the cluster of the current context", "specmux schemas schemas/"),
         ("only what kubeconform reads", "specmux schemas schemas/ --layout standalone --release v1.35.0"),
         ("of a folder of CustomResourceDefinitions", "specmux schemas schemas/ --directory crds/"),
+        ("what kustomize reads as openapi: path:", "specmux schemas schemas/ --layout kustomize"),
         ("two kinds", "specmux schemas schemas/ --kinds Deployment --kinds '*.cert-manager.io'"),
         ("the settings of an editor", "specmux schemas schemas/ --print-editor-config vscode"),
     )
@@ -43,11 +47,11 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
 @click.option(
     "--layout",
     "layouts",
-    type=click.Choice(LAYOUTS),
+    type=click.Choice([*LAYOUTS, KUSTOMIZE]),
     multiple=True,
     default=("grouped", "standalone"),
     show_default=True,
-    help="Paths to write for each kind. Repeatable.",
+    help="Paths to write for each kind. Repeatable. kustomize: all kinds as one kustomize.json.",
 )
 @click.option(
     "--release", metavar="vX.Y.Z", default=MASTER, help="Also write a folder of this release, beside master."
@@ -90,7 +94,12 @@ def schemas(
     if editor is not None:
         click.echo(EDITORS[editor](_address(target)), nl=False)
         return
+    if KUSTOMIZE in layouts and (len(set(layouts)) > 1 or kinds):
+        raise click.UsageError("--layout kustomize is of all kinds, and goes with no other layout")
     with reported_errors(), reported_refusals(), progress("writing schemas"):
+        if KUSTOMIZE in layouts:
+            _write_kustomize(Path(target), source)
+            return
         _write(Path(target), layouts, release, kinds, base_url, source)
 
 
@@ -128,6 +137,20 @@ def _write(
     write_line(f"{count} files, {size(total)}: {changed} written, {removed} removed, the rest as it was")
     if left_out:
         raise click.exceptions.Exit(1)
+
+
+def _write_kustomize(folder: Path, source: SourceOptions) -> None:
+    """Raises FileRefused, SpecmuxError."""
+    from specmux_converters.openapi2.kustomize import kustomize_schema  # which no other layout needs
+
+    with opened(source) as documents:
+        loaded = documents.load()
+    report_unread(loaded.unread)
+    path = folder / f"{KUSTOMIZE}.json"
+    with refusals(path):
+        data = orjson.dumps(kustomize_schema(loaded.documents.documents), option=orjson.OPT_SORT_KEYS)
+    is_new = _replaced(path, data)
+    write_line(f"{path}, {size(len(data))}: {'written' if is_new else 'as it was'}")
 
 
 def _replaced(path: Path, data: bytes) -> bool:

@@ -148,3 +148,14 @@ def test_the_merge_schema_of_a_document(tmp_path: Path, source: Path) -> None:
     refused = CliRunner().invoke(convert, [str(tmp_path / "bad.json"), "--to", "smd"])
     assert refused.exit_code == 1
     assert "A: `items` must be specified on arrays" in refused.stderr
+
+
+def test_the_layout_of_kustomize_is_one_file(tmp_path: Path, source: Path) -> None:
+    target = tmp_path / "out"
+    result = run(target, source, "--layout", "kustomize")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [path.name for path in target.iterdir()] == ["kustomize.json"]
+    definitions = json.loads((target / "kustomize.json").read_bytes())["definitions"]
+    assert definitions.keys() == {"core.Pod", "apps.example.Thing", "apps.example.Other", "apps.test.Thing"}
+    assert "as it was" in run(target, source, "--layout", "kustomize").stdout
+    assert run(target, source, "--layout", "kustomize", "--layout", "grouped").exit_code == 2

@@ -1,0 +1,60 @@
+"""The document that kustomize reads as ``openapi: path:``: definitions of kinds, and how lists are merged.
+
+kustomize (kyaml/openapi) looks for patch strategies and merge keys in definitions, for namespaces in paths.
+CustomResourceDefinitions say the first with the keys of server-side apply alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.openapi2.conversion import Piece, joined, piece_of
+from specmux_converters.openapi2.source import items_of
+
+_KIND: Final = "x-kubernetes-group-version-kind"
+_KEYS: Final = "x-kubernetes-list-map-keys"
+_STRATEGY: Final = "x-kubernetes-patch-strategy"
+_MERGE_KEY: Final = "x-kubernetes-patch-merge-key"
+
+
+def kustomize_schema(
+    documents: Mapping[GroupVersion, Document], *, limits: Limits = DEFAULT_LIMITS
+) -> Document:
+    """Of OpenAPI v3 documents. Raises InvalidDocument, LimitExceeded."""
+    pieces: dict[str, Piece] = {}
+    for key, document in documents.items():
+        pieces[key] = piece_of(document, limits=limits)
+    whole = joined(pieces).document
+    return {
+        "swagger": whole["swagger"],
+        "info": whole["info"],
+        "paths": {path: item for path, node in whole["paths"].items() if (item := _path(node))},
+        "definitions": {name: _merged(schema) for name, schema in whole["definitions"].items()},
+    }
+
+
+def _path(node: Document) -> Document:
+    """The kind that is read there; empty where none is."""
+    kind = items_of(node, "get").get(_KIND)
+    return {"get": {_KIND: kind, "responses": {"200": {"description": "OK"}}}} if kind else {}
+
+
+def _merged(schema: Any) -> Any:
+    """With the patch strategy of lists that are maps, where nothing is said of it."""
+    if not isinstance(schema, dict):
+        return schema
+    result = dict(schema)
+    keys = schema.get(_KEYS)
+    if isinstance(keys, list) and keys and schema.get("x-kubernetes-list-type") == "map":
+        result.setdefault(_STRATEGY, "merge")
+        result.setdefault(_MERGE_KEY, keys[0])
+    properties = items_of(schema, "properties")
+    if properties:
+        result["properties"] = {name: _merged(item) for name, item in properties.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            result[key] = _merged(schema[key])
+    return result
