@@ -89,6 +89,7 @@ stress: setup
 	$(BIN)/python tests/stress/stress_replicas.py --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_followers.py --seconds $(STRESS_FOLLOWING) --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_reader.py --write docs/reliability.md
+	$(BIN)/python tests/stress/stress_resumption.py
 	$(BIN)/python tests/stress/stress_diff.py
 
 clean:

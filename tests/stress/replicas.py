@@ -52,10 +52,13 @@ def free_port() -> int:
 class Replica:
     """``specmux serve`` on one port, for as many lives as a test wants."""
 
-    def __init__(self, folder: Path, number: int, url: str) -> None:
+    def __init__(self, folder: Path, number: int, url: str = "", *, config: str | None = None) -> None:
+        """In front of the server at ``url``, or of what ``config`` says."""
         self.port = free_port()
         self._config = folder / f"replica-{number}.yaml"
-        self._config.write_text(CONFIG.format(port=self.port, url=url))
+        listen = f"listen: {{port: {self.port}, shutdown_timeout: 5}}\n"
+        text = CONFIG.format(port=self.port, url=url) if config is None else listen + config
+        self._config.write_text(text)
         self._process = LoggedProcess(folder / f"replica-{number}.log")
 
     @property
