@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final, Literal
 
 import click
 
 Colour = Literal["red", "yellow", "green"]
+
+PATIENCE: Final = 2.0
+"""Seconds of waiting for a server before that is said."""
 
 _VERBOSITY: Final = "specmux.verbosity"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -45,6 +49,29 @@ def _printable(text: str) -> str:
     from specmux_schemas.reports.printing import printable_lines  # most commands say nothing
 
     return printable_lines(text)
+
+
+@contextmanager
+def waiting_for(what: str) -> Iterator[None]:
+    """Says once on standard error what is waited for, where that takes more than PATIENCE seconds."""
+    import threading  # most commands wait for nothing
+
+    if verbosity() < 0 or sys.stderr is None:
+        yield
+        return
+    timer = threading.Timer(PATIENCE, lambda: click.echo(f"waiting for {what} …", err=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def forget_standard_output() -> None:
+    """What its buffer still holds would fail again when the interpreter ends, with a message and code 120."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_line(text: str) -> None:

@@ -51,7 +51,12 @@ class BadAnswer(RequestError):
 
 
 class RedirectRefused(RequestError):
-    """One redirect is followed, within the server."""
+    """One redirect is followed, within the server. ``target``: where one leads that leaves it, cut, without
+    its query."""
+
+    def __init__(self, reason: str, *, url: str, target: str = "") -> None:
+        super().__init__(reason, url=url)
+        self.target = cut(target.partition("?")[0].partition("#")[0])
 
 
 class UnexpectedStatus(RequestError):

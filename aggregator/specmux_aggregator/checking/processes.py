@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 from specmux_aggregator.checking.document import check
 from specmux_aggregator.checking.findings import Checked, DocumentFinding, Subject
+from specmux_aggregator.interruptible_pool import InterruptiblePool
 from specmux_schemas.reports import Level
 
 
@@ -19,8 +19,7 @@ def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subje
             yield subject, Checked(subject.name, check(subject.data, subject.group_version))
         return
     ordered = sorted(subjects, key=lambda subject: len(subject.data), reverse=True)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(ordered)), mp_context=context) as pool:
+    with InterruptiblePool(min(jobs, len(ordered))) as pool:
         asked = {pool.submit(check, each.data, each.group_version): each for each in ordered}
         for done in as_completed(asked):
             subject = asked[done]

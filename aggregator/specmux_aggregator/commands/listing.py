@@ -6,13 +6,19 @@ A command's module is imported when the command is run or asked for its own help
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
+
+from specmux_aggregator.console import forget_standard_output
+from specmux_aggregator.exits import RUNTIME
+
+_UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,17 @@ class CommandList(SuggestingGroup):
     ) -> None:
         super().__init__(*arguments, **parameters)
         self.sections = sections
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click's. Standard output that takes no more, such as a full disk, is an error in one line."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.filename is not None or error.errno not in _UNWRITABLE:
+                raise
+            forget_standard_output()
+            click.echo(f"Error: standard output: {error.strerror}", err=True)
+            raise click.exceptions.Exit(RUNTIME) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for section in self.sections.values() for name in section]

@@ -252,12 +252,9 @@ def _run(
         return [each for item in inputs for each in check(item, validator, rules)]
     size = -(-len(inputs) // (most * 4))
     chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from specmux_aggregator.interruptible_pool import InterruptiblePool  # few commands start processes
 
-    with ProcessPoolExecutor(
-        most, mp_context=get_context("spawn"), initializer=_start, initargs=(documents, preserving, rules)
-    ) as pool:
+    with InterruptiblePool(most, initializer=_start, initargs=(documents, preserving, rules)) as pool:
         return [each for found in pool.map(_check_chunk, chunks) for each in found]
 
 

@@ -77,6 +77,7 @@ def _named(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess:
             cert_file=options.client_certificate,
             key_file=options.client_key,
             insecure_skip_verify=options.insecure_skip_tls_verify,
+            server_name=options.tls_server_name,
         ),
         credentials=Credentials(token_file=options.token_file),
         proxy=None if options.offline else _proxy(url, environ),

@@ -15,8 +15,7 @@ from specmux_aggregator.sources.options import SourceOptions
 from specmux_converters.document import DEFAULT_LIMITS
 
 TIMEOUT: Final = 10.0
-"""Seconds for a page."""
-DOCUMENT_TIMEOUT: Final = 60.0
+"""Seconds for a page, at most."""
 ANSWER_MAX: Final = 64 * 1024 * 1024
 _ACCEPT: Final = "application/json, application/yaml;q=0.5, */*;q=0.1"
 
@@ -27,7 +26,9 @@ def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]
     Raises SourceError, SourceUnreachable.
     """
     access = access_of(options)
-    answer = asyncio.run(fetched(access, path, most=ANSWER_MAX, timeout=TIMEOUT))
+    answer = asyncio.run(
+        fetched(access, path, most=ANSWER_MAX, timeout=min(TIMEOUT, options.request_timeout))
+    )
     if answer.status == 404:
         raise SourceUnreachable(f"{access.url}: no {path} there; check the URL: it has to be that of {what}")
     if answer.status in (401, 403):
@@ -52,7 +53,7 @@ def download(source: SourceOptions) -> bytes:
             access,
             f"{question}{query}",
             most=DEFAULT_LIMITS.max_bytes,
-            timeout=DOCUMENT_TIMEOUT,
+            timeout=source.request_timeout,
             accept=_ACCEPT,
         )
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import click
 
-from specmux_aggregator.console import write_error
+from specmux_aggregator.console import forget_standard_output, write_error
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.exits import RUNTIME
 from specmux_aggregator.folders import walked
@@ -122,11 +121,5 @@ def write_out(data: bytes, path: Path | None = None, *, is_text: bool) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _forget_standard_output()
+        forget_standard_output()
         raise FileRefused("standard output", error.strerror or "cannot be written") from error
-
-
-def _forget_standard_output() -> None:
-    """What its buffer still holds would fail again when the interpreter ends, with a message and code 120."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

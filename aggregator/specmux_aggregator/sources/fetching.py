@@ -6,7 +6,6 @@ shown to nobody else.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -15,6 +14,7 @@ import aiohttp
 
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_cache.access.server_access import ClientAccess
+from specmux_cache.http.connection_faults import reason_of, tls_step
 from specmux_converters.errors import cut
 
 CHUNK: Final = 64 * 1024
@@ -52,15 +52,12 @@ async def fetched(
                     if response.status not in REDIRECTED:
                         return FetchedPage(response.status, await _body(response, url, most))
                     url = _target(url, response.headers.get("Location", ""))
-    except aiohttp.ClientConnectorCertificateError as error:
-        reason = getattr(error.certificate_error, "verify_message", "")
-        raise SourceUnreachable(
-            f"{url}: its certificate was refused: {reason}; give the server's CA with --ca-file"
-        ) from error
     except TimeoutError as error:
         raise SourceUnreachable(f"{url}: no answer within {timeout:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise SourceUnreachable(f"{url}: {_reason(error)}; is it running, and is this its port?") from error
+        reason = reason_of(error)
+        step = tls_step(reason) or "is it running, and is this its port?"
+        raise SourceUnreachable(f"{url}: {reason}; {step}") from error
     raise SourceUnreachable(f"{url}: more than {redirects} redirects")
 
 
@@ -82,10 +79,3 @@ def _target(url: str, location: str) -> str:
         shown = cut(urlsplit(target)._replace(query="", fragment="").geturl())
         raise SourceUnreachable(f"{url}: redirects to {shown}; name that URL, or log in there")
     return target
-
-
-def _reason(error: Exception) -> str:
-    # Our own words and the system's: an exception's text can repeat what the server sent.
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno).lower()
-    return "no HTTP answer"

@@ -13,6 +13,8 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+REQUEST_TIMEOUT: Final = 60.0
+"""Seconds for one answer of a server."""
 STDIN: Final = Path("-")
 CONTEXT: Final = "context:"
 """Before the name of a kubeconfig's context, where one word names a source."""
@@ -50,6 +52,9 @@ class SourceOptions:
     client_certificate: Path | None = None
     client_key: Path | None = None
     insecure_skip_tls_verify: bool = False
+    tls_server_name: str | None = None
+    """The name in the certificate, where it is not the URL's."""
+    request_timeout: float = REQUEST_TIMEOUT
 
     @property
     def directory_of_cache(self) -> Path:
@@ -144,7 +149,14 @@ _CREDENTIALS: Final = (
     click.option("--client-certificate", metavar="FILE", type=_FILE, help="Client certificate for --server."),
     click.option("--client-key", metavar="FILE", type=_FILE, help="Private key of the client certificate."),
     click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not verify the server's certificate."),
-)
+    click.option(
+        "--tls-server-name", metavar="NAME", help="Name in the server's certificate.  [default: the URL's]"
+    ),
+    click.option(
+        "--request-timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
+        default=REQUEST_TIMEOUT, show_default=True, help="Give up a request after so many seconds.",
+    ),
+)  # fmt: skip
 
 _CACHE: Final = click.option(
     "--cache-directory", metavar="DIR", envvar="SPECMUX_CACHE_DIRECTORY",

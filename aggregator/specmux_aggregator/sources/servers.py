@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from specmux_aggregator.console import warn
+from specmux_aggregator.console import waiting_for, warn
 from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
 from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.errors import SourceError, SourceUnreachable
@@ -24,6 +24,7 @@ from specmux_cache.errors import (
     GroupVersionNotFound,
     MediaTypeRefused,
     NotCached,
+    RedirectRefused,
     RequestError,
     ServerUnreachable,
     UnexpectedStatus,
@@ -100,6 +101,7 @@ def _cache_options(options: SourceOptions, partition: str | None, *, root_ttl: f
         partition=partition,
         offline=options.offline,
         root_ttl=root_ttl,
+        timeout=options.request_timeout,
     )
 
 
@@ -242,9 +244,10 @@ class ServerSource:
 
 @contextmanager
 def _failures(where: str) -> Iterator[None]:
-    """The client's errors as ours, with what to do about them."""
+    """The client's errors as ours, with what to do about them; and what is waited for, if that takes long."""
     try:
-        yield
+        with waiting_for(where):
+            yield
     except NotCached as error:
         raise SourceError(
             f"{where}: {error.name} is not in the cache; run the command once without --offline, "
@@ -256,6 +259,12 @@ def _failures(where: str) -> Iterator[None]:
         raise SourceUnreachable(f"{error}{next_step(error)}") from error
     except CacheError as error:
         raise SourceError(str(error)) from error
+
+
+def _tls_step(reason: str) -> str | None:
+    from specmux_cache.http.connection_faults import tls_step  # brings TLS, which a warm cache does without
+
+    return tls_step(reason)
 
 
 def next_step(error: CacheError) -> str:
@@ -270,10 +279,14 @@ def next_step(error: CacheError) -> str:
             return "; check the URL, its path included: it has to be an apiserver's or a specmux service's"
         case ServerUnreachable() if error.url.startswith("http:") and "closed" in error.reason:
             return "; if the server speaks TLS, its URL begins with https://"
-        case ServerUnreachable() if "TLS" in error.reason:
-            return "; if the server does not speak TLS, its URL begins with http://"
-        case RequestError() if "certificate" in error.reason:
-            return "; give the server's CA with --ca-file"
+        case ServerUnreachable() if (step := _tls_step(error.reason)) is not None:
+            return f"; {step}"
+        case ServerUnreachable() if "refused" in error.reason:
+            return "; is it running, and is this its port?"
+        case ServerUnreachable() if "in time" in error.reason:
+            return "; --request-timeout waits longer"
+        case RedirectRefused() if error.target:
+            return f"; name {error.target}, or log in there"
         case NotCached():
             return '; run it once without --offline, or fill the cache with "specmux cache warm"'
     return ""

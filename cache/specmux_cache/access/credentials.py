@@ -207,7 +207,13 @@ def _load_pair(
     try:
         # The empty password keeps OpenSSL from asking the terminal for one.
         context.load_cert_chain(cert_file, key_file, password="")
-    except (ssl.SSLError, OSError) as error:
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise _not_pem(
+                str(key_file or where), f"not the private key of the certificate {where}"
+            ) from error
+        raise _not_pem(where, "no certificate with its private key in PEM form") from error
+    except OSError as error:
         raise _not_pem(where, "no certificate with its private key in PEM form") from error
 
 

@@ -10,7 +10,6 @@ Without proxies. The time that the system takes to look up a host name counts, b
 from __future__ import annotations
 
 import http.client
-import os
 import socket
 import ssl
 import time
@@ -20,6 +19,7 @@ from typing import Final
 from urllib.parse import quote
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
+from specmux_cache.http.connection_faults import reason_of
 from specmux_cache.http.header_fields import Fields, fields_of, joined
 from specmux_cache.http.responses import Answer
 from specmux_cache.http.server import Server
@@ -87,7 +87,7 @@ class BlockingTransport:
         except OverflowError as error:
             raise BadAnswer("the body is larger than max_body_bytes", url=url) from error
         except (OSError, ValueError) as error:
-            raise ServerUnreachable(_reason(error), url=url) from error
+            raise ServerUnreachable(reason_of(error), url=url) from error
         answer = Answer(status, received, body, requested_at, self._clock())
         return unpacked(answer, self._max_body_bytes, url) if is_packed(answer) else answer
 
@@ -223,18 +223,3 @@ def _text(value: str) -> str:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
-
-
-def _reason(error: Exception) -> str:
-    # Our own words and the system's: an exception's text can repeat what the server sent.
-    match error:
-        case ssl.SSLCertVerificationError():
-            return f"its certificate was refused: {error.verify_message}"
-        case socket.gaierror():
-            return "the host name does not resolve"
-        case ssl.SSLError():
-            return "no TLS connection"
-        case OSError() if error.errno is not None and error.errno > 0:
-            return os.strerror(error.errno).lower()
-        case _:
-            return "it cannot be asked"

@@ -7,7 +7,6 @@ unpacked.
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -19,6 +18,7 @@ from typing import Final, Self
 import aiohttp
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
+from specmux_cache.http.connection_faults import reason_of
 from specmux_cache.http.connector import CheckedConnector
 from specmux_cache.http.header_fields import Fields, fields_of
 from specmux_cache.http.responses import Answer
@@ -154,23 +154,6 @@ class Transport:
 
 
 def _reason(error: Exception) -> str:
-    # Our own words and the system's: an exception's text can repeat what the server sent.
-    match error:
-        case aiohttp.ClientConnectorCertificateError():
-            return f"its certificate was refused{_why_refused(error)}"
-        case aiohttp.ClientConnectorDNSError():
-            return "the host name does not resolve"
-        case aiohttp.ClientSSLError():
-            return "no TLS connection"
-        case OSError() if error.errno is not None and error.errno > 0:
-            return os.strerror(error.errno).lower()
-        case aiohttp.ServerDisconnectedError():
-            return "it closed the connection before it answered"
-        case _:
-            return "it cannot be asked"
-
-
-def _why_refused(error: aiohttp.ClientConnectorCertificateError) -> str:
-    """OpenSSL's own words for it, such as "unable to get local issuer certificate"."""
-    inner = error.certificate_error
-    return f": {inner.verify_message}" if isinstance(inner, ssl.SSLCertVerificationError) else ""
+    if isinstance(error, aiohttp.ServerDisconnectedError) and error.__cause__ is None:
+        return "it closed the connection before it answered"
+    return reason_of(error)

@@ -1,0 +1,44 @@
+"""Worker processes of a command that a user may interrupt: Ctrl-C ends them, and they print nothing."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+
+class InterruptiblePool(ProcessPoolExecutor):
+    """Used as a context manager."""
+
+    def __init__(self, workers: int, **options: Any) -> None:
+        super().__init__(workers, mp_context=multiprocessing.get_context("spawn"), **options)
+        self._others = {child.pid for child in multiprocessing.active_children()}
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        # A terminal's Ctrl-C goes to all of its processes. Those that are started now inherit the mask and
+        # never see it; here it is delivered a moment later.
+        with _uninterrupted():
+            return super().submit(fn, *args, **kwargs)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        if kind is not None:
+            self.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                if child.pid not in self._others:
+                    child.terminate()
+        return super().__exit__(kind, error, trace)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

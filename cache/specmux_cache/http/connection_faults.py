@@ -1,0 +1,63 @@
+"""Why a server could not be asked, in our own words and the system's.
+
+An exception's own text can repeat what the server sent. Knows no HTTP library: one that wraps the system's
+errors is looked into.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Final
+
+CHAIN_MAX: Final = 8
+"""Errors that were raised from each other."""
+
+
+def reason_of(error: BaseException) -> str:
+    """A few words, without the URL."""
+    chain = list(_chain(error))
+    for each in chain:
+        message = getattr(each, "verify_message", None)  # aiohttp's own is of this class, without a message
+        if isinstance(each, ssl.SSLCertVerificationError) and message:
+            return f"its certificate was refused: {message}"
+    for each in chain:
+        match each:
+            case socket.gaierror():
+                return "the host name does not resolve"
+            case ssl.SSLError():
+                told = (getattr(inner, "reason", None) for inner in chain)  # a wrapper has none
+                words = next(filter(None, told), "").replace("_", " ").lower()
+                return f"no TLS connection: {words}" if words else "no TLS connection"
+            case OSError() if each.errno is not None and each.errno > 0:
+                return os.strerror(each.errno).lower()
+    return "it cannot be asked"
+
+
+def tls_step(reason: str) -> str | None:
+    """What a user can do about a TLS connection that failed for this reason; None for other reasons."""
+    if "certificate was refused" in reason:
+        if "mismatch" in reason:
+            return "the certificate is of another name: use that name, or give it with --tls-server-name"
+        if "expired" in reason or "not yet valid" in reason:
+            return "the server needs a new certificate, or this machine's clock is wrong"
+        return "give the server's CA with --ca-file"
+    if "TLS" not in reason:
+        return None
+    if any(words in reason for words in ("certificate required", "bad certificate", "handshake failure")):
+        return "the server wants a client certificate: --client-certificate and --client-key"
+    return "if the server does not speak TLS, its URL begins with http://"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(CHAIN_MAX):
+        if error is None:
+            return
+        yield error
+        for name in ("certificate_error", "os_error"):  # of aiohttp's errors
+            inner = getattr(error, name, None)
+            if isinstance(inner, BaseException):
+                yield inner
+        error = error.__cause__
