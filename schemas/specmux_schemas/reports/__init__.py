@@ -1,10 +1,25 @@
 """Findings of any command, written for their reader: a person, a script, a system of tests or reviews.
 
 A command makes a FindingReport of what it found; every form is written here, alike for all commands. It knows
-nothing of what was looked at.
+nothing of what was looked at. A name is imported when it is used: commands that print a line need no form.
 """
 
-from specmux_schemas.reports.finding import Case, FindingReport, Level, ReportFinding, Suite, Where
-from specmux_schemas.reports.forms import FORMS, render
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # at run time a name is imported when it is used
+    from specmux_schemas.reports.finding import Case, FindingReport, Level, ReportFinding, Suite, Where
+    from specmux_schemas.reports.forms import FORMS, render
 
 __all__ = ["FORMS", "Case", "FindingReport", "Level", "ReportFinding", "Suite", "Where", "render"]
+
+_FORMS = ("FORMS", "render")
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{'forms' if name in _FORMS else 'finding'}"), name)
