@@ -38,7 +38,8 @@ from specmux_aggregator.kubernetes.opening import cluster_of
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.identities import Identities
@@ -129,6 +130,12 @@ def published_of(
     """``sources``: those that are made of it, asked when a document is to be fetched."""
     representations = Representations(max_bytes=settings.memory.documents_bytes)
     workers = Workers(settings)
+    publisher = Publisher(representations, timed=metrics.timed, archive=state)
+
+    def failure_of(name: BackendName) -> Failure | None:
+        observation = publisher.current.observations.get(name)
+        return None if observation is None else observation.failure
+
     documents = DocumentRepository(
         representations,
         workers.encoder,
@@ -136,8 +143,8 @@ def published_of(
         origin_of=lambda name: sources().backends.origin(name),
         limits=settings.limits.of_documents,
         timed=metrics.timed,
+        failure_of=failure_of,
     )
-    publisher = Publisher(representations, timed=metrics.timed, archive=state)
     return Published(publisher, representations, documents, workers, state)
 
 

@@ -28,12 +28,17 @@ class SingleFlight(Generic[K, V]):
     def __init__(self) -> None:
         self._flights: dict[K, _Flight[V]] = {}
 
-    async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
+    def start(self, key: K, work: Callable[[], Awaitable[V]]) -> _Flight[V]:
+        """A run that nobody has to wait for, unless there is one."""
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = _Flight()
             flight.task = asyncio.create_task(self._fly(key, flight, work))
             flight.task.add_done_callback(_see)
+        return flight
+
+    async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
+        flight = self.start(key, work)
         landing: asyncio.Future[V] = asyncio.get_running_loop().create_future()
         flight.landings.add(landing)
         try:

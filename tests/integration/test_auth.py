@@ -167,6 +167,38 @@ def test_apiserver_that_is_away_keeps_nobody_from_reading_who_was_let_in() -> No
     asyncio.run(scenario())
 
 
+def test_apiserver_that_is_away_keeps_nobody_from_what_they_did_not_read_before() -> None:
+    """Who was let in for a root reads what lies below it, and the other roots that they are allowed."""
+
+    def allows(spec: dict[str, Any]) -> bool:
+        path = spec["nonResourceAttributes"]["path"]
+        return spec["user"] == "alice" and path.startswith(("/openapi", "/api"))
+
+    async def scenario() -> None:
+        async with reviewed(allows) as (cluster, client):
+            assert (await client.get("/openapi/v3", **ALICE))[0] == 200
+            bob = {"Authorization": "Bearer bob-token"}
+            assert (await client.get("/openapi/v3", **bob))[0] == 403
+            target = await hash_url(client)
+            async with asyncio.timeout(DEADLINE):
+                while sum(review["kind"] == "SubjectAccessReview" for review in cluster.reviews) < 6:
+                    await asyncio.sleep(0.02)
+            await cluster.stop()
+            await asyncio.sleep(0.4)
+            for path in ("/apis", "/api", "/apis/apps/v1"):
+                assert (await client.get(path, **ALICE))[0] == 200, path
+            assert (await client.get(target, **ALICE))[0] == 200
+            # Allowed, and its backend is away too.
+            other = f"{target.partition('?')[0]}?hash=A&redirected=1"
+            assert (await client.get(other, **ALICE))[0] == 200
+            assert (await client.get("/openapi/v3/apis/none/v1", **ALICE))[0] in (404, 503)
+            assert (await client.get("/version", **ALICE))[0] in (403, 503)
+            assert (await client.get(target, **bob))[0] in (403, 503)
+            assert (await client.get("/status", **ALICE))[0] == 503
+
+    asyncio.run(scenario())
+
+
 def test_resource_goes_to_its_backend_for_whoever_is_known() -> None:
     """The backend authorises it, by the client's own token: a SubjectAccessReview would ask about a path."""
     target = "/apis/apps/v1/deployments"

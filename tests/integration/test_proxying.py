@@ -9,8 +9,9 @@ import cbor2
 import orjson
 
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
-from running.service import QUICK, backend, service
+from running.service import DEADLINE, QUICK, Client, backend, service
 from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.model.backend import BackendName
 from specmux_converters.media_types import CBOR, PROTOBUF
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
@@ -112,6 +113,39 @@ def test_dead_backend_without_a_kept_document_is_503_and_others_see_nothing() ->
             assert await client.paths() == paths
 
     asyncio.run(scenario())
+
+
+def test_backend_out_of_reach_is_not_asked_for_documents() -> None:
+    async def scenario() -> None:
+        origin = FakeAPIServer({APPS: document(APPS)})
+        await origin.start()
+        try:
+            async with service(backend("a", origin.url)) as client:
+                await client.says_ready()
+                url = (await client.paths())[APPS]
+                await origin.stop()
+                observed = client.app.publisher
+                await client.until(
+                    lambda: observed.current.observations[BackendName("a")].failure is not None, "away"
+                )
+                before = await downloads(client)
+                for _ in range(5):
+                    status, headers, _ = await client.get(url)
+                    assert (status, int(headers["Retry-After"]) >= 1) == (503, True)
+                assert await downloads(client) == before
+                await origin.start()
+                async with asyncio.timeout(DEADLINE):
+                    while (await client.get(url))[0] != 200:
+                        await asyncio.sleep(0.02)
+        finally:
+            await origin.stop()
+
+    asyncio.run(scenario())
+
+
+async def downloads(client: Client) -> list[bytes]:
+    lines = (await client.get("/metrics"))[2].splitlines()
+    return [line for line in lines if b"duration_seconds_count" in line and b'phase="download"' in line]
 
 
 def test_document_that_changed_between_root_and_fetch_redirects_to_the_new_hash() -> None:

@@ -101,6 +101,11 @@ class Refresher:
         """Check at once: there is news of the backend. Calls that come close together are one."""
         self._loop.poke()
 
+    def stir(self) -> None:
+        """Somebody wants what a failing backend has: check sooner than it would be otherwise."""
+        if time.monotonic() - self.check.started > self._polling.revalidate_interval:
+            self.poke()
+
     def stand(self, backend: Backend) -> None:
         """Go on with another priority, or with what a cluster says of it now; it is asked as before."""
         if backend != self.observation.backend:

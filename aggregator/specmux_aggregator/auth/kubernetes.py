@@ -3,7 +3,9 @@
 
 Answers are remembered for a short while: of a token only a digest is kept. Errors are not remembered. While
 the cluster cannot be asked, what it allowed counts for ``review_grace`` longer: its outage must not keep
-those who were let in from reading. Whoever was never let in is refused.
+those who were let in from reading. Whoever was never let in is refused. Then, who was allowed to read a root
+that clients begin with is allowed to read what lies below it; and of who was let in for one root it is asked
+ahead whether they may read the others.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -38,6 +41,9 @@ STRANGERS: Final = 1024
 
 ACCESSES: Final = 16_384
 """Users, each with a verb and a path."""
+
+ROOTS: Final = ("/openapi/v3", "/api", "/apis", "/version")
+"""What clients begin with, and what lies below it (the role system:discovery has them all)."""
 
 PATH_MAX: Final = 512
 """Characters of a path that is remembered; none of ours is as long."""
@@ -95,6 +101,8 @@ class KubernetesAuthenticator:
         self._accesses: Remembered[tuple[bytes, str, str], bool] = Remembered(ACCESSES, grace=review_grace)
         self._token_flights: SingleFlight[bytes, User | Refusal] = SingleFlight()
         self._access_flights: SingleFlight[tuple[bytes, str, str], bool | Refusal] = SingleFlight()
+        self._looked_ahead: Remembered[bytes, bool] = Remembered(TOKENS)
+        """Users whose roots were asked about, for half the grace."""
 
     def permits(self, asked: Asked) -> Leave | None:
         now = time.monotonic()
@@ -168,7 +176,7 @@ class KubernetesAuthenticator:
         key, now = (user.key, verb, path), time.monotonic()
         is_allowed = self._accesses.get(key, now)
         if is_allowed is None:
-            was_allowed = self._accesses.get_expired(key, now) is True
+            was_allowed = self._was_allowed(user, verb, path, now)
             if was_allowed and self._is_known_to_fail():
                 return None
             reviewed = await self._access_flights.run(
@@ -178,8 +186,27 @@ class KubernetesAuthenticator:
                 return None if was_allowed else reviewed
             is_allowed = reviewed
         if is_allowed:
+            self._look_ahead(user, path, address, now)
             return None
         return Refusal(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot {verb} path "{cut(path)}"')
+
+    def _was_allowed(self, user: User, verb: str, path: str, now: float) -> bool:
+        """What was found out last of the path itself counts, else of the root that it lies below."""
+        known = self._accesses.get_expired((user.key, verb, path), now)
+        if known is not None or verb != "get":
+            return known is True
+        roots = [root for root in ROOTS if path.startswith(f"{root}/")]
+        return any(self._accesses.get_expired((user.key, verb, root), now) is True for root in roots)
+
+    def _look_ahead(self, user: User, path: str, address: bytes, now: float) -> None:
+        """Have the roots at hand for an outage, of a user who was let in for one of them or below."""
+        if not self._grace or self._looked_ahead.get(user.key, now) or not path.startswith(ROOTS):
+            return
+        self._looked_ahead.put(user.key, True, until=now + self._grace / 2)
+        for root in ROOTS:
+            if root != path:
+                review = partial(self._review_access, user, "get", root, address)
+                self._access_flights.start((user.key, "get", root), review)
 
     async def _review_access(self, user: User, verb: str, path: str, address: bytes) -> bool | Refusal:
         until = self._until()

@@ -24,7 +24,7 @@ from specmux_aggregator.jobs.documents import Encoded, Unencodable, encode
 from specmux_aggregator.jobs.integrity import contradicts, fault_of, is_proven
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendName
-from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.tasks import SingleFlight
@@ -79,11 +79,14 @@ class DocumentRepository:
         origin_of: Callable[[BackendName], Origin | None],
         limits: DocumentLimits,
         timed: Callable[[str, str, float], None],
+        failure_of: Callable[[BackendName], Failure | None] = lambda name: None,
     ) -> None:
+        """``failure_of``: how the last check of a backend failed. One that is out of reach is not asked."""
         self._representations = representations
         self._worker = worker
         self._archive = archive
         self._origin_of = origin_of
+        self._failure_of = failure_of
         self._limits = limits
         self._timed = timed
         self._subscribers: list[Callable[[DocumentKey, Coded], None]] = []
@@ -192,6 +195,9 @@ class DocumentRepository:
         origin = self._origin_of(key.owner)
         if origin is None:
             return Failure(Cause.NOT_FOUND, "its backend is gone")
+        away = self._failure_of(key.owner)
+        if away is not None and away.cause in OUT_OF_REACH:
+            return away
         started = _now()
         fetched = await self._fetch(origin, key, coding)
         self._timed("download", "ok" if isinstance(fetched, Coded) else "failed", _now() - started)

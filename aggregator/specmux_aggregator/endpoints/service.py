@@ -153,6 +153,7 @@ class Service:
                     failure = Failure(Cause.REDIRECTED, "its document changes faster than its root")
                 case Failure():
                     failure = obtained
+                    self._stir(decision.key.owner)
             # The document did not fit the owner's root: that is read again before the next try.
             is_contradiction = isinstance(obtained, Moved) or failure.cause is Cause.NOT_FOUND
             await self._revalidate(decision.key.owner, newer_than=started if is_contradiction else None)
@@ -240,6 +241,11 @@ class Service:
         refresher = self._refresher_of(owner)
         if refresher is not None:
             await refresher.revalidate(timeout=REVALIDATE_TIMEOUT, newer_than=newer_than)
+
+    def _stir(self, owner: BackendName) -> None:
+        refresher = self._refresher_of(owner)
+        if refresher is not None and refresher.observation.failure is not None:
+            refresher.stir()
 
     def _is_current(self, key: DocumentKey) -> bool:
         entry = self._publisher.current.entries.get(key.group_version)

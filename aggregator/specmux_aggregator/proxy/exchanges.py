@@ -11,6 +11,7 @@ import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterable, Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import aiohttp
@@ -30,6 +31,10 @@ logger: Final = logging.getLogger(__name__)
 
 ASKERS: Final = 256
 """Users whose connections are kept, over all backends; then those go that have not asked for longest."""
+
+CONNECT_TIMEOUT: Final = 30.0
+"""Seconds that a client's connection may take to be opened, as client-go waits. Informers open a hundred at
+once, each with a TLS handshake: to wait beats an error. Polls have polling.connect_timeout."""
 
 AHEAD: Final = 32 * 1024
 """As in upstream/transport.py; this much is held for every client that reads slowly."""
@@ -63,6 +68,7 @@ class Exchanges:
         self._snapshot = snapshot
         self._metrics = metrics
         self._polling = polling
+        self._relaying = replace(polling, connect_timeout=max(polling.connect_timeout, CONNECT_TIMEOUT))
         self._identities = identities
         self._upstreams: OrderedDict[_Key, StreamedBackend] = OrderedDict()
         """The last that asked at the end."""
@@ -97,7 +103,7 @@ class Exchanges:
         except Unusable as unusable:
             return unusable.failure
         except TRANSPORT_ERRORS as error:
-            return failure_of(error, self._polling)
+            return failure_of(error, self._polling if is_ours else self._relaying)
 
     def answered(self, backend: Backend, status: int) -> None:
         """A backend's answer goes to its client."""
@@ -144,7 +150,8 @@ class Exchanges:
         self._make_room(key)
         if asker is not None and backend.url.startswith("http:") and not self._is_asked_by_clients(backend):
             logger.warning("backend %s: credentials of clients are passed on without TLS", backend.name)
-        upstream = StreamedBackend(wanted, polling=self._polling, identities=self._identities)
+        polling = self._polling if asker is None else self._relaying
+        upstream = StreamedBackend(wanted, polling=polling, identities=self._identities)
         self._upstreams[key] = upstream
         return upstream
 
