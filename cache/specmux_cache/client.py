@@ -19,7 +19,7 @@ from specmux_cache.errors import (
 )
 from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import IN_THREADS, Calls, Flights
-from specmux_cache.reading.decoding import DecodedDocuments, read_document
+from specmux_cache.reading.decoding import read_document
 from specmux_cache.reading.documents import Reading
 from specmux_cache.reading.events import CacheStats, Event, EventLog
 from specmux_cache.reading.opening import Opened, opened
@@ -34,6 +34,7 @@ from specmux_cache.reading.results import (
 )
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
+from specmux_converters.byte_bounded import ByteBounded
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
     import ssl
@@ -85,7 +86,9 @@ class AsyncSchemaCache:
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)
-        self._decoded = DecodedDocuments(self.options.decoded_max)
+        self._decoded: ByteBounded[str, Mapping[str, Any]] = ByteBounded(
+            self.options.decoded_max, size=lambda _: 1
+        )
         self._tls = tls
         self._proxy = proxy
         self._server_name = server_name
@@ -364,5 +367,5 @@ class AsyncSchemaCache:
         if found is not None:
             return found
         document = await self._calls.run(read_document, schema.body, schema.media_type)
-        self._decoded.keep(schema.digest, document)
+        self._decoded.put(schema.digest, document)
         return document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.own_memory import in_own_memory
 from specmux_converters.parts import Part
 from specmux_converters.revisions import Revisions
@@ -21,39 +22,22 @@ class ConversionMemo:
     """
 
     def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._parts: dict[tuple[Hashable, int], tuple[bytes, Part]] = {}
+        self._parts: ByteBounded[tuple[Hashable, int], tuple[bytes, Part]] = ByteBounded(
+            max_bytes, size=_cost
+        )
         self.revisions = Revisions(max_bytes=max_bytes)
 
     def __len__(self) -> int:
         return len(self._parts)
 
     def get(self, place: Hashable, text: bytes) -> Part | None:
-        key = place, len(text)
-        entry = self._parts.pop(key, None)
-        if entry is None:
-            return None
-        self._parts[key] = entry
-        return entry[1] if entry[0] == text else None
+        entry = self._parts.get((place, len(text)))
+        return entry[1] if entry is not None and entry[0] == text else None
 
     def put(self, place: Hashable, text: bytes, part: Part) -> None:
         """``text`` is what ``part`` was made of. One that is larger than the whole memo is not kept."""
-        key = place, len(text)
-        self._drop(key)
-        cost = _cost(text, part)
-        if cost > self._max_bytes:
-            return
-        self._parts[key] = in_own_memory(text), part
-        self._bytes += cost
-        while self._bytes > self._max_bytes:
-            self._drop(next(iter(self._parts)))
-
-    def _drop(self, key: tuple[Hashable, int]) -> None:
-        dropped = self._parts.pop(key, None)
-        if dropped is not None:
-            self._bytes -= _cost(*dropped)
+        self._parts.put((place, len(text)), (in_own_memory(text), part))
 
 
-def _cost(text: bytes, part: Part) -> int:
-    return len(text) + len(part.json)
+def _cost(entry: tuple[bytes, Part]) -> int:
+    return len(entry[0]) + len(entry[1].json)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF
-from specmux_cache.reading.decoding import DecodedDocuments, check_document, decode, read_document
+from specmux_cache.reading.decoding import check_document, decode, read_document
 
 TREES = st.dictionaries(
     st.text(max_size=8),
@@ -114,16 +114,6 @@ def test_document_when_copied_is_an_ordinary_one():
         own["a"][0]["b"] = 2
         assert type(own) is dict
     assert document["a"][0]["b"] == 1
-
-
-def test_decoded_documents_when_there_are_more_than_kept_forget_the_least_used():
-    kept = DecodedDocuments(2)
-    for digest in ("a", "b"):
-        kept.keep(digest, {})
-    kept.get("a")
-    kept.keep("c", {})
-    assert [kept.get(digest) is not None for digest in "abc"] == [True, False, True]
-    assert len(kept) == 2
 
 
 @pytest.mark.parametrize("member", [b"[],", b"{},", b'{"a":1},', b"0,"])

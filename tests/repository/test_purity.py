@@ -29,7 +29,7 @@ THESE = {
     "catalogue": "answers",
     "endpoints": "discovery hash_query openapi status",
     "origins": "outcome",
-    "questions": "answers change_pages frames judging pages prose rendered_pages state swagger_assets tree",
+    "questions": "answers change_pages frames judging pages prose state swagger_assets tree",
     "server": "complaints stats",
     "upstream": "root",
 }

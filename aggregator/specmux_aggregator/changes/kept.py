@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 from specmux_aggregator.model.observation import Hash
+from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -13,38 +12,39 @@ class KeptDocuments:
 
     def __init__(self, *, most_each: int, most_bytes: int) -> None:
         self._most_each = most_each
-        self._most_bytes = most_bytes
-        self._bodies: OrderedDict[tuple[GroupVersion, Hash], bytes] = OrderedDict()
+        self._bodies: ByteBounded[tuple[GroupVersion, Hash], bytes] = ByteBounded(
+            most_bytes, size=len, dropped=self._forget
+        )
         self._hashes: dict[GroupVersion, dict[Hash, None]] = {}
         """Of the same, the oldest first."""
-        self.bytes = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all together."""
+        return self._bodies.bytes
 
     def put(self, group_version: GroupVersion, hash: Hash, body: bytes) -> None:
         """A body larger than all that may be kept is not."""
-        self._drop((group_version, hash))
-        if len(body) > self._most_bytes:
-            return
-        self._bodies[group_version, hash] = body
-        self.bytes += len(body)
+        key = group_version, hash
+        if self._bodies.pop(key) is not None:
+            self._forget(key)
         own = self._hashes.setdefault(group_version, {})
         own[hash] = None
+        if not self._bodies.put(key, body):
+            self._forget(key)
         while len(own) > self._most_each:
-            self._drop((group_version, next(iter(own))))
-        while self.bytes > self._most_bytes:
-            self._drop(next(iter(self._bodies)))
+            oldest = group_version, next(iter(own))
+            self._bodies.pop(oldest)
+            self._forget(oldest)
 
     def get(self, group_version: GroupVersion, hash: Hash) -> bytes | None:
-        return self._bodies.get((group_version, hash))
+        return self._bodies.peek((group_version, hash))
 
     def hashes(self, group_version: GroupVersion) -> tuple[Hash, ...]:
         """The newest first."""
         return tuple(reversed(self._hashes.get(group_version, ())))
 
-    def _drop(self, key: tuple[GroupVersion, Hash]) -> None:
-        body = self._bodies.pop(key, None)
-        if body is None:
-            return
-        self.bytes -= len(body)
+    def _forget(self, key: tuple[GroupVersion, Hash]) -> None:
         group_version, hash = key
         own = self._hashes[group_version]
         del own[hash]

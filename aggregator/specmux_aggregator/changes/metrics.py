@@ -72,7 +72,7 @@ class ChangeMetrics:
         yield GaugeMetricFamily(
             "specmux_change_documents_bytes",
             "Documents kept for comparisons, compressed, and the change log.",
-            value=0 if history is None else history.kept.bytes + history.log.bytes,
+            value=0 if history is None else history.kept.size + history.log.bytes,
         )
         yield GaugeMetricFamily(
             "specmux_change_subscribers",

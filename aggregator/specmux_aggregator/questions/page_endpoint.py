@@ -29,8 +29,8 @@ from specmux_aggregator.questions.reading import (
     parameters,
     represented,
 )
-from specmux_aggregator.questions.rendered_pages import RenderedPages
 from specmux_aggregator.questions.state import ReaderState, Wants
+from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.search.query import MOST_OFFSET, MOST_ROWS
 from specmux_schemas.search.words import MOST_CHARACTERS
@@ -39,6 +39,8 @@ PREFIX: Final = "/openapi/ui/"
 _ASSETS: Final = "assets/"
 _KIND: Final = "kind/"
 _CHANGES: Final = "changes"
+RENDERED_BYTES: Final = 4 * 1024 * 1024
+"""Of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the reader."""
 HTML: Final = "text/html; charset=utf-8"
 
 POLICY: Final = "; ".join(
@@ -94,7 +96,9 @@ class Ui:
         self._status = status
         self._is_private = is_private
         self._has_swagger = has_swagger
-        self._rendered = RenderedPages()
+        self._rendered: ByteBounded[ETag, bytes] = ByteBounded(
+            RENDERED_BYTES, size=len, max_each=RENDERED_BYTES // 8
+        )
         self._assets = {asset.name: asset for asset in assets().values()}
 
     def immediate(self, request: Request) -> Prepared | None:
@@ -172,7 +176,7 @@ class Ui:
         found = await self._reading.of_both(entry, partial(_kind_page, question, representation.coding))
         is_complete = self._reading.is_complete and self._reading.version == version
         if is_complete and isinstance(found, Answer):
-            self._rendered.keep(representation.etag, found.body)
+            self._rendered.put(representation.etag, found.body)
         return _answered(request, representation, found, is_complete=is_complete)
 
     async def _status_page(self, request: Request) -> Prepared:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import resource
 import signal
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from functools import cache
 from traceback import extract_tb
 from typing import Any, Final, TypeVar
 
+from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
@@ -59,29 +59,23 @@ class ReaderState:
         """Hashes of documents that cannot be read."""
         self.published: Mapping[GroupVersion, str] = {}
         """Hashes of the documents of ``version``, for jobs that find out themselves which one they want."""
-        self._parsed: OrderedDict[str, tuple[Document, int]] = OrderedDict()
         self._derived: dict[str, Any] = {}
-        self._held = 0
+        self._parsed: ByteBounded[str, tuple[Document, int]] = ByteBounded(
+            PARSED_BYTES, size=lambda parsed: parsed[1], dropped=lambda gone: self._derived.pop(gone, None)
+        )
 
     def document(self, hash: str) -> Document | None:
         found = self._parsed.get(hash)
-        if found is None:
-            return None
-        self._parsed.move_to_end(hash)
-        return found[0]
+        return None if found is None else found[0]
 
     def keep(self, hash: str, body: bytes) -> Document:
         """Raises ConverterError for what is no document."""
         known = self.document(hash)
         if known is not None:
             return known
-        document, size = parse(body), _PARSED_FACTOR * len(body)
-        self._parsed[hash] = document, size
-        self._held += size
-        while self._held > PARSED_BYTES and len(self._parsed) > 1:
-            gone, (_, freed) = self._parsed.popitem(last=False)
-            self._derived.pop(gone, None)
-            self._held -= freed
+        document = parse(body)
+        # One document is held, however large: a job asks for what was kept for it.
+        self._parsed.put(hash, (document, min(_PARSED_FACTOR * len(body), PARSED_BYTES)))
         return document
 
     def derived(self, hash: str, make: Callable[[Document], R]) -> R | None:

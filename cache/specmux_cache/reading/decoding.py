@@ -5,7 +5,6 @@ Invariant: a document handed out cannot be changed by who got it, for the next o
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
@@ -86,32 +85,6 @@ def read_document(body: bytes, media_type: str) -> Document:
     """``decode``, read-only. Raises ValueError also beyond DEPTH_MAX levels."""
     document: Document = _read_only(decode(body, media_type), DEPTH_MAX)
     return document
-
-
-class DecodedDocuments:
-    """The last few documents, by the digest of their bytes. Least recently used go first."""
-
-    def __init__(self, maximum: int) -> None:
-        self._maximum = maximum
-        self._documents: OrderedDict[str, Document] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._documents)
-
-    def get(self, digest: str) -> Document | None:
-        found = self._documents.get(digest)
-        if found is not None:
-            self._documents.move_to_end(digest)
-        return found
-
-    def keep(self, digest: str, document: Document) -> None:
-        self._documents[digest] = document
-        self._documents.move_to_end(digest)
-        while len(self._documents) > self._maximum:
-            self._documents.popitem(last=False)
-
-    def clear(self) -> None:
-        self._documents.clear()
 
 
 def _read_only(tree: Any, depth: int) -> Any:

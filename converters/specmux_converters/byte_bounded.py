@@ -1,0 +1,79 @@
+"""ByteBounded: values by key within a sum of bytes, of which the least recently used go first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class ByteBounded(Generic[K, V]):
+    """Not for several threads at once."""
+
+    __slots__ = ("_dropped", "_max_bytes", "_max_each", "_size", "_values", "bytes")
+
+    def __init__(
+        self,
+        max_bytes: int,
+        *,
+        size: Callable[[V], int],
+        max_each: int | None = None,
+        dropped: Callable[[K], None] | None = None,
+    ) -> None:
+        """``size`` of a value, in bytes or whatever else is counted. A value above ``max_each``, by default
+        ``max_bytes``, is not kept. ``dropped`` is called with each key that made room."""
+        self._max_bytes = max_bytes
+        self._max_each = max_bytes if max_each is None else max_each
+        self._size = size
+        self._dropped = dropped
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[K]:
+        """The least recently used first."""
+        return iter(self._values)
+
+    def peek(self, key: K) -> V | None:
+        """As ``get``, and no use."""
+        return self._values.get(key)
+
+    def get(self, key: K) -> V | None:
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
+
+    def put(self, key: K, value: V) -> bool:
+        """Whether it was kept; what the key had is gone either way."""
+        self.pop(key)
+        size = self._size(value)
+        if size > self._max_each:
+            return False
+        self._values[key] = value
+        self.bytes += size
+        while self.bytes > self._max_bytes:
+            gone = next(iter(self._values))
+            self.pop(gone)
+            if self._dropped is not None:
+                self._dropped(gone)
+        return True
+
+    def pop(self, key: K) -> V | None:
+        value = self._values.pop(key, None)
+        if value is not None:
+            self.bytes -= self._size(value)
+        return value
+
+    def values(self) -> list[V]:
+        """The least recently used first."""
+        return list(self._values.values())
+
+    def clear(self) -> None:
+        self._values.clear()
+        self.bytes = 0
