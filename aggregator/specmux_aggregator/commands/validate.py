@@ -42,6 +42,7 @@ from specmux_schemas.validation.decoding.manifests import (
     definition_in,
     preserving_kinds,
 )
+from specmux_schemas.validation.releases import RELEASES
 
 INVALID: Final = 1
 KINDS_SHOWN: Final = 3
@@ -72,6 +73,13 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     default=UnionAlgorithm.OFF.value,
     show_default=True,
     help="Also check x-kubernetes-unions: by KEP-1027 (seed), or as servers did until 2023 (legacy).",
+)
+@click.option(
+    "--release",
+    type=click.Choice(RELEASES),
+    default=RELEASES[-1],
+    show_default=True,
+    help="Take this release's libraries of CEL for rules.",
 )
 @click.option(
     "--skip", metavar="KIND", multiple=True, help="Skip this kind: Secret, or v1/Secret. Repeatable."
@@ -107,6 +115,7 @@ def validate(
     paths: Sequence[str],
     field_validation: str,
     unions: str,
+    release: str,
     output: str,
     skip: tuple[str, ...],
     ignore_missing_schemas: bool,
@@ -131,6 +140,7 @@ def validate(
         skipped,
         ignore_missing_schemas,
         UnionAlgorithm(unions),
+        release,
         skip_non_objects,
         allow_unchecked,
     )
@@ -261,7 +271,9 @@ def _run(
 def _validator(
     documents: dict[GroupVersion, Document], preserving: list[GroupVersionKind], rules: Rules
 ) -> Validator:
-    return Validator(DocumentSet(documents), preserving=preserving, unions=rules.unions)
+    return Validator(
+        DocumentSet(documents), preserving=preserving, unions=rules.unions, release=rules.release
+    )
 
 
 _process: dict[str, Any] = {}

@@ -94,6 +94,8 @@ class Rules:
     """``Secret``, ``v1/Secret``, ``apps/v1/Deployment``."""
     allows_unknown_kinds: bool = False
     unions: UnionAlgorithm = UnionAlgorithm.OFF
+    release: str | None = None
+    """Of Kubernetes, as 1.34; None is the newest."""
     skips_non_objects: bool = False
     allows_unchecked: bool = False
 

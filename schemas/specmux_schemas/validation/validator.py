@@ -202,7 +202,7 @@ class Validator:
 
     @cached_property
     def _rule_compiler(self) -> RuleCompiler:
-        from specmux_schemas.validation.rules.cel.releases import NEWEST, minor_release
+        from specmux_schemas.validation.releases import NEWEST, minor_release
         from specmux_schemas.validation.rules.compiled import RuleCompiler
 
         return RuleCompiler(NEWEST if self._release is None else minor_release(self._release))

@@ -258,3 +258,16 @@ def test_kind_that_is_elsewhere_is_said_to_be_there(
     assert result.exit_code == 1
     assert hint in result.stderr
     assert "give the CustomResourceDefinition" not in result.stderr
+
+
+def test_rules_have_the_libraries_of_a_release(files: dict[str, str], tmp_path: Path) -> None:
+    rule = '[{rule: "[3, self].sort()[0] == self"}]'
+    written = DEFINITION.replace("maximum: 9", f"x-kubernetes-validations: {rule}")
+    definition = tmp_path / "rules.yaml"
+    definition.write_text(written)
+    good = GOOD.replace("size: 1", "size: 4")
+    found = run("--file", str(definition), "-", stdin=good)
+    assert (found.exit_code, "failed rule: [3, self].sort()" in found.stdout) == (1, True)
+    found = run("--file", str(definition), "--release", "1.33", "-", stdin=good)
+    assert found.exit_code == 1
+    assert "an apiserver refuses the definition: compilation failed" in found.stdout

@@ -17,7 +17,7 @@ from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.references import schemas_of
 from specmux_schemas.validation import Check, Severity, Validator
-from specmux_schemas.validation.rules.cel.releases import UnknownRelease
+from specmux_schemas.validation.releases import UnknownRelease
 from specmux_schemas.validation.rules.compiled import RuleCompiler
 from specmux_schemas.validation.rules.declared import RuleNode, escaped_name, rule_tree
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.cel.compiling import (
     CompiledExpression,
@@ -15,7 +16,7 @@ from specmux_schemas.validation.rules.cel.compiling import (
 )
 from specmux_schemas.validation.rules.cel.declarations import Environment
 from specmux_schemas.validation.rules.cel.issues import InvalidExpression
-from specmux_schemas.validation.rules.cel.releases import NEWEST, environment
+from specmux_schemas.validation.rules.cel.releases import environment
 from specmux_schemas.validation.rules.cel.types import BOOL, STRING, CelType, optional_of
 from specmux_schemas.validation.rules.declarations import Declarations
 from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from specmux_schemas.validation.rules.cel.releases import NEWEST
+from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.rules.cel.types import (
     BOOL,
     BYTES,

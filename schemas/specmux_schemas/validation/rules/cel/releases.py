@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from specmux_schemas.validation.releases import NEWEST, OLDEST
 from specmux_schemas.validation.rules.cel.declarations import Environment, Library
 from specmux_schemas.validation.rules.cel.libraries.addresses import ADDRESSES
 from specmux_schemas.validation.rules.cel.libraries.authorization import AUTHORIZATION
@@ -23,10 +24,6 @@ from specmux_schemas.validation.rules.cel.libraries.strings import STRINGS
 from specmux_schemas.validation.rules.cel.libraries.times import TIMES
 from specmux_schemas.validation.rules.cel.libraries.urls import URLS
 from specmux_schemas.validation.rules.cel.libraries.versions import VERSIONS
-
-OLDEST: Final = 30
-NEWEST: Final = 37
-"""Minor releases of Kubernetes 1."""
 
 _SINCE: Final[tuple[tuple[int, Library], ...]] = (
     (0, STANDARD),
@@ -49,18 +46,6 @@ _SINCE: Final[tuple[tuple[int, Library], ...]] = (
 )
 _WITH_CEL_GO: Final[tuple[tuple[int, Library], ...]] = ((33, OPTIONAL_LISTS), (33, EXISTS_ONE))
 """What came with the version of cel-go that a release is built of."""
-
-
-class UnknownRelease(ValueError):
-    """A release that there is no table for."""
-
-
-def minor_release(release: str) -> int:
-    """Of "1.34". Raises UnknownRelease."""
-    major, _, minor = release.removeprefix("v").partition(".")
-    if major != "1" or not minor.isdecimal() or not OLDEST <= int(minor) <= NEWEST:
-        raise UnknownRelease(f'no release "{release}": give one of 1.{OLDEST} to 1.{NEWEST}')
-    return int(minor)
 
 
 @lru_cache(maxsize=2 * (NEWEST - OLDEST + 1))
