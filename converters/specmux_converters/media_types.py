@@ -7,6 +7,10 @@ from typing import Final, NewType
 MediaType = NewType("MediaType", str)
 
 JSON: Final = MediaType("application/json")
+JSON_SCHEMAS: Final = MediaType("application/json;profile=schemas")
+JSON_COMPONENTS: Final = MediaType("application/json;profile=components")
+"""Smaller forms of JSON (``profiles``)."""
+
 CBOR: Final = MediaType("application/cbor")
 PROTOBUF: Final = MediaType("application/com.github.proto-openapi.spec.v3.v1.0+protobuf")
 

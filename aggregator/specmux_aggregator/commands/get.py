@@ -25,15 +25,25 @@ INTERVAL: Final = 2.0
         ("the group-versions of the current context", "specmux get"),
         ("one document, with line breaks", "specmux get apps/v1 -o yaml"),
         ("from files, CustomResourceDefinitions among them", "specmux get example.com/v1 --directory crds/"),
+        ("schemas without paths", "specmux get apps/v1 --profile schemas"),
         ("a line whenever it changes", "specmux get apps/v1 -w"),
     )
 )
 @click.argument("group_version", required=False, shell_complete=complete_group_versions)
 @click.option("-w", "--watch", is_flag=True, help="Print a line whenever a document changes, until Ctrl-C.")
+@click.option(
+    "--profile",
+    type=click.Choice(["components", "schemas"]),
+    help="A smaller form: what repeats as components, or schemas alone.",
+)
 @document_format
 @source_options
 def get(
-    group_version: str | None, watch: bool, output: Literal["json", "yaml"], source: SourceOptions
+    group_version: str | None,
+    watch: bool,
+    profile: str | None,
+    output: Literal["json", "yaml"],
+    source: SourceOptions,
 ) -> None:
     """Print an OpenAPI v3 document, or list the group-versions.
 
@@ -49,10 +59,10 @@ def get(
                 for key in documents.group_versions():
                     click.echo(key)
         else:
-            _print(group_version, output, source)
+            _print(group_version, output, profile, source)
 
 
-def _print(group_version: str, output: str, source: SourceOptions) -> None:
+def _print(group_version: str, output: str, profile: str | None, source: SourceOptions) -> None:
     from specmux_aggregator.errors import SourceError
     from specmux_aggregator.sources import opened, report_unread
     from specmux_aggregator.sources.document_files import write_out
@@ -70,6 +80,10 @@ def _print(group_version: str, output: str, source: SourceOptions) -> None:
         document = loaded.documents.documents.get(key)
         if document is None:
             raise SourceError(f"{key} cannot be had from {documents.where}")
+    if profile is not None:
+        from specmux_converters.profiles import PROFILES, media_type_of
+
+        document = PROFILES[media_type_of(profile)](document)
     write_out(to_yaml(document) if output == "yaml" else canonical(document), is_text=True)
 
 

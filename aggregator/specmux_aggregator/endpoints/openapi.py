@@ -13,7 +13,7 @@ from typing import Final
 
 from specmux_aggregator.endpoints.hash_query import AskedHash, BadQuery, asked_hash, with_hash
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for
+from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
 from specmux_aggregator.http.prepared import Prepared, prepare
 from specmux_aggregator.http.representations import (
     FORMATS,
@@ -171,6 +171,8 @@ def _represent(
     losses: int = 0,
 ) -> Decision:
     media_type = media_type_for(request.accept, offered) or fallback
+    if route == ROUTE_DOCUMENT:
+        media_type = profiled(media_type, request.accept)
     if media_type is None:
         return not_acceptable(offered, request, route=route)
     coding = coding_for(request.accept_encoding)

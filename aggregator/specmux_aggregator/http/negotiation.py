@@ -11,13 +11,23 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_converters.media_types import ALIASES, CBOR, JSON, PROTOBUF, MediaType
+from specmux_converters.media_types import (
+    ALIASES,
+    CBOR,
+    JSON,
+    JSON_COMPONENTS,
+    JSON_SCHEMAS,
+    PROTOBUF,
+    MediaType,
+)
 
 MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)
 """All we can serve, in our own order of preference among equals."""
 
 CODINGS: Final = (Coding.ZSTD, Coding.GZIP, Coding.IDENTITY)
 """All we can serve, in our own order of preference among equals."""
+
+_PROFILES: Final = {"schemas": JSON_SCHEMAS, "components": JSON_COMPONENTS}
 
 LIST_MAX: Final = 8 * 1024
 """Characters of a list in a request's fields, repeated fields together."""
@@ -83,6 +93,20 @@ def media_type_for(accept: str | None, offered: tuple[MediaType, ...] = MEDIA_TY
     if accept is not None and len(accept) > HEADER_MAX:
         return _media_type_for(accept, offered)
     return _remembered_media_type(accept, offered)
+
+
+def profiled(media_type: MediaType | None, accept: str | None) -> MediaType | None:
+    """The smaller form of JSON that the client names by a profile; one that there is not means JSON."""
+    if media_type != JSON or accept is None or "profile" not in accept:
+        return media_type
+    for media_range, parameters in media_ranges(accept):
+        if f"{media_range.type}/{media_range.subtype}" == JSON and media_range.quality > 0:
+            for parameter in parameters:
+                name, _, value = parameter.partition("=")
+                if name.strip() == "profile":
+                    return _PROFILES.get(value.strip().strip('"'), JSON)
+            return JSON
+    return media_type
 
 
 def coding_for(accept_encoding: str | None) -> Coding:

@@ -13,9 +13,12 @@ from typing import Final
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.prepared import Prepared, prepare, refusal
-from specmux_converters.media_types import CBOR, JSON, PROTOBUF, PROTOBUF_V2
+from specmux_converters.media_types import CBOR, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF, PROTOBUF_V2
 
-FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", PROTOBUF_V2: "protobuf", CBOR: "cbor"}
+FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", PROTOBUF_V2: "protobuf", CBOR: "cbor"} | {
+    JSON_SCHEMAS: "schemas",
+    JSON_COMPONENTS: "components",
+}
 
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
 NO_STORE: Final = ("Cache-Control", "no-store")

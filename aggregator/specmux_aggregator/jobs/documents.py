@@ -29,6 +29,7 @@ from specmux_converters.document import Document, Limits, canonical, content_has
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.media_types import MediaType
+from specmux_converters.profiles import PROFILES
 from specmux_converters.recognise import DocumentKind, Recognised, recognise
 from specmux_converters.swagger2.conversion import convert
 from specmux_schemas.resources import Resources, split
@@ -186,6 +187,9 @@ def encode(
     """A JSON document in another media type."""
     try:
         document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
+        made = PROFILES.get(media_type)
+        if made is not None:
+            return Encoded(canonical(made(document)))
         return Encoded(codecs.encode(document, media_type, fragments=memo.fragments))
     except Unrepresentable as error:
         return Unencodable(str(error))

@@ -90,6 +90,27 @@ def test_get_prints_a_document(name: str) -> None:
     )
 
 
+def test_get_prints_a_smaller_form(tmp_path: Path) -> None:
+    path = tmp_path / "apis/apps/v1.json"
+    path.parent.mkdir(parents=True)
+    schemas = {"S": {"type": "string"}}
+    path.write_bytes(
+        orjson.dumps(
+            {
+                "openapi": "3.0.0",
+                "info": {},
+                "paths": {"/apis/apps/v1/": {}},
+                "components": {"schemas": schemas},
+            }
+        )
+    )
+    result = run("get", "apps/v1", "--profile", "schemas", "--directory", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert orjson.loads(result.stdout) == {
+        "openapi": "3.0.0", "info": {}, "paths": {}, "components": {"schemas": schemas},
+    }  # fmt: skip
+
+
 def test_get_lists_group_versions(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(document("api/v1"))
     (tmp_path / "b.json").write_bytes(document("apis/apps/v1"))

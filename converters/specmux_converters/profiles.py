@@ -1,0 +1,124 @@
+"""Smaller forms of an OpenAPI v3 document (KEP-2896): what repeats as components, or schemas alone.
+
+Both are valid OpenAPI 3.0. ``components`` means the same as the document; ``schemas`` leaves out all paths.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.document import Document
+from specmux_converters.media_types import JSON, JSON_COMPONENTS, JSON_SCHEMAS, MediaType
+from specmux_converters.references import METHODS
+
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
+_KINDS: Final = ("parameters", "requestBodies", "responses")
+
+
+def schemas_only(document: Document) -> Document:
+    """Without paths, and the components that only paths use."""
+    components = document.get("components")
+    schemas = components.get("schemas") if isinstance(components, dict) else None
+    rest = {key: value for key, value in document.items() if key not in ("paths", "components")}
+    return {**rest, "paths": {}, "components": {"schemas": schemas or {}}}
+
+
+def with_shared_components(document: Document) -> Document:
+    """Parameters, responses and bodies that are there twice become components."""
+    paths = document.get("paths")
+    if not isinstance(paths, dict):
+        return document
+    counts = Counter((kind, _text(node)) for kind, _, node in _shareable(paths))
+    components = document.get("components")
+    known = components if isinstance(components, dict) else {}
+    made: dict[str, dict[str, Any]] = {kind: dict(known.get(kind) or {}) for kind in _KINDS}
+
+    def written(kind: str, label: str, node: Any) -> Any:
+        if not _is_inline(node) or counts[kind, text := _text(node)] < 2:
+            return node
+        digest = urlsafe_b64encode(sha256(text).digest()[:6]).decode()
+        name = f"{_NOT_IN_NAMES.sub('_', label)}-{digest}"
+        if made[kind].setdefault(name, node) != node:
+            return node
+        return {"$ref": f"#/components/{kind}/{name}"}
+
+    shared = {path: _rewritten(item, written) for path, item in paths.items()}
+    sections = {kind: dict(sorted(members.items())) for kind, members in made.items() if members}
+    return {**document, "paths": shared, "components": {**known, **sections}}
+
+
+PROFILES: Final[Mapping[MediaType, Callable[[Document], Document]]] = MappingProxyType(
+    {JSON_SCHEMAS: schemas_only, JSON_COMPONENTS: with_shared_components}
+)
+"""By the media type that asks for them."""
+
+
+def media_type_of(profile: str) -> MediaType:
+    return MediaType(f"{JSON};profile={profile}")
+
+
+_Write = Callable[[str, str, Any], Any]
+
+
+def _shareable(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """The kind of component that each object may become, a label, and the object."""
+    found: list[tuple[str, str, Any]] = []
+
+    def note(kind: str, label: str, node: Any) -> Any:
+        if _is_inline(node):
+            found.append((kind, label, node))
+        return node
+
+    for item in paths.values():
+        _rewritten(item, note)
+        yield from found
+        found.clear()
+
+
+def _rewritten(item: Any, write: _Write) -> Any:
+    """A path item with what ``write`` makes of its parameters, bodies and responses."""
+    if not isinstance(item, dict):
+        return item
+    result = _with_parameters(item, write)
+    for method in METHODS:
+        operation = item.get(method)
+        if not isinstance(operation, dict):
+            continue
+        made = _with_parameters(operation, write)
+        if "requestBody" in made:
+            made["requestBody"] = write("requestBodies", "body", made["requestBody"])
+        responses = made.get("responses")
+        if isinstance(responses, dict):
+            made["responses"] = {
+                status: node if status.startswith("x-") else write("responses", status, node)
+                for status, node in responses.items()
+            }
+        result[method] = made
+    return result
+
+
+def _with_parameters(node: Document, write: _Write) -> Document:
+    result = dict(node)
+    parameters = node.get("parameters")
+    if isinstance(parameters, list):
+        result["parameters"] = [
+            write("parameters", str(each.get("name")), each) if isinstance(each, dict) else each
+            for each in parameters
+        ]
+    return result
+
+
+def _is_inline(node: Any) -> bool:
+    return isinstance(node, dict) and "$ref" not in node
+
+
+def _text(node: Any) -> bytes:
+    return orjson.dumps(node, option=orjson.OPT_SORT_KEYS)

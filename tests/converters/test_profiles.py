@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_data import documents, load, shared
+from specmux_converters.document import canonical
+from specmux_converters.profiles import schemas_only, with_shared_components
+
+RELEASES = ("1.29", "1.30", "1.32", "1.35")
+
+
+def written_out(node: Any, components: Any) -> Any:
+    """Without references to parameters, bodies and responses."""
+    if isinstance(node, list):
+        return [written_out(item, components) for item in node]
+    if not isinstance(node, dict):
+        return node
+    ref = node.get("$ref")
+    if isinstance(ref, str) and ref.startswith("#/components/") and "/schemas/" not in ref:
+        _, _, kind, name = ref.split("/")
+        return written_out(components[kind][name], components)
+    return {key: written_out(item, components) for key, item in node.items()}
+
+
+@shared
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_release_means_the_same_with_its_repeats_as_components(
+    release: str, tally: Callable[[str, int], None]
+) -> None:
+    sizes = [0, 0, 0]
+    for path in documents(release).values():
+        document = load(path)
+        made = with_shared_components(document)
+        assert written_out(made["paths"], made["components"]) == document["paths"]
+        assert made["components"].get("schemas") == document.get("components", {}).get("schemas")
+        alone = schemas_only(document)
+        for index, each in enumerate((document, made, alone)):
+            sizes[index] += len(canonical(each))
+    assert sizes[1] < 0.65 * sizes[0]
+    assert sizes[2] < 0.4 * sizes[0]
+    tally("documents in profiles", len(documents(release)))
+
+
+PARAMETERS = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["a", "b c", "é"]), "in": st.just("query"), "schema": st.just({})}
+    ),
+    max_size=3,
+)
+OPERATIONS = st.fixed_dictionaries(
+    {"responses": st.dictionaries(st.sampled_from(["200", "x-a"]), st.just({"description": "d"}))},
+    optional={"parameters": PARAMETERS, "requestBody": st.just({"content": {}})},
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["/a", "/b"]),
+        st.fixed_dictionaries({}, optional={"parameters": PARAMETERS, "get": OPERATIONS, "put": OPERATIONS}),
+    )
+)
+def test_any_document_means_the_same(paths: Any) -> None:
+    given_ = {"openapi": "3.0.0", "info": {}, "paths": paths}
+    before = canonical(given_)
+    made = with_shared_components(given_)
+    assert canonical(given_) == before
+    assert written_out(made["paths"], made["components"]) == paths
+    for kind in ("parameters", "responses", "requestBodies"):
+        for name in made["components"].get(kind, {}):
+            assert name.replace("-", "").replace("_", "").replace(".", "").isalnum()
+            assert name.isascii()
+
+
+def test_schemas_alone_keep_what_is_said_of_the_document() -> None:
+    document = {
+        "openapi": "3.0.0",
+        "info": {"title": "t"},
+        "paths": {"/a": {}},
+        "components": {"schemas": {"S": {}}, "securitySchemes": {"b": {}}},
+        "x-a": 1,
+    }
+    assert schemas_only(document) == {
+        "openapi": "3.0.0",
+        "info": {"title": "t"},
+        "x-a": 1,
+        "paths": {},
+        "components": {"schemas": {"S": {}}},
+    }
