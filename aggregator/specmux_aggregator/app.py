@@ -122,6 +122,8 @@ class App:
         await self._sources.backend_sets.configure(self.settings.backends)
         if self.document_checks is not None:
             self._run(self.document_checks.run(), "documents are no longer checked")
+        if self.schemas is not None and self.schemas.tokens is not None:
+            self._run(self.schemas.tokens.run(), "schemas.token_file is no longer read")
         self._run(self.published.workers.warm_up(), "the workers could not be started ahead")
         return bound
 

@@ -217,6 +217,32 @@ async def test_a_token_in_the_path_is_never_logged(tmp_path: Path, caplog: pytes
     assert TOKEN not in caplog.text
 
 
+@running
+async def test_the_file_of_tokens_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specmux_aggregator.catalogue.tokens.INTERVAL", 0.02)
+    file = tmp_path / "paths"
+    file.write_text(f"{TOKEN}\n")
+    other = "b" * 20
+
+    async def status_of(token: str, wanted: int) -> bool:
+        for _ in range(500):
+            if (await client.get(f"/schemas/token/{token}/apps/thing_v1.json"))[0] == wanted:
+                return True
+            await asyncio.sleep(0.02)
+        return False
+
+    settings = guarded(tmp_path, access="path-token", token_file=file)
+    async with serving(tmp_path / "d", **settings) as client:
+        assert await status_of(TOKEN, 200)
+        assert await status_of(other, 404)
+        file.write_text("short\n")  # refused: what was read before stays
+        await asyncio.sleep(0.1)
+        assert await status_of(TOKEN, 200)
+        file.write_text(f"{other}\n")
+        assert await status_of(other, 200)
+        assert await status_of(TOKEN, 404)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"), [("", "no token"), ("short\n", "token 1"), ("a/b" * 9, "token 1")]
 )

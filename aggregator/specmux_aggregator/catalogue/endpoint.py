@@ -5,6 +5,7 @@ A kind takes one document, what tells of all kinds takes all of them; one that c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -22,7 +23,7 @@ from specmux_aggregator.catalogue.answers import (
     tree_of,
     without_kind,
 )
-from specmux_aggregator.catalogue.tokens import PathTokens
+from specmux_aggregator.catalogue.tokens import INTERVAL, PathTokens
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, ETag, Request
@@ -120,7 +121,8 @@ class SchemaFiles:
         self._access = access
         self._release = release
         self._base = base or ""
-        self._tokens = tokens
+        self.tokens = tokens
+        """Read again while ``tokens.run`` runs."""
         self.kept = Kept(max_bytes)
         self.made = 0
         """Files that were made."""
@@ -135,13 +137,27 @@ class SchemaFiles:
         return self._access.fields
 
     def immediate(self, request: Request) -> Prepared | None:
+        found = self._immediate(request)
+        return None if found is None else self._passing(found, request)
+
+    async def respond(self, request: Request) -> Prepared:
+        return self._passing(await self._respond(request), request)
+
+    def _passing(self, prepared: Prepared, request: Request) -> Prepared:
+        """An answer to a path with a token is remembered no longer than the token is known to count."""
+        if self.tokens is None or not request.path.startswith(TOKEN_PREFIX):
+            return prepared
+        until = time.monotonic() + INTERVAL
+        return replace(prepared, good_until=min(until, prepared.good_until or until))
+
+    def _immediate(self, request: Request) -> Prepared | None:
         decision = self._decide(request)
         if isinstance(decision, Prepared):
             return decision
         ready = settled(decision.representation, request)
         return ready or self._held(decision, request)
 
-    async def respond(self, request: Request) -> Prepared:
+    async def _respond(self, request: Request) -> Prepared:
         decision = self._decide(request)
         if isinstance(decision, Prepared):
             return decision
@@ -172,7 +188,7 @@ class SchemaFiles:
         path = request.path
         if path.startswith(TOKEN_PREFIX):
             token, _, path = path.removeprefix(TOKEN_PREFIX).partition("/")
-            if self._tokens is None or not self._tokens.knows(token):
+            if self.tokens is None or not self.tokens.knows(token):
                 return told(request, 404, _NO_TOKEN, access=self._access)
         else:
             path = path.removeprefix(PREFIX)

@@ -1,16 +1,25 @@
-"""Tokens in paths, for programs that can send no credentials: editors ask as they are told, and no more."""
+"""Tokens in paths, for programs that can send no credentials: editors ask as they are told, and no more.
+
+The file is read again when it changes. Content that is not whole yet, or never was right, changes nothing.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import secrets
 from pathlib import Path
 from typing import Final
 
 from specmux_aggregator.auth.bearer import digest
 from specmux_aggregator.errors import InvalidConfig
+from specmux_cache.access.small_files import UnreadableFile, read_small
+
+logger = logging.getLogger(__name__)
 
 SHORTEST: Final = 16
-_FILE_MAX: Final = 1024 * 1024
+INTERVAL: Final = 1.0
+"""Seconds between looks. New content counts when two looks in a row agree on it."""
 
 
 class PathTokens:
@@ -19,19 +28,45 @@ class PathTokens:
     def __init__(self, path: Path) -> None:
         """Raises InvalidConfig; blocks on the file."""
         self._key = secrets.token_bytes(32)
-        where = f"schemas.token_file: {path}"
+        self._path = path
         try:
-            with path.open("rb") as file:
-                text = file.read(_FILE_MAX).decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidConfig("cannot be read", where=where) from error
-        tokens = [line.strip() for line in text.splitlines() if line.strip()]
-        if not tokens:
-            raise InvalidConfig("has no token", where=where)
-        for number, token in enumerate(tokens, 1):
-            if len(token) < SHORTEST or not token.isascii() or not token.isalnum():
-                raise InvalidConfig(f"token {number}: want {SHORTEST} letters or digits or more", where=where)
-        self._digests = frozenset(digest(self._key, token) for token in tokens)
+            self._content = read_small(path)
+            self._digests = self._read(self._content)
+        except (UnreadableFile, ValueError) as error:
+            raise InvalidConfig(str(error), where=f"schemas.token_file: {path}") from error
 
     def knows(self, token: str) -> bool:
         return digest(self._key, token) in self._digests
+
+    async def run(self) -> None:
+        """Read the file again whenever it changes; for ever."""
+        before, complaint = self._content, ""
+        while True:
+            await asyncio.sleep(INTERVAL)
+            try:
+                content = await asyncio.to_thread(read_small, self._path)
+                if content == before and content != self._content:
+                    self._digests, self._content = self._read(content), content
+                    logger.info("schemas.token_file: %d tokens read", len(self._digests))
+                before, said = content, ""
+            except (UnreadableFile, ValueError) as error:
+                said = str(error)
+            if said and said != complaint:
+                logger.warning(
+                    "schemas.token_file: %s: %s; the tokens read before stay in use", self._path, said
+                )
+            complaint = said
+
+    def _read(self, content: bytes) -> frozenset[bytes]:
+        """Raises ValueError, which repeats no token."""
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            raise ValueError("not UTF-8") from None
+        tokens = [line.strip() for line in text.splitlines() if line.strip()]
+        if not tokens:
+            raise ValueError("has no token")
+        for number, token in enumerate(tokens, 1):
+            if len(token) < SHORTEST or not token.isascii() or not token.isalnum():
+                raise ValueError(f"token {number}: want {SHORTEST} letters or digits or more")
+        return frozenset(digest(self._key, token) for token in tokens)

@@ -234,7 +234,7 @@ class Schemas:
         choices=("as-documents", "anonymous", "path-token"),
     )
     token_file: Path | None = _setting(
-        None, "access path-token: a token in each line, of 16 letters or more; read at the start"
+        None, "access path-token: a token in each line, of 16 letters or more; read again when it changes"
     )
     release: str | None = _setting(
         None, "release whose paths are answered beside master, v1.35.0; none: that of /version"

@@ -1,4 +1,7 @@
-"""The encodings of an OpenAPI v3 document. A new one is a module and a row of ``CODECS``.
+"""The encodings of an OpenAPI v3 document.
+
+A new one is a module, a row of ``CODECS`` and a media type; who negotiates, represents, caches and prints
+documents lists media types of its own.
 
 They know documents, limits and losses; nothing of what a document means.
 """
