@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -32,14 +33,14 @@ from specmux_cache.reading.results import (
     Resource,
     Schema,
 )
-from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.keys import partition_of
-from specmux_converters.byte_bounded import ByteBounded
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
     import ssl
 
     from specmux_cache.reading.exchange import Obtained
+    from specmux_cache.store.compaction import CompactionReport
+    from specmux_converters.byte_bounded import ByteBounded
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 WAIT_FIRST: Final = 0.2
@@ -86,14 +87,18 @@ class AsyncSchemaCache:
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)
-        self._decoded: ByteBounded[str, Mapping[str, Any]] = ByteBounded(
-            self.options.decoded_max, size=lambda _: 1
-        )
         self._tls = tls
         self._proxy = proxy
         self._server_name = server_name
         self._transport: Any = None
         self._opened: Opened | None = None
+
+    @cached_property
+    def _decoded(self) -> ByteBounded[str, Mapping[str, Any]]:
+        """As many documents as the options say."""
+        from specmux_converters.byte_bounded import ByteBounded
+
+        return ByteBounded(self.options.decoded_max, size=lambda _: 1)
 
     # What is asked and done with, which a client without an event loop does by other means. Imported with the
     # call: asyncio and the HTTP library take longer than most programs that read one document.
@@ -319,6 +324,8 @@ class AsyncSchemaCache:
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
     ) -> CompactionReport:
         """Shrink the directory, of all clients that share it, as ``DiskStore.compact``. Raises StoreError."""
+        from specmux_cache.store.compaction import CompactionReport
+
         entry_store = self._open.entry_store
         return await entry_store.on_disk(
             lambda store: store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run),

@@ -23,13 +23,13 @@ from specmux_cache.reading.events import CacheStats, Event
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import Merged, Paths, Prefetched, Publication, Resource, Schema
 from specmux_cache.reading.root import Root
-from specmux_cache.store.compaction import CompactionReport
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
     import ssl
 
     from specmux_cache.http.blocking_transport import BlockingTransport
     from specmux_cache.loop_thread import LoopThread
+    from specmux_cache.store.compaction import CompactionReport
 
 T = TypeVar("T")
 

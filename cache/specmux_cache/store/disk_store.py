@@ -21,7 +21,6 @@ from specmux_cache.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from specmux_cache.store.compaction import BATCH, Compaction, CompactionReport, Goal
 from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused, unsealed
 from specmux_cache.store.database import NAME
 from specmux_cache.store.directory import (
@@ -41,9 +40,9 @@ from specmux_converters.errors import cut
 
 if TYPE_CHECKING:  # a command that reads a stored document needs it not
     from specmux_cache.store.checking import Problem
+    from specmux_cache.store.compaction import CompactionReport
 
 __all__ = [
-    "CompactionReport",
     "Digest",
     "DiskStore",
     "Metadata",
@@ -61,6 +60,8 @@ COMPACTION_LOCK: Final = "compaction.lock"
 COMPACTED_AT: Final = "compacted_at"
 ROOM_POLL: Final = 0.002
 """Seconds between two looks for room."""
+CLEARED: Final = 50
+"""Entries that one transaction of ``clear`` removes."""
 DUE_POLL: Final = 60.0
 """Seconds between two looks at when the last compaction was."""
 
@@ -224,6 +225,8 @@ class DiskStore:
 
         One runs at a time, over all processes; a second one reports ``skipped="locked"``.
         """
+        from specmux_cache.store.compaction import Compaction, CompactionReport, Goal
+
         goal = Goal(
             max_bytes=self.limits.low_bytes if max_bytes is None else max_bytes,
             max_age=self.limits.max_age if max_age is None else max_age,
@@ -274,7 +277,7 @@ class DiskStore:
         self._refuse_read_only()
         removed = 0
         while count := self._attempt(
-            lambda contents: contents.drop(lambda: contents.index.entries(*key_range(), limit=BATCH))
+            lambda contents: contents.drop(lambda: contents.index.entries(*key_range(), limit=CLEARED))
         ):
             removed += count
         return removed

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from shared_data import DATA, read, shared
-from specmux_cache.store.disk_store import CompactionReport, DiskStore, StoreLimits
+from specmux_cache.store.compaction import CompactionReport
+from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
 from specmux_cache.store.locks import locked
 
