@@ -42,7 +42,7 @@ class ChangeMetrics:
 
     def noted(self, entry: LogEntry, seconds: float) -> None:
         self._outcomes[entry.outcome.value] += 1
-        if entry.outcome is Outcome.COMPARED:
+        if entry.outcome in (Outcome.COMPARED, Outcome.RETURNED):
             self._seconds.observe(seconds)
         version = entry.new or entry.old
         backend = "" if version is None else version.backend

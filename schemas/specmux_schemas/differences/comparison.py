@@ -132,6 +132,8 @@ class _Comparer:
             after = self._new.stored_versions.get(key)
             if after is None:
                 continue
+            if before.by_webhook and not after.by_webhook and len(after.defined) > 1:
+                yield self._place(OUTSIDE, Basis.ENFORCED, "conversion-removed", kind=before.kind)
             for version in sorted(before.stored - after.defined):
                 yield self._place(
                     OUTSIDE, Basis.ENFORCED, "stored-version-removed", kind=before.kind, what=version

@@ -27,6 +27,7 @@ Side = tuple[Schemas, Mapping[str, Any]]
 Branches = frozenset[bytes]
 
 _ALTERNATIVES: Final = ("oneOf", "anyOf")
+_ASKING: Final = frozenset({*_ALTERNATIVES, "not", "allOf"})
 _REFUSED: Final = Impacts(Impact.BREAKING, Impact.WARNING, Impact.BREAKING)
 """Of a branch that a value may fit beside another."""
 
@@ -35,6 +36,8 @@ def composition_changes(
     old: Side, new: Side, *, types_of: tuple[str | None, str | None], budget: Budget
 ) -> Iterator[Finding]:
     """``types_of``: the keywords whose branches say types alone; those are compared as types."""
+    if _ASKING.isdisjoint(old[1]) and _ASKING.isdisjoint(new[1]):
+        return
     before = {key: _alternatives(*old, key, types_of[0] == key, budget) for key in _ALTERNATIVES}
     after = {key: _alternatives(*new, key, types_of[1] == key, budget) for key in _ALTERNATIVES}
     for branches in before["oneOf"] - after["oneOf"]:

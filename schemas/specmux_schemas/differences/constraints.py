@@ -20,6 +20,8 @@ _EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum
 
 KEYWORDS: Final = (*LOWER, *UPPER, *_EXCLUSIVE, *_FLAGS, "multipleOf")
 
+_ASKING: Final = frozenset({*KEYWORDS, "pattern", "allOf"})
+
 _SIZES: Final[Mapping[str, type[Sized]]] = {"Length": str, "Items": list, "Properties": dict}
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 """Formats that an integer has to fit."""
@@ -34,6 +36,8 @@ Limit = tuple[float, bool]
 def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     """Keyword by keyword; none for one that every value of the old enum meets, nor where another spelling
     asks the same."""
+    if _ASKING.isdisjoint(old) and _ASKING.isdisjoint(new):
+        return
     before_limits, after_limits = limits_of(old), limits_of(new)
     for keyword in KEYWORDS:
         before, after = _set(old, keyword), _set(new, keyword)

@@ -130,6 +130,7 @@ def _stored_versions(manifest: Document, kind: str) -> StoredVersions:
         kind,
         frozenset(name for name in (stored if isinstance(stored, list) else ()) if isinstance(name, str)),
         frozenset(name for name in names if isinstance(name, str)),
+        len(names) > 1 and _mapping(spec.get("conversion")).get("strategy") == "Webhook",
     )
 
 

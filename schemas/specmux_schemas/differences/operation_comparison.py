@@ -13,7 +13,7 @@ from specmux_schemas.differences.document_contents import deref, mapping
 from specmux_schemas.differences.findings import Finding
 from specmux_schemas.differences.served import Operation
 from specmux_schemas.differences.value_types import type_changes, value_type
-from specmux_schemas.differences.values import enum_changes
+from specmux_schemas.differences.values import enum_changes, text
 
 _DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")
 _ANY_TYPE: Final = "*/*"
@@ -41,6 +41,7 @@ def operation_changes(old: Operation, new: Operation, *, keeps_id: bool) -> Iter
             new=new.subject.get("operationId"),
         )
     yield from deprecation_changes(old.subject, new.subject, what=old.what)
+    yield from _security_changes(old, new)
     yield from _parameter_changes(old, new)
     yield from _request_changes(old, new)
     yield from _response_changes(old, new)
@@ -83,11 +84,39 @@ def _parameter_changes(old: Operation, new: Operation) -> Iterator[Finding]:
         if _is_required(after[key]) and not _is_required(parameter):
             yield Finding("parameter-required", "", what=_shown(parameter))
         if parameter != after[key]:
+            yield from _default_changes(old, new, parameter, after[key])
             yield from _type_changes(old, new, parameter, after[key])
     for key, parameter in after.items():
         if key not in before:
             change = "parameter-required" if _is_required(parameter) else "parameter-added"
             yield Finding(change, "", what=_shown(parameter))
+
+
+def _default_changes(
+    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[Finding]:
+    defaults = [
+        side.schemas.view(_schema(parameter)).keywords.get("default")
+        for side, parameter in ((old, before), (new, after))
+    ]
+    if defaults[0] is not None and text(defaults[0]) != text(defaults[1]):
+        yield Finding("parameter-default-changed", "", what=_shown(before), old=defaults[0], new=defaults[1])
+
+
+def _security_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    """Alternatives of which one was enough: who met one of them before has to do more."""
+    before, after = _security(old), _security(new)
+    if after and not any(needed <= had for had in before or [frozenset()] for needed in after):
+        yield Finding(
+            "security-added", "", what=" or ".join(sorted(" and ".join(sorted(each)) for each in after))
+        )
+
+
+def _security(operation: Operation) -> list[frozenset[str]]:
+    listed = operation.subject.get("security", operation.document.get("security"))
+    return [
+        frozenset(each) for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict)
+    ]
 
 
 def _type_changes(
@@ -169,6 +198,15 @@ def _response_changes(old: Operation, new: Operation) -> Iterator[Finding]:
         if code not in before:
             yield Finding("response-added", "", what=code)
             continue
+        headers = [
+            {
+                name.lower()
+                for name in mapping(deref(side.document, answers[code], "responses").get("headers"))
+            }
+            for side, answers in ((old, before), (new, after))
+        ]
+        for name in sorted(headers[0] - headers[1]):
+            yield Finding("response-header-removed", "", what=name)
         given = mapping(deref(old.document, before[code], "responses").get("content"))
         later = mapping(deref(new.document, after[code], "responses").get("content"))
         for media_type in given.keys() - later.keys():

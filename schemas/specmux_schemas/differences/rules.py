@@ -47,6 +47,10 @@ parameter-removed         W--   the parameter {what} is gone and will be ignored
 parameter-added           ---   the parameter {what} is new
 parameter-required        B--   the parameter {what} has to be sent
 parameter-type-changed    B--   the parameter {what} is of another type
+parameter-default-changed W--   the parameter {what} has another default
+security-added            B--   requests have to be authenticated by {what}
+response-header-removed   -W-   the header {what} is not listed any more
+conversion-removed        WWW   no webhook converts between versions any more: fields of one alone are lost
 parameter-tightened       B--   the parameter {what} takes fewer values
 request-media-type-removed B--  requests in {what} are not taken any more
 response-media-type-removed -B- answers in {what} are not given any more

@@ -25,7 +25,7 @@ from specmux_schemas.differences.findings import (
     below,
     of_component,
 )
-from specmux_schemas.differences.impacts import Impact
+from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.keywords import (
     DROPPED_NULL,
     EMBEDDED,
@@ -192,6 +192,8 @@ class SchemaComparison:
                 found.extend(self._requirement(after.get(name), name, needed))
                 if name in before:
                     result = below(self.compare(before[name], after[name]), step(name))
+                    if name in needed[1] and self._is_enforced:
+                        result = _with_lost_default(result, step(name))
                     found.extend(result.findings)
                     documentation += result.documentation
         return Result(tuple(found), documentation)
@@ -238,6 +240,7 @@ class SchemaComparison:
 
 
 _NEVER: Final = 1 << 30
+_LOST: Final = Impacts(Impact.BREAKING, Impact.WARNING, Impact.BREAKING)
 _NULLABLE_REMOVED: Final = Finding("nullable-removed", "")
 _NOT_KNOWN: Final[tuple[None, frozenset[_Key]]] = (None, frozenset())
 
@@ -252,6 +255,17 @@ def _with_dropped_nulls(result: Result) -> Result:
     """Of a map's values: an apiserver drops those that are null and must not be."""
     found = tuple(
         replace(finding, impacts=DROPPED_NULL) if finding == _NULLABLE_REMOVED else finding
+        for finding in result.findings
+    )
+    return Result(found, result.documentation)
+
+
+def _with_lost_default(result: Result, steps: str) -> Result:
+    """Of a required field: an object that is stored without it is invalid."""
+    found = tuple(
+        replace(finding, impacts=_LOST)
+        if finding.id == "default-removed" and finding.steps == steps
+        else finding
         for finding in result.findings
     )
     return Result(found, result.documentation)

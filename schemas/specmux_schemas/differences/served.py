@@ -116,6 +116,8 @@ class StoredVersions:
     kind: str
     stored: frozenset[str]
     defined: frozenset[str]
+    by_webhook: bool = False
+    """Whether a webhook converts objects between several versions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,8 +137,8 @@ def _join_bounds(
     both: dict[str, Any], part: Mapping[str, Any], own: Mapping[str, Any], bound: str, flag: str
 ) -> None:
     """OpenAPI 3.0: whether a bound is exclusive belongs to the bound that holds."""
-    flags = [schema.get(flag) is True and bound in schema for schema in (part, own)]
-    if True in (part.get(flag), own.get(flag)):
+    if flag in both and True in (part.get(flag), own.get(flag)):
+        flags = [schema.get(flag) is True and bound in schema for schema in (part, own)]
         holding = [
             is_exclusive
             for schema, is_exclusive in zip((part, own), flags, strict=True)

@@ -251,3 +251,48 @@ def test_a_parameter_that_takes_fewer_values_breaks_who_sends_the_others() -> No
             Impact.BREAKING,
         )
         assert not compared_documents(new, old).places
+
+
+def test_what_an_operation_asks_and_answers_beside_its_schemas() -> None:
+    def listing(change: Any = None) -> dict[str, Any]:
+        parsed = document({"type": "object"})
+        (item,) = parsed["paths"].values()
+        limit = {"name": "limit", "in": "query", "schema": {"type": "integer", "default": 100}}
+        item["get"]["parameters"] = [limit]
+        item["get"]["responses"]["200"]["headers"] = {"X-Rate": {"schema": {"type": "integer"}}}
+        if change is not None:
+            change(item["get"])
+        return parsed
+
+    for change, expected in (
+        (lambda get: get["parameters"][0]["schema"].update(default=10), ("parameter-default-changed", "W--")),
+        (lambda get: get["responses"]["200"].pop("headers"), ("response-header-removed", "-W-")),
+        (lambda get: get.update(security=[{"key": []}]), ("security-added", "B--")),
+        (lambda get: get.update(security=[{"key": []}, {}]), None),
+    ):
+        found = compared_documents(listing(), listing(change)).places
+        assert [(each.id, letters(each)) for each in found] == ([expected] if expected else [])
+
+
+def letters(place: Any) -> str:
+    return "".join("-WB"[each] for each in (place.impacts.write, place.impacts.read, place.impacts.stored))
+
+
+def test_a_webhook_that_converts_no_more_is_a_warning() -> None:
+    def converted(strategy: str) -> Served:
+        value = definition({"type": "object"})
+        value["spec"]["versions"].append({**value["spec"]["versions"][0], "name": "v2", "storage": False})
+        value["spec"]["conversion"] = {"strategy": strategy}
+        return of_manifests([value])
+
+    (place,) = compare(converted("Webhook"), converted("None")).places
+    assert (place.id, letters(place)) == ("conversion-removed", "WWW")
+    assert not compare(converted("None"), converted("Webhook")).places
+
+
+def test_a_required_field_that_loses_its_default_breaks_what_is_stored_without_it() -> None:
+    def required(**keywords: Any) -> dict[str, Any]:
+        return {**fields(a={**STRING, **keywords}), "required": ["a"]}
+
+    (place,) = compared_specs(required(default="x"), required()).places
+    assert (place.id, letters(place)) == ("default-removed", "BWB")

@@ -25,7 +25,14 @@ CASES = (
     else []
 )
 BREAKING = 5
-ADDED = {"parameter-tightened", "scale-path-changed"}
+ADDED = {
+    "conversion-removed",
+    "parameter-default-changed",
+    "parameter-tightened",
+    "response-header-removed",
+    "scale-path-changed",
+    "security-added",
+}
 """Ids that the table does not have."""
 
 
