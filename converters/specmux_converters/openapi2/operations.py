@@ -82,7 +82,7 @@ def _parameters(node: Document, source: OpenAPISource, trace: Trace) -> list[Doc
     found = []
     for index, written in enumerate(list_of(node, "parameters")):
         trace.path += ("parameters", index)
-        parameter = convert_parameter(written, source, trace)
+        parameter = source.once("parameter", written, trace, convert_parameter)
         if parameter is not None:
             found.append(parameter)
         del trace.path[-2:]
@@ -109,19 +109,20 @@ def _responses(nodes: Document, source: OpenAPISource, trace: Trace) -> tuple[Do
         elif status != "default" and not (len(status) == 3 and status.isdecimal()):
             trace.lose("status", "Swagger 2.0 has no ranges of them; left out")
         else:
-            response = source.component(node, trace)
-            content = items_of(response, "content")
-            produces += content
-            result[status] = _response(response, content, source, trace)
+            result[status], media_types = source.once("response", node, trace, _response)
+            produces += media_types
         trace.path.pop()
     trace.path.pop()
     return result or {"default": {"description": ""}}, produces
 
 
-def _response(node: Any, content: Document, source: OpenAPISource, trace: Trace) -> Document:
+def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document, list[str]]:
+    """A response, and its media types."""
     result: Document = {"description": ""}
+    node = source.component(node, trace)
     if not isinstance(node, dict):
-        return result
+        return result, []
+    content = items_of(node, "content")
     result |= {key: value for key, value in node.items() if key == "description" or key.startswith("x-")}
     if any("schema" in media for media in content.values() if isinstance(media, dict)):
         result["schema"] = one_schema(content, source, trace)
@@ -146,4 +147,4 @@ def _response(node: Any, content: Document, source: OpenAPISource, trace: Trace)
         result["headers"] = headers
     if node.get("links"):
         trace.lose("field links", "Swagger 2.0 has no such field here; left out", "links")
-    return result
+    return result, list(content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -31,15 +32,20 @@ _FNV_PRIME: Final = 1099511628211
 def share_parameters(paths: Iterable[Document]) -> Document:
     """The shared parameters of these paths, which refer to them from now on."""
     names: dict[bytes, str] = {}
+    known: dict[int, str] = {}
+    """By identity, since equal parameters are mostly one object."""
     shared: Document = {}
     for parameters in (each for item in paths for each in _lists(item)):
         for index, parameter in enumerate(parameters):
-            if _is_shared(parameter):
+            name = known.get(id(parameter))
+            if name is None and _is_shared(parameter):
                 text = _text(parameter)
                 name = names.get(text)
                 if name is None:
                     name = names[text] = f"{parameter['name']}-{_hash(text)}"
                     shared[name] = parameter
+                known[id(parameter)] = name
+            if name is not None:
                 parameters[index] = {"$ref": f"#/parameters/{name}"}
     return dict(sorted(shared.items()))
 
@@ -63,6 +69,7 @@ def _text(parameter: Document) -> bytes:
     return orjson.dumps({**known, **dict(sorted(parameter.items()))})
 
 
+@lru_cache(maxsize=1024)
 def _hash(text: bytes) -> str:
     """Six bytes of FNV-1, in base64."""
     value = _FNV_OFFSET
