@@ -251,6 +251,62 @@ def test_v2_to_v3_to_v2_keeps_the_meaning(node: Any, collection: str, is_form: b
     assert without_nullable(again) == without_nullable(swagger)
 
 
+V3_SCHEMAS = st.recursive(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["string", "integer", "boolean", "number"])},
+        optional={"description": st.just("d"), "format": st.just("f"), "x-a": st.just([1])},
+    ),
+    lambda inner: st.one_of(
+        st.builds(lambda items: {"type": "array", "items": items}, inner),
+        st.builds(
+            lambda properties: (
+                {"type": "object", "properties": properties, "required": sorted(properties)[:1]}
+                if properties
+                else {"type": "object"}
+            ),
+            st.dictionaries(st.sampled_from(["a", "$ref", "default"]), inner, max_size=2),
+        ),
+        st.builds(
+            lambda parts: {"allOf": parts, "description": "d"}, st.lists(inner, min_size=1, max_size=2)
+        ),
+        st.just({"$ref": "#/components/schemas/S"}),
+    ),
+    max_leaves=6,
+)
+V3_PARAMETERS = st.sampled_from(
+    [
+        {"name": "q", "in": "query", "description": "d", "schema": {"type": "string", "enum": ["a"]}},
+        {"name": "h", "in": "header", "required": True, "schema": {"type": "integer", "maximum": 3}},
+        {"name": "l", "in": "query", "style": "pipeDelimited", "explode": False,
+         "schema": {"type": "array", "items": {"type": "string"}}},
+        {"name": "m", "in": "query", "style": "form", "explode": True,
+         "schema": {"type": "array", "items": {"type": "number"}}},
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(V3_SCHEMAS, V3_PARAMETERS, st.sampled_from(["200", "404", "default"]))
+def test_v3_to_v2_to_v3_is_the_same_where_nothing_is_lost(node: Any, parameter: Any, status: str) -> None:
+    media = {"application/json": {"schema": node}}
+    operation_ = {
+        "operationId": "o",
+        "parameters": [parameter],
+        "requestBody": {"content": media, "required": True},
+        "responses": {
+            status: {"description": "d", "content": media, "headers": {"x": {"schema": {"type": "string"}}}}
+        },
+    }
+    before = document(
+        servers=[{"url": "https://h/b"}],
+        paths={"/a": {"post": operation_}},
+        components={"schemas": {"S": node if "$ref" not in node else {"type": "string"}}},
+    )
+    made = convert_to_v2(before, profile="oas")
+    assert not made.losses
+    assert convert_whole(made.document, profile="oas").document == before
+
+
 def without_nullable(node: Any) -> Any:
     """v3 has to say null in the alternatives, too, where a schema is nullable beside ``allOf``."""
     if isinstance(node, dict):
