@@ -43,7 +43,8 @@ def _update(union: Union, old: Object | None, new: Object, out: Object) -> Objec
             if union.value_of(field) != said:
                 raise UnionConflict(f"discriminator ({said}) and field changed ({field}) don't match")
         selected = union.member(said)
-        return without(out, union.fields - ({selected.field} if selected else set()))
+        # What is no member's value is the name of a field (union.go, discriminated.toField).
+        return without(out, union.fields - {selected.field if selected else said})
     if len(present) > 1:
         raise UnionConflict(f"multiple fields set without discriminator change: {_listed(present)}")
     return _deduced(union, present, out)

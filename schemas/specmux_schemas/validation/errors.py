@@ -29,6 +29,7 @@ class Undecodable(ValidationError):
         path: Path = (),
         offset: int | None = None,
         line: int | None = None,
+        column: int | None = None,
         others: Iterable[tuple[str, Path]] = (),
     ) -> None:
         super().__init__(text)
@@ -36,6 +37,7 @@ class Undecodable(ValidationError):
         self.path = path
         self.offset = offset
         self.line = line
+        self.column = column
         self.others = tuple(others)
 
 

@@ -282,7 +282,9 @@ def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> Valida
 def _fatal(
     error: Undecodable, source: Body, found: TypeMeta | None, directive: Directive
 ) -> ValidationReport:
-    violation = Violation(Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line)
+    violation = Violation(
+        Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line, column=error.column
+    )
     others = [Violation(Severity.ERROR, Check.DECODING, path, text) for text, path in error.others]
     name, namespace = names_of(source.value)
     return ValidationReport(

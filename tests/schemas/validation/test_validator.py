@@ -266,3 +266,25 @@ def test_all_wrong_types_are_listed_and_the_status_has_what_an_apiserver_says() 
     status = status_of(report)
     assert status is not None
     assert status["message"] == f'Box in version "v1" cannot be handled as a Box: {first}'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("a: 1\nb: [1, 2\nc: 3\n", 3, 2),
+        ("a:\n  b: 'unclosed\n  c: 1\n", 2, 6),
+        ("a: 1\n\tb: 2\n", 2, 1),
+        ("a: b: c\n", 1, 5),
+    ],
+)
+def test_yaml_that_cannot_be_read_has_line_and_column(text: str, line: int, column: int) -> None:
+    (violation,) = VALIDATOR.validate(text.encode(), "application/yaml").violations
+    assert (violation.line, violation.column) == (line, column)
+
+
+def test_long_body_without_a_kind_is_not_printed() -> None:
+    body = orjson.dumps({"apiVersion": "example.com/v1", "metadata": {"annotations": {"a": "x" * 100_000}}})
+    report = VALIDATOR.validate(body)
+    assert report.fatal is not None
+    assert report.fatal.startswith("Object 'Kind' is missing in '{\"apiVersion\"")
+    assert len(report.fatal) < 400

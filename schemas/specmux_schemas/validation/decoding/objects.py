@@ -30,6 +30,9 @@ from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
 
+MOST_SHOWN: Final = 1000
+CUT_TO: Final = 200
+"""Characters of a body in a message."""
 NOT_FOR_PROTOBUF: Final = "field validation is not defined for Protobuf (KEP-2885)"
 
 
@@ -130,9 +133,16 @@ def type_meta_of(body: Body) -> TypeMeta:
 
 
 def shown_body(body: Body) -> str:
+    """An apiserver shows all of it; here the end of a long one is left out."""
     if body.prefix:
-        return json_text(body.value)
-    return body.data.decode("utf-8", "replace") if body.format is not BodyFormat.CBOR else body.data.hex()
+        return _cut(json_text(body.value))
+    return _cut(
+        body.data.decode("utf-8", "replace") if body.format is not BodyFormat.CBOR else body.data.hex()
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:CUT_TO]}… ({len(text)} characters)"
 
 
 def decode_typed(body: Body, kind: TypedKind) -> Decoded:

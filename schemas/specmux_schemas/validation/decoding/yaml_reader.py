@@ -42,12 +42,22 @@ def read_yaml(data: bytes) -> Parsed:
 def _undecodable(error: ConverterError) -> Undecodable:
     match error.__cause__:
         case yaml.YAMLError() as cause:
-            return Undecodable(_syntax_text(cause), line=error.line)
+            line, column = _place(cause) or (error.line, None)
+            return Undecodable(_syntax_text(cause), line=line, column=column)
         case UnicodeError():
             return Undecodable("yaml: invalid Unicode character")
     if isinstance(error, LimitExceeded) and not error.reason.startswith("nested"):
         return Undecodable("yaml: document contains excessive aliasing", line=error.line)
     return Undecodable(error.reason, line=error.line)
+
+
+def _place(error: yaml.YAMLError) -> tuple[int, int] | None:
+    """Where to look, from 1: of a text that ends within a quotation, its beginning."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return None
+    is_open = error.problem == "found unexpected end of stream" and error.context_mark is not None
+    mark = error.context_mark if is_open else error.problem_mark
+    return (mark.line + 1, mark.column + 1) if mark is not None else None
 
 
 def _syntax_text(error: yaml.YAMLError) -> str:

@@ -85,7 +85,7 @@ def too_many(path: Path, count: int, most: int, what: str) -> SchemaError:
 
 def composite(path: Path, detail: str) -> SchemaError:
     """Of anyOf, oneOf, allOf, not: they are said of no field."""
-    text = f'"{name_of(path)}" {detail}'
+    text = f"{quoted(name_of(path))} {detail}"
     return SchemaError(path, invalid("<nil>", OMITTED, text), text)
 
 

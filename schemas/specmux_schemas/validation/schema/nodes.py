@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.go.regexp_match import Pattern, Undecided
-from specmux_converters.go.text import json_text
+from specmux_converters.go.text import INT64_MAX, json_text
 from specmux_schemas.validation.report import MOST_VIOLATIONS
 from specmux_schemas.validation.schema import errors
 from specmux_schemas.validation.schema.errors import SchemaError
@@ -195,12 +195,12 @@ class NumberLimits:
         if self.multiple_of is not None:
             self._check_multiple(value, self.multiple_of, is_integer, walk)
         if self.least is not None:
-            least = int(self.least) if is_integer else self.least
+            least = _int64(self.least) if is_integer else self.least
             if value < least or (self.excludes_least and value == least):
                 words = "greater than" if self.excludes_least else "greater than or equal to"
                 self._refuse(value, words, least, is_integer, walk)
         if self.most is not None:
-            most = int(self.most) if is_integer else self.most
+            most = _int64(self.most) if is_integer else self.most
             if value > most or (self.excludes_most and value == most):
                 words = "less than" if self.excludes_most else "less than or equal to"
                 self._refuse(value, words, most, is_integer, walk)
@@ -216,6 +216,12 @@ class NumberLimits:
     def _refuse(self, value: Any, words: str, bound: float, is_integer: bool, walk: Walk) -> None:
         shown = errors.bound_text(bound, is_integer=is_integer)
         walk.add(errors.detailed, value, f"should be {words} {shown}")
+
+
+def _int64(bound: float) -> int:
+    """As Go converts a double: beyond 64 bits it is the least integer (amd64's cvttsd2si)."""
+    whole = int(bound)
+    return whole if -INT64_MAX - 1 <= whole <= INT64_MAX else -INT64_MAX - 1
 
 
 def _is_multiple(value: int | float, factor: float) -> bool:
