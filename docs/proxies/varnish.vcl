@@ -9,10 +9,11 @@ backend specmux {
 }
 
 sub vcl_recv {
-    # One variant for each content coding, and not one for each spelling of Accept-Encoding.
-    if (req.http.Accept-Encoding ~ "\bzstd\b") {
+    # One variant for each content coding, and not one for each spelling of Accept-Encoding. A coding with q=0 is
+    # one that the client refuses.
+    if (req.http.Accept-Encoding ~ "(?i)(^|,)\s*zstd\s*(,|$|;(?!\s*q\s*=\s*0(\.0*)?\s*(,|$)))") {
         set req.http.Accept-Encoding = "zstd";
-    } else if (req.http.Accept-Encoding ~ "\bgzip\b") {
+    } else if (req.http.Accept-Encoding ~ "(?i)(^|,)\s*gzip\s*(,|$|;(?!\s*q\s*=\s*0(\.0*)?\s*(,|$)))") {
         set req.http.Accept-Encoding = "gzip";
     } else {
         unset req.http.Accept-Encoding;

@@ -227,7 +227,8 @@ class Connection(asyncio.Protocol):
         else:
             found = looked_up[1]
         if isinstance(found, Slot):
-            self._answer(found, now, message, is_last=ends(message, payload, found.prepared))
+            is_last = ends(message, payload, found.prepared) or self._dispatch.is_stopping
+            self._answer(found, now, message, is_last=is_last)
         else:
             serving = self._serve(WireRequest(message, payload, self), now, found)
             self.task = asyncio.get_running_loop().create_task(serving)
@@ -252,7 +253,7 @@ class Connection(asyncio.Protocol):
         if not isinstance(slot, Slot):
             self._looked_up = message, slot
             return False
-        is_last = ends(message, EMPTY_PAYLOAD, slot.prepared)
+        is_last = ends(message, EMPTY_PAYLOAD, slot.prepared) or self._dispatch.is_stopping
         if incoming.is_at_boundary and not is_last:
             self._answers.remember(piece, message, self, slot)
         incoming.answered_at_once()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 from collections import deque
 from collections.abc import Callable
@@ -22,6 +23,10 @@ from specmux_aggregator.server.unread import UNREAD_MAX, UnreadBodies
 
 IDLE_FOUND: Final = 64
 """Connections that were idle longest, looked for together once there is room for no more."""
+
+
+LAST_ANSWER: Final = 0.25
+"""Seconds for a last request of a connection that is idle when the service ends: a round trip, and some."""
 
 
 class Connections:
@@ -99,11 +104,16 @@ class Connections:
             connection.close_when_answered()
 
     async def drain(self, seconds: float) -> None:
-        """Close what is idle, let running answers finish for ``seconds``, then cut what is left."""
-        self.close_when_answered()
+        """Give what is idle a moment for one last answer, let running answers finish for ``seconds``, and cut
+        what is left then."""
         emptied = self._emptied = asyncio.Event()
         if not self._open:
             emptied.set()
+        if any(one.is_idle for one in self._open):
+            # A request may be on its way to us: its client would lose it, and had no word that we end.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(emptied.wait(), min(LAST_ANSWER, seconds))
+        self.close_when_answered()
         try:
             await asyncio.wait_for(emptied.wait(), seconds)
         except TimeoutError:

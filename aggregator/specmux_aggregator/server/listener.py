@@ -113,6 +113,7 @@ class HTTPServer:
     async def stop(self) -> None:
         """Stop accepting, finish what runs within ``listen.shutdown_timeout``, then cut what is left."""
         self._dispatch.is_stopping = True
+        self._dispatch.answers.stop()
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)

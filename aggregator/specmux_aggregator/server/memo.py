@@ -270,6 +270,11 @@ class Answers:
         digest.update(data)
         return digest.digest()
 
+    def stop(self) -> None:
+        """From now on the service is asked each time: what is remembered does not say that it is the last."""
+        self._use_memo = False
+        self._renew()
+
     def _renew(self) -> None:
         self._generation = self._service.generation
         self._exact.clear()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from aiohttp import HttpVersion10, HttpVersion11
-from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NONE_MATCH
+from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.http.messages import Request
@@ -22,18 +22,36 @@ VERSIONS: Final = (HttpVersion11, HttpVersion10)
 URI_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~!$&'()*+,;=%]*)(?::[0-9]*)?\Z")
 """uri-host [":" port] (RFC 9110 7.2); empty is allowed."""
 
-BAD_VERSION: Final = refusal(505, "HTTPVersionNotSupported", "this server speaks HTTP/1.0 and HTTP/1.1")
-BAD_HOST: Final = refusal(400, "BadRequest", "the Host field is not a host")
-BAD_EXPECTATION: Final = refusal(417, "ExpectationFailed", "only 100-continue can be expected")
+_WORDS: Final = (
+    (505, "HTTPVersionNotSupported", "this server speaks HTTP/1.0 and HTTP/1.1"),
+    (400, "BadRequest", "the Host field is not a host"),
+    (417, "ExpectationFailed", "only 100-continue can be expected"),
+    (400, "BadRequest", "the Transfer-Encoding field names no coding"),
+)
+BAD_VERSION, BAD_HOST, BAD_EXPECTATION, BAD_FRAMING = (refusal(*words) for words in _WORDS)
 
-REFUSALS: Final = frozenset({BAD_VERSION, BAD_HOST, BAD_EXPECTATION})
+_HEADS: Final = {
+    answer: refusal(*words, is_head=True)
+    for answer, words in zip((BAD_VERSION, BAD_HOST, BAD_EXPECTATION, BAD_FRAMING), _WORDS, strict=True)
+}
+"""The same for HEAD: without a body."""
+
+REFUSALS: Final = frozenset({*_HEADS, *_HEADS.values()})
 
 
 def refused(message: RawRequestMessage) -> Prepared | None:
     """The answer to a message that must not reach the service; None for all others."""
+    found = _refused(message)
+    return _HEADS[found] if found is not None and message.method == "HEAD" else found
+
+
+def _refused(message: RawRequestMessage) -> Prepared | None:
     headers = message.headers
     if message.version not in VERSIONS:
         return BAD_VERSION
+    if TRANSFER_ENCODING in headers and not headers[TRANSFER_ENCODING].strip():
+        # llhttp takes it for no body, and what follows for a request (RFC 9112 6.3: 400, and close).
+        return BAD_FRAMING
     if not is_host(headers.get(HOST, "")):
         return BAD_HOST
     # 100 (Continue) is never sent: no request body is ever needed, so the final answer can come at once. An

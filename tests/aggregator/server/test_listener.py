@@ -26,6 +26,7 @@ from running.serving import (
 )
 from specmux_aggregator.config.settings import Listen
 from specmux_aggregator.errors import InvalidConfig, SpecmuxError
+from specmux_aggregator.server import connections
 from specmux_aggregator.server import listener as server
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.stats import RequestCounts
@@ -199,6 +200,44 @@ def test_stop_finishes_what_runs_and_closes_what_is_idle(tier: str) -> None:
         assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"\r\nConnection: close\r\n" in answer
         stopping.result(LIMIT)
+
+
+@on_every_tier
+def test_request_on_its_way_at_the_end_has_an_answer(tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LAST_ANSWER", LIMIT)
+    with running(tier, shutdown_timeout=LIMIT) as started, started.connect() as idle:
+        for _ in range(5):
+            idle.sendall(request())
+            assert b"\r\nConnection: close" not in read_answer(idle)
+        stopping = asyncio.run_coroutine_threadsafe(started.server.stop(), started.loop)
+        eventually(lambda: started.server._dispatch.is_stopping)
+        idle.sendall(request())
+        answer = read_all(idle)
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b"\r\nConnection: close\r\n" in answer
+        stopping.result(LIMIT)
+
+
+@on_every_tier
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        (("Expect: tea",), 417),
+        (("Transfer-Encoding:",), 400),
+        (("Transfer-Encoding:  ",), 400),
+    ],
+)
+def test_refused_message_ends_its_connection_and_a_head_has_no_body(
+    tier: str, fields: tuple[str, ...], status: int
+) -> None:
+    with running(tier) as started:
+        for method in ("GET", "POST", "HEAD"):
+            answer = started.exchange(request("/a", *fields, method=method) + request("/second"))
+            assert answer.startswith(f"HTTP/1.1 {status} ".encode()), answer
+            assert answer.count(b"HTTP/1.1 ") == 1
+            head, _, body = answer.partition(b"\r\n\r\n")
+            assert b"\r\nConnection: close" in head
+            assert (body == b"") is (method == "HEAD")
 
 
 @on_every_tier
