@@ -237,14 +237,29 @@ def verify(directory: Path, fix: bool, output: Output) -> None:
         raise SystemExit(CORRUPTION)
 
 
+class _ByteCount(click.ParamType[int]):
+    """As the configuration takes them: 50000000, 50MB, 1GiB."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from specmux_aggregator.config.setting_fields import byte_count
+        from specmux_cache.errors import BadValue
+
+        try:
+            return byte_count(str(value))
+        except BadValue as error:
+            self.fail(str(error), param, ctx)
+
+
 @cache.command(
     epilog=examples("specmux cache compact --dry-run", "specmux cache compact --max-bytes 50000000")
 )
 @click.option(
     "--max-bytes",
     metavar="BYTES",
-    type=click.IntRange(min=0),
-    help="Shrink to this size.  [default: the low mark]",
+    type=_ByteCount(),
+    help="Shrink to this size, such as 50MB or 1GiB.  [default: the low mark]",
 )
 @click.option(
     "--max-age",

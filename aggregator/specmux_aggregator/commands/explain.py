@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
 
 Form = Literal["plaintext", "text", "json", "yaml", "skeleton"]
 
+_VERSION: Final = re.compile(r"([a-z0-9.-]+/)?v[0-9]+((alpha|beta)[0-9]+)?")
+
 FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton")
 
 
@@ -44,7 +47,7 @@ class Wanted:
         ("without a server", "specmux explain hpa.spec --directory documents/"),
     )
 )
-@click.argument("subject", metavar="TYPE[.FIELD...]", shell_complete=complete_kinds)
+@click.argument("words", metavar="TYPE[.FIELD...]", nargs=-1, required=True, shell_complete=complete_kinds)
 @click.option("--api-version", metavar="GROUP/VERSION", default="", help="The kind of this group-version.")
 @click.option("--all-versions", is_flag=True, help="Explain the kind in each of its versions.")
 @click.option("-R", "--recursive", is_flag=True, help="All fields below, in one line each.")
@@ -54,7 +57,7 @@ class Wanted:
 @format_option(*FORMS)
 @source_options
 def explain(
-    subject: str,
+    words: tuple[str, ...],
     api_version: str,
     all_versions: bool,
     recursive: bool,
@@ -75,6 +78,7 @@ def explain(
     """
     from specmux_aggregator.sources.kinds import chosen_in, kinds_of_source, versions_of
 
+    subject, api_version = _subject(words, api_version)
     with reported_errors(), reported_unknown(), opened(source) as documents:
         kinds = kinds_of_source(documents, is_ordered=not source.is_local)
         asked = chosen_in(kinds, subject, api_version)
@@ -87,6 +91,24 @@ def explain(
             click.echo(printable_lines(said), err=True)
         wanted = Wanted(output, recursive, max_depth)
         _show(documents, chosen, asked, wanted)
+
+
+def _subject(words: tuple[str, ...], api_version: str) -> tuple[str, str]:
+    """Type and version as manifests and models write them, too: ``apps/v1 Deployment``, ``v1/Pod``."""
+    if len(words) == 2 and not api_version and _VERSION.fullmatch(words[0]):
+        words, api_version = words[1:], words[0]
+    if len(words) > 1:
+        raise click.UsageError(
+            f"unexpected extra argument {words[1]}: the path of a field is one word, {'.'.join(words)}"
+        )
+    subject = words[0]
+    if subject.startswith((".", "$")):
+        field = subject.lstrip(".$") or "spec"
+        raise click.UsageError(f"a type comes first, such as pods.{field}")
+    version, slash, kind = subject.rpartition("/")
+    if slash and not api_version and _VERSION.fullmatch(version):
+        return kind, version
+    return subject, api_version
 
 
 @contextmanager

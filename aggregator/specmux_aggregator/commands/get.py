@@ -10,6 +10,7 @@ import click
 
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import document_format
+from specmux_aggregator.console import warn
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, source_options
@@ -56,8 +57,11 @@ def get(
             from specmux_aggregator.sources import opened
 
             with opened(source) as documents:
-                for key in documents.group_versions():
+                known = documents.group_versions()
+                for key in known:
                     click.echo(key)
+                if not known:
+                    warn(f"{documents.where} publishes no documents")
         else:
             _print(group_version, output, profile, source)
 
@@ -73,8 +77,10 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
         known = documents.group_versions()
         key = _key(group_version, known)
         if key is None:
+            alike = [key for key in known if f"/{group_version}/" in f"/{key}"]
             named = ", ".join(known[:NAMED]) + (", …" if len(known) > NAMED else "")
-            raise SourceError(f"{documents.where} has no {group_version}; it has {named or 'nothing'}")
+            said = f"did you mean {' or '.join(alike[-3:])}?" if alike else f"it has {named or 'nothing'}"
+            raise SourceError(f"{documents.where} has no {group_version}; {said}")
         loaded = documents.load([key])
         report_unread(loaded.unread)
         document = loaded.documents.documents.get(key)
@@ -92,7 +98,8 @@ NAMED: Final = 20
 
 
 def _key(wanted: str, known: Iterable[str]) -> GroupVersion | None:
-    """The key that is meant: ``apps/v1`` and ``v1`` will do."""
+    """The key that is meant: ``apps/v1``, ``v1`` and the path of the document are also accepted."""
+    wanted = wanted.removeprefix("/openapi/v3").removeprefix("/") if wanted.startswith("/") else wanted
     spellings = (wanted, f"apis/{wanted}", f"api/{wanted}")
     return next((GroupVersion(key) for key in spellings if key in known), None)
 

@@ -59,13 +59,24 @@ def search(
         from specmux_schemas.search.query import search as rows_for
 
         found = rows_for(_index(documents, source), " ".join(words), limit=limit, offset=offset, group=group)
+        groups = () if found.rows or group is None else _groups(documents)
     if found.is_partial:
         warn("a word is so frequent that not every place of it was looked at; add another")
     show(output, found_json(found), _lines(found))
     if not found.rows:
-        if output == "text":
+        if groups and group not in groups:
+            warn(f'there is no group "{group}"; known: {", ".join(filter(None, groups))}')
+        elif output == "text":
             warn("every word has to be the beginning of a word there: try fewer or shorter ones")
         raise click.exceptions.Exit(RUNTIME)
+
+
+def _groups(documents: Source) -> tuple[str, ...]:
+    """API groups, "" for the core group."""
+    from specmux_schemas.resources import split
+
+    named = (split(key) for key in documents.group_versions())
+    return tuple(sorted({each[0] for each in named if each is not None}))
 
 
 def _index(documents: Source, options: SourceOptions) -> Index:

@@ -20,6 +20,7 @@ from specmux_aggregator.exits import NO_BACKEND_REACHABLE
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.document_files import reported_refusals, write_out
 from specmux_aggregator.sources.kinds import known_kinds
+from specmux_aggregator.sources.options import STDIN
 from specmux_aggregator.sources.validated_objects import (
     Input,
     ObjectVerdict,
@@ -144,6 +145,8 @@ def validate(
         skip_non_objects,
         allow_unchecked,
     )
+    if "-" in paths and STDIN in source.files:
+        raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
     with _reported(), progress("validating"):
         inputs = read_inputs(files_below(paths, ignored=_any_of(ignore_filename_pattern)))
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]

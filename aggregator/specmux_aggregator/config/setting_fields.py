@@ -120,7 +120,7 @@ def scalar(text: str, wanted: type, *, is_bytes: bool = False) -> object:
     if wanted is bool:
         return _truth(text)
     if wanted is int:
-        return _byte_count(text) if is_bytes else _whole(text)
+        return byte_count(text) if is_bytes else _whole(text)
     if wanted is float:
         return _number(text)
     if not text or not text.isprintable():
@@ -182,7 +182,8 @@ def _number(text: str) -> float:
     return number
 
 
-def _byte_count(text: str) -> int:
+def byte_count(text: str) -> int:
+    """``256MiB``. Raises BadValue."""
     match = _BYTES.fullmatch(text)
     unit = _UNITS.get(match[2]) if match else None
     if match is None or unit is None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -99,7 +101,8 @@ class HTTPServer:
                 made, listen.address, listen.port, backlog=BACKLOG
             )
         except OSError as error:
-            raise SpecmuxError(f"cannot listen on {listen.address}:{listen.port}: {error}") from error
+            where = f"{listen.address}:{listen.port}"
+            raise SpecmuxError(f"cannot listen on {where}: {_reason(error)}") from error
         for one in self._listener.sockets:
             # Who is accepted inherits it: a client that is gone without a word is noticed some time.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -159,3 +162,11 @@ def require_c_parser() -> None:
         raise SpecmuxError(
             "aiohttp has no C parser here: it was built without a compiler, or AIOHTTP_NO_EXTENSIONS is set"
         )
+
+
+def _reason(error: OSError) -> str:
+    """In words; asyncio's own text repeats the address in another form."""
+    if isinstance(error, socket.gaierror):
+        return "the host name does not resolve"
+    said = os.strerror(error.errno).lower() if error.errno else str(error)
+    return f"{said}; port 0 takes a free one" if error.errno == errno.EADDRINUSE else said

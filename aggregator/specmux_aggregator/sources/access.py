@@ -69,7 +69,8 @@ def _named(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess:
     try:
         url = backend_url(options.server or "")
     except BadValue as error:
-        raise NoSource(f"--server: {error}") from error
+        is_variable = options.server == environ.get("SPECMUX_SERVER")
+        raise NoSource(f"{'SPECMUX_SERVER' if is_variable else '--server'}: {error}") from error
     return ServerAccess(
         url=url,
         tls=ServerTLS(

@@ -32,6 +32,7 @@ from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.differences import Served, add_document, add_manifests
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
+_CUT_HASH: Final = re.compile(r"[0-9A-Fa-f]{8,31}…?")
 _NOT_COMPARED: Final = "not compared, because it cannot be read: "
 
 
@@ -107,6 +108,10 @@ def is_hash(word: str) -> bool:
 def _of_path(word: str, *, allows_unread: bool) -> Side:
     path = Path(word)
     if path != STDIN and not path.exists():
+        if _CUT_HASH.fullmatch(word):
+            raise click.UsageError(
+                f'{word}: the beginning of a hash? "specmux status -o json" shows all of its 128 digits'
+            )
         raise click.UsageError(
             f"{cut(word)}: no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
         )

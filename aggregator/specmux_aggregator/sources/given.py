@@ -57,6 +57,8 @@ def given(
     where it is None. Raises FileRefused, SpecmuxError.
     """
     named = [*words, *map(str, source.files), *map(str, source.directories)]
+    if named.count(str(STDIN)) > 1:
+        raise click.UsageError("standard input (-) can be read once")
     if not named:
         return _of_server(source, group_versions, unread)
     return [file for word in named for file in _of_word(word, source, group_versions, unread)]

@@ -275,6 +275,8 @@ def next_step(error: CacheError) -> str:
             return "; the user needs the ClusterRole system:discovery, or another --context"
         case MediaTypeRefused():
             return "; it has the document in other media types only: leave --media out"
+        case BadAnswer() if "text/html" in error.reason:
+            return "; a login page? log in, or check the URL, its path included"
         case BadAnswer():
             return "; check the URL, its path included: it has to be an apiserver's or a specmux service's"
         case ServerUnreachable() if error.url.startswith("http:") and "closed" in error.reason:

@@ -42,6 +42,7 @@ from specmux_cache.reading.events import EventLog
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.bodies import digest_of
+from specmux_converters.errors import cut
 
 CHECK_INLINE: Final = 64 * 1024
 """Bytes of a body up to which parsing it is quicker than handing it to a thread."""
@@ -230,7 +231,8 @@ class Exchange:
             answered_type(content_type, answer.body, accepted) if accepted else canonical(content_type or "")
         )
         if media_type is None:
-            raise BadAnswer("of another type than was asked for", url=url)
+            told = cut(canonical(content_type or "") or "no type")
+            raise BadAnswer(f"of another type than was asked for: {told}", url=url)
         try:
             await self._checked(wanted, answer.body, media_type)
         except ValueError as error:
