@@ -28,8 +28,14 @@ from specmux_aggregator.proxy import header_fields
 from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.response import ProxiedResponse
-from specmux_aggregator.proxy.routes import owner_of, swagger_candidates
-from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
+from specmux_aggregator.proxy.routes import apiserver_in, owner_of, swagger_candidates
+from specmux_aggregator.proxy.targets import (
+    group_version_of,
+    is_apiserver_page,
+    is_relayed,
+    is_swagger,
+    target_fault,
+)
 from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD
 from specmux_aggregator.server.protocols import Reply, Response, WireRequest
@@ -113,11 +119,11 @@ class ProxyHandler:
         target = target_of(message)
         if is_swagger(target):
             return self._passes_swagger and message.method in ("GET", "HEAD")
-        return self._proxy.resources and is_resource(target)
+        return self._proxy.resources and is_relayed(target)
 
     def asks_as_the_client(self, message: RawRequestMessage) -> bool:
         """Whether a backend sees the client's own credentials, and decides by them."""
-        return self._proxy.resources and is_resource(target_of(message))
+        return self._proxy.resources and is_relayed(target_of(message))
 
     async def stream(self, request: WireRequest) -> Response | Reply:
         connection, target = request.connection, target_of(request.message)
@@ -163,12 +169,9 @@ class ProxyHandler:
 
     async def _resource(self, request: WireRequest, target: str) -> ProxiedResponse | Prepared:
         message = request.message
-        group_version = group_version_of(target)
-        owner = None if group_version is None else owner_of(self._snapshot(), group_version)
+        owner = self._owner(target)
         if owner is None:
-            return _status(
-                request, 404, "NotFound", "no backend serves the resources of this group and version"
-            )
+            return _status(request, 404, "NotFound", "no backend serves this path, or its group and version")
         try:
             fields = header_fields.resource_fields(message.headers.items(), client=_address(request))
         except ValueError as error:
@@ -190,6 +193,12 @@ class ProxyHandler:
         if isinstance(begun, Failure):
             return self._failed(request, owner, begun)
         return await self._pass_on(request, begun, upload, header_fields.answer_fields)
+
+    def _owner(self, target: str) -> Backend | None:
+        if is_apiserver_page(target):
+            return apiserver_in(self._snapshot())
+        group_version = group_version_of(target)
+        return None if group_version is None else owner_of(self._snapshot(), group_version)
 
     async def _begin(
         self,

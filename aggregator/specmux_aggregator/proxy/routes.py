@@ -34,12 +34,12 @@ def owner_of(snapshot: Snapshot, group_version: GroupVersion) -> Backend | None:
     """
     entry = snapshot.entries.get(group_version)
     if entry is None:
-        return _fallback(snapshot)
+        return apiserver_in(snapshot)
     backend = snapshot.observations[entry.owner].backend
     if backend.url:
         return backend
     # A directory has no resources, whatever cluster is watched beside it.
-    return None if backend.directory is not None else _fallback(snapshot)
+    return None if backend.directory is not None else apiserver_in(snapshot)
 
 
 def without_credentials(backend: Backend) -> Backend:
@@ -48,7 +48,8 @@ def without_credentials(backend: Backend) -> Backend:
     return replace(backend, tls=tls, credentials=Credentials())
 
 
-def _fallback(snapshot: Snapshot) -> Backend | None:
+def apiserver_in(snapshot: Snapshot) -> Backend | None:
+    """That of the cluster that is watched; None: there is none."""
     for item in sorted(snapshot.observations.values(), key=precedence):
         if item.backend.is_fallback and item.backend.url:
             return item.backend

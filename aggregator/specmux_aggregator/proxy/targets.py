@@ -23,6 +23,14 @@ _DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.\.?(?:[/\\;]|$)")
 """With what some servers cut off a segment (path parameters)."""
 
 
+APISERVER_PAGES: Final = frozenset({"/healthz", "/.well-known/openid-configuration", "/openid/v1/jwks"})
+"""What only a cluster's apiserver can say: its health, and whose tokens are its own (OIDC discovery)."""
+
+
+def is_apiserver_page(target: str) -> bool:
+    return target.partition("?")[0] in APISERVER_PAGES
+
+
 def is_swagger(target: str) -> bool:
     return target.partition("?")[0] == SWAGGER_PATH
 
@@ -30,6 +38,11 @@ def is_swagger(target: str) -> bool:
 def is_resource(target: str) -> bool:
     """Whether the target lies below a group-version, known or not."""
     return _RESOURCE.match(target) is not None
+
+
+def is_relayed(target: str) -> bool:
+    """Whether a backend answers it with the client's own credentials."""
+    return is_resource(target) or is_apiserver_page(target)
 
 
 def group_version_of(target: str) -> GroupVersion | None:
