@@ -148,6 +148,8 @@ class Refresher:
     async def _outcome(self) -> Outcome:
         try:
             return await self.origin.observe(self.observation)
+        except OSError as error:  # no descriptors are left, or a disk fails: nothing that we could mend
+            return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
         except Exception as error:
             logger.exception("backend %s: check failed with a bug", self.observation.backend.name)
             return Failure(Cause.INTERNAL, type(error).__name__)

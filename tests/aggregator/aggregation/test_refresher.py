@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -204,6 +206,31 @@ def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found() -> N
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(scenario())
+
+
+def test_system_that_has_no_descriptors_left_is_no_bug(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> Observation:
+        origin = FakeOrigin(OSError(errno.EMFILE, os.strerror(errno.EMFILE)), seen())
+        failed: list[Observation] = []
+
+        async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+            failed.append(observation)
+
+        refresher = Refresher(
+            origin, FIRST, polling=FAST, publish=publish, observed=lambda observation, outcome, seconds: None
+        )
+        task = asyncio.create_task(refresher.run())
+        async with asyncio.timeout(10):
+            while len(failed) < 2:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert failed[1].failure is None
+        return failed[0]
+
+    failure = asyncio.run(scenario()).failure
+    assert failure == Failure(Cause.UNREADABLE, "Too many open files")
+    assert "Traceback" not in caplog.text
 
 
 def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture) -> None:
