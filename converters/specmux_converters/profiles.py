@@ -39,7 +39,9 @@ def with_shared_components(document: Document) -> Document:
     counts = Counter((kind, _text(node)) for kind, _, node in _shareable(paths))
     components = document.get("components")
     known = components if isinstance(components, dict) else {}
-    made: dict[str, dict[str, Any]] = {kind: dict(known.get(kind) or {}) for kind in _KINDS}
+    made: dict[str, dict[str, Any]] = {
+        kind: dict(section) if isinstance(section := known.get(kind), dict) else {} for kind in _KINDS
+    }
 
     def written(kind: str, label: str, node: Any) -> Any:
         if not _is_inline(node) or counts[kind, text := _text(node)] < 2:

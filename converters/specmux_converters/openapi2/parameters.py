@@ -7,13 +7,16 @@ from typing import Any, Final
 
 from specmux_converters.errors import cut
 from specmux_converters.openapi2.schemas import published_schema, valid_schema
-from specmux_converters.openapi2.source import OpenAPISource, items_of
+from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
 from specmux_converters.swagger2.bodies import MULTIPART, URLENCODED, USUAL_NAME
 from specmux_converters.swagger2.parameters import LOCATIONS, SCHEMA_KEYS, STYLES
 from specmux_converters.swagger2.trace import Trace
 
 _KEPT: Final = frozenset({"name", "in", "description", "required", "allowEmptyValue"})
 _FORMS: Final = (MULTIPART, URLENCODED)
+_DEPTH_MAX: Final = 8
+"""Lists in each other: a schema may refer to itself, and a parameter has no references."""
+
 _SCALARS: Final = frozenset({"string", "number", "integer", "boolean", "array"})
 
 
@@ -27,7 +30,7 @@ def convert_parameter(node: Any, source: OpenAPISource, trace: Trace) -> dict[st
     if not isinstance(node, dict) or not isinstance(node.get("name"), str):
         return None
     location = node.get("in")
-    if location not in LOCATIONS:
+    if not isinstance(location, str) or location not in LOCATIONS:
         trace.lose("parameter", f"Swagger 2.0 has none in {cut(str(location))}; left out")
         return None
     result = {key: value for key, value in node.items() if key in _KEPT or key.startswith("x-")}
@@ -68,21 +71,24 @@ def _value(node: dict[str, Any], location: str, source: OpenAPISource, trace: Tr
     return result
 
 
-def _open(schema: Any, source: OpenAPISource, trace: Trace) -> dict[str, Any]:
+def _open(schema: Any, source: OpenAPISource, trace: Trace, depth: int = 0) -> dict[str, Any]:
     """A schema as the fields that a parameter may have: no objects, no references, no composition."""
+    if depth > _DEPTH_MAX:
+        trace.lose("items", "lists in each other without an end; a string", "items")
+        return {"type": "string"}
     converted = schema_of(source)(source.schema(schema, trace), trace)
     kept = {key: value for key, value in converted.items() if key in SCHEMA_KEYS or key.startswith("x-")}
     for key in converted.keys() - kept.keys() - {"description", "title", "$ref", "allOf"}:
         trace.lose(f"field {key}", "Swagger 2.0 has no such field in a parameter; left out", key)
     if "allOf" in converted or "$ref" in converted:
         trace.lose("composition", "a parameter of Swagger 2.0 has no schema; left out")
-    if kept.get("type") not in _SCALARS:
+    if not isinstance(kept.get("type"), str) or kept["type"] not in _SCALARS:
         if converted:
             trace.lose("type", "a parameter of Swagger 2.0 has one simple type; a string", "type")
         kept = {"type": "string", **{key: value for key, value in kept.items() if key.startswith("x-")}}
     if kept["type"] == "array":
         items = schema.get("items") if isinstance(schema, dict) else None
-        kept["items"] = _open(items, source, trace)
+        kept["items"] = _open(items, source, trace, depth + 1)
     return kept
 
 
@@ -137,7 +143,7 @@ def _form(media: Any, media_type: str, source: OpenAPISource, trace: Trace) -> l
     properties = items_of(schema, "properties")
     if not properties:
         return None
-    required = schema.get("required") or ()
+    required = list_of(schema, "required")
     fields = []
     trace.path += ("content", media_type, "schema", "properties")
     for name, written in properties.items():

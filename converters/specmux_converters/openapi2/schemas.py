@@ -170,8 +170,12 @@ def _require(result: dict[str, Any], trace: Trace) -> None:
     required = result.get("required")
     if not isinstance(required, list):
         return
-    properties = items_of(result, "properties")
-    kept = [name for name in required if items_of(properties, name).get("nullable") is not True]
+    nullable = [
+        name
+        for name, schema in items_of(result, "properties").items()
+        if isinstance(schema, dict) and schema.get("nullable") is True
+    ]
+    kept = [name for name in required if name not in nullable]
     if items_of(result, "additionalProperties").get("nullable") is True:
         kept = []
     if len(kept) < len(required):
