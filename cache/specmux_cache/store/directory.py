@@ -114,7 +114,7 @@ def _refuse_version(directory: Path) -> None:
         is_foreign = not all(_is_ours(path.name) for path in directory.iterdir())
         # Another opener may have finished meanwhile: what was found is then its.
         text = _version_text(directory)
-        if text is None and is_foreign:
+        if text is None and is_foreign and not _is_marked(directory):
             raise StoreUnavailable("not empty, and not a cache of specmux", directory=str(directory))
     if text is None:
         return

@@ -165,6 +165,13 @@ def test_every_damaged_byte_of_a_body_in_a_row_is_noticed(tmp_path: Path) -> Non
         assert store.check() == ()
 
 
+def test_a_version_file_that_is_gone_is_written_anew_where_tag_and_index_are_there(tmp_path: Path) -> None:
+    filled(tmp_path / "cache")
+    (tmp_path / "cache" / "version").unlink()
+    assert found_in(tmp_path / "cache") == set(NAMES)
+    assert (tmp_path / "cache" / "version").exists()
+
+
 def test_a_put_of_a_body_whose_file_is_damaged_writes_it_again(tmp_path: Path) -> None:
     with DiskStore.open(tmp_path / "cache") as store:
         digest = store.put(key("a/v1"), body("a/v1"), metadata={})
