@@ -11,6 +11,7 @@ import click
 from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import Output, output_option, show
 from specmux_aggregator.console import age, coloured, size, table
+from specmux_aggregator.errors import SourceUnreachable
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.options import SourceOptions, is_given, server_options
 from specmux_cache.access.urls import backend_url
@@ -48,7 +49,13 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
         from specmux_aggregator.sources.answers import answer_of
 
         known = answer_of(chosen, "/status", what="a specmux service")
-        show(output, known, _lines(known, chosen.server or ""))
+        try:
+            lines = [*_lines(known, chosen.server or "")]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise SourceUnreachable(
+                f"{chosen.server}/status: not of a specmux service of this kind"
+            ) from error
+        show(output, known, lines)
     backends = known.get("backends", {})
     if not known.get("ready") or any(each["state"] == "failed" for each in backends.values()):
         raise click.exceptions.Exit(1)

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
 from fakes.apiserver import FakeAPIServer, document
-from fakes.openapi_server import Reference
+from fakes.openapi_server import Reference, Reply
 from fakes.openapi_thread import serving_in_thread
 from running.service import backend, service
 from specmux_aggregator.cli import main
@@ -78,7 +78,14 @@ def test_status_of_a_service_with_a_dead_backend_exits_with_1() -> None:
     assert any(line.startswith("down failed: refused") for line in result.stdout.splitlines())
 
 
-@pytest.mark.parametrize("name", ["apps/v1", "apis/apps/v1"])
+def test_a_status_of_something_else_is_refused_in_words() -> None:
+    with serving_in_thread(lambda request: Reply(body=b'{"version": "x", "backends": {}}')) as server:
+        result = run("status", server.url)
+    assert (result.exit_code, result.exception.__class__) == (4, SystemExit)
+    assert "no page of a specmux service" in result.output
+
+
+@pytest.mark.parametrize("name", ["apps/v1", "apis/apps/v1", "/openapi/v3/apis/apps/v1"])
 def test_get_prints_a_document(name: str) -> None:
     with serving_in_thread(Reference({"apis/apps/v1": document("apis/apps/v1")})) as server:
         as_json = run("get", name, "--server", server.url)
