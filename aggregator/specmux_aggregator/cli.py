@@ -45,6 +45,10 @@ SECTIONS: Final = {
         "check": Listed(
             f"{_COMMANDS}.check:check", "Check OpenAPI documents and CustomResourceDefinitions for errors."
         ),
+        "conformance": Listed(
+            f"{_COMMANDS}.conformance:conformance",
+            "Try what KEP-2896 promises of /openapi/v3 against a server.",
+        ),
         "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
         "diff": Listed(f"{_COMMANDS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
     },

@@ -6,12 +6,16 @@ shown to nobody else.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
+from yarl import URL
 
+from specmux_aggregator.checking.conformance import Ask, HTTPAnswer
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.http.connection_faults import reason_of, tls_step
@@ -29,6 +33,35 @@ class FetchedPage:
     body: bytes
 
 
+@asynccontextmanager
+async def asking(access: ClientAccess, *, most: int, timeout: float) -> AsyncIterator[Ask]:
+    """What sends one GET after the other to a server, and gives back whatever it answers, redirects too.
+
+    ``most``: bytes of one answer. What it gives raises SourceUnreachable.
+    """
+    async with aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=timeout), auto_decompress=False
+    ) as session:
+
+        async def ask(target: str, fields: Mapping[str, str]) -> HTTPAnswer:
+            url = access.url + target
+            headers = {"User-Agent": "specmux", **access.headers, **fields}
+            with _unreachable(url, timeout):
+                async with session.get(
+                    URL(url, encoded=True),
+                    headers=headers,
+                    skip_auto_headers=("Accept-Encoding",),
+                    ssl=access.tls or True,
+                    proxy=access.proxy,
+                    server_hostname=access.server_name,
+                    allow_redirects=False,
+                ) as response:
+                    answered = {name.lower(): value for name, value in response.headers.items()}
+                    return HTTPAnswer(response.status, answered, await _body(response, url, most))
+
+        yield ask
+
+
 async def fetched(
     access: ClientAccess, path: str, *, most: int, timeout: float, redirects: int = 5, accept: str = "*/*"
 ) -> FetchedPage:
@@ -38,7 +71,7 @@ async def fetched(
     """
     url = access.url + path
     headers = {"Accept": accept, "User-Agent": "specmux", **access.headers}
-    try:
+    with _unreachable(url, timeout):
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session:
             for _ in range(redirects + 1):
                 async with session.get(
@@ -52,13 +85,20 @@ async def fetched(
                     if response.status not in REDIRECTED:
                         return FetchedPage(response.status, await _body(response, url, most))
                     url = _target(url, response.headers.get("Location", ""))
+    raise SourceUnreachable(f"{url}: more than {redirects} redirects")
+
+
+@contextmanager
+def _unreachable(url: str, timeout: float) -> Iterator[None]:
+    """Raises SourceUnreachable for whatever ends an exchange with ``url``."""
+    try:
+        yield
     except TimeoutError as error:
         raise SourceUnreachable(f"{url}: no answer within {timeout:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
         reason = reason_of(error)
         step = tls_step(reason) or "is it running, and is this its port?"
         raise SourceUnreachable(f"{url}: {reason}; {step}") from error
-    raise SourceUnreachable(f"{url}: more than {redirects} redirects")
 
 
 async def _body(response: aiohttp.ClientResponse, url: str, most: int) -> bytes:
