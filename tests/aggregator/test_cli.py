@@ -129,7 +129,7 @@ SOURCES = [
     "--token-file", "--ca-file", "--client-certificate", "--client-key", "--insecure-skip-tls-verify",
     "--cache-directory",
 ]  # fmt: skip
-OWN = {"cache", "cache ls", "cache doctor", "serve"}
+OWN = {"cache", "cache ls", "cache doctor", "init", "serve"}
 """Commands with an option of such a name that means another thing, or is a setting."""
 
 
@@ -211,7 +211,7 @@ def completed(*words: str, incomplete: str = "") -> list[str]:
 
 
 def test_commands_are_completed() -> None:
-    assert completed(incomplete="co") == ["convert", "completion"]
+    assert completed(incomplete="co") == ["convert", "conformance", "completion"]
 
 
 def test_group_versions_are_completed_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
