@@ -53,7 +53,7 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
             lines = [*_lines(known, chosen.server or "")]
         except (KeyError, TypeError, AttributeError) as error:
             raise SourceUnreachable(
-                f"{chosen.server}/status: not of a specmux service of this kind"
+                f"{chosen.server}/status: no page of a specmux service, or of a much older one"
             ) from error
         show(output, known, lines)
     backends = known.get("backends", {})
