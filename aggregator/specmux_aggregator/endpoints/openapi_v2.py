@@ -90,7 +90,7 @@ class MergedSwagger:
 
     async def respond(self, request: Request) -> Prepared:
         if self._is_looking():
-            return unready("the backends are being asked for the first time", request, retry_after=1)
+            return _unready("the backends are being asked for the first time", request)
         decision = self._represented(request)
         if isinstance(decision, Prepared):
             return decision
@@ -107,7 +107,7 @@ class MergedSwagger:
             (key, media_type, coding), lambda: self._make(key, keys, media_type, coding)
         )
         if isinstance(form, str):
-            return unready(form, request, retry_after=1)
+            return _unready(form, request)
         if form.refused:
             lacking = {each.group_version for each in form.refused}
             kept = [each for each in keys if each.group_version not in lacking]
@@ -182,6 +182,10 @@ class MergedSwagger:
                         else:
                             without.add(each)
         return "the documents change faster than they can be merged"
+
+
+def _unready(message: str, request: Request) -> Prepared:
+    return replace(unready(message, request, retry_after=1), route=ROUTE)
 
 
 def _keys(snapshot: Snapshot) -> list[DocumentKey]:
