@@ -6,9 +6,13 @@ import contextlib
 import socket
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
+
+HELD: Final = 400
+"""Connections that are left hanging at a time."""
 
 
 def reset(client: socket.socket) -> None:
@@ -40,7 +44,7 @@ def hang(client: socket.socket) -> None:
 @contextmanager
 def handshakes_that(fail: Callable[[socket.socket], None]) -> Iterator[int]:
     """Port of a server whose connections all end so."""
-    accepted: list[socket.socket] = []
+    accepted: deque[socket.socket] = deque()
     with socket.create_server(("127.0.0.1", 0), backlog=500) as listening:
 
         def accept() -> None:
@@ -49,6 +53,8 @@ def handshakes_that(fail: Callable[[socket.socket], None]) -> Iterator[int]:
                     client, _ = listening.accept()
                     accepted.append(client)
                     fail(client)
+                    if len(accepted) > HELD:  # its client has given up long ago
+                        accepted.popleft().close()
 
         thread = threading.Thread(target=accept)
         thread.start()
