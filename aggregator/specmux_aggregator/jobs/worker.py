@@ -20,6 +20,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing.context import ForkServerContext
+from multiprocessing.queues import SimpleQueue
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
@@ -39,6 +41,9 @@ PRELOADED: Final = [
 """What the fork server imports once. A worker imports the program's main module, too, and with it the command
 line: from the fork server it has that at once, and shares its memory."""
 
+END_MAX: Final = 3.0
+"""Seconds that a pool may take to end once its process was killed."""
+
 _OBJECTS_UNTIL_COLLECTED: Final = 50_000
 """Containers made and not freed, after which the young ones are looked through for cycles."""
 
@@ -49,6 +54,19 @@ class WorkerProcess:
 
     pool: ProcessPoolExecutor
     pid: int
+    results: SimpleQueue[Any]
+
+
+class WorkerContext(ForkServerContext):
+    """How workers are started; keeps the queue by which a pool is given results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.results: list[SimpleQueue[Any]] = []
+
+    def SimpleQueue(self) -> SimpleQueue[Any]:  # noqa: N802  # as multiprocessing names it
+        self.results.append(super().SimpleQueue())
+        return self.results[-1]
 
 
 class Worker:
@@ -190,11 +208,11 @@ class Worker:
 def _new_process() -> WorkerProcess:
     """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
     # A fork of this process would carry its sockets and threads along; the fork server has neither.
-    context = multiprocessing.get_context("forkserver")
+    context = WorkerContext()
     context.set_forkserver_preload(PRELOADED)
     pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
     try:
-        return WorkerProcess(pool, pool.submit(os.getpid).result())
+        return WorkerProcess(pool, pool.submit(os.getpid).result(), context.results[0])
     except BaseException:
         pool.shutdown()
         raise
@@ -208,7 +226,13 @@ async def _end(started: asyncio.Task[WorkerProcess]) -> None:
     for process in multiprocessing.active_children():  # a pool has no public way to kill its process
         if process.pid == ended.pid:
             process.kill()
-    await asyncio.to_thread(ended.pool.shutdown, cancel_futures=True)
+    shutdown = asyncio.ensure_future(asyncio.to_thread(ended.pool.shutdown, cancel_futures=True))
+    done, _ = await asyncio.wait([shutdown], timeout=END_MAX)
+    if not done:
+        # Killed as it wrote a result: the pool's thread waits for the rest of it for ever, since this process
+        # holds the other end of the pipe, too.
+        ended.results.close()
+    await shutdown
 
 
 def _begin() -> None:

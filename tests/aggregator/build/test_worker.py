@@ -8,11 +8,13 @@ import gc
 import operator
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures.process import _ExecutorManagerThread
+from multiprocessing.queues import SimpleQueue
 
 import pytest
 
@@ -205,6 +207,29 @@ def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
         assert caplog.text.count("does not start") == 1
         assert await worker.run(os.getpid) != os.getpid()
         await worker.close()
+
+    asyncio.run(scenario())
+
+
+def half_a_result() -> None:
+    """End as one that is killed while it writes a result."""
+    for queue in gc.get_objects():
+        if isinstance(queue, SimpleQueue):
+            os.write(queue._writer.fileno(), struct.pack("!i", 1000) + b"half")
+    os._exit(9)
+
+
+def test_worker_that_is_killed_as_it_writes_a_result_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        monkeypatch.setattr(workers, "END_MAX", 0.2)
+        worker = Worker(timeout=1.0)
+        await worker.run(os.getpid)
+        with pytest.raises(WorkerFailed):
+            await worker.run(half_a_result)
+        async with asyncio.timeout(PATIENT):
+            assert await worker.run(os.getpid) != os.getpid()
+            await worker.close()
+        assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
 
     asyncio.run(scenario())
 
