@@ -9,7 +9,7 @@ from typing import Final
 from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.declared import RuleNode
 
-_PART: Final = re.compile(r"'(?:[^']|(?<=\\)')*'|[.\[\]]|[^.\[\]']+[^.\[\]]*")
+_PART: Final = re.compile(r"'(?:[^']|(?<=\\)')*'|[.\[\]]|[^.\[\]']++[^.\[\]]*+")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES: Final = {
     "a": "\a",

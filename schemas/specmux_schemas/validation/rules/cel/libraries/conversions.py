@@ -45,7 +45,7 @@ from specmux_schemas.validation.rules.cel.values import (
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _NATURAL: Final = re.compile(r"[0-9]+", re.ASCII)
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?", re.ASCII)
 _HEX: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+", re.ASCII)
 _WORDS: Final = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE | re.ASCII)
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))

@@ -21,7 +21,7 @@ from specmux_schemas.validation.rules.cel.values import (
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 
-_TEXT: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_TEXT: Final = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII)
 _EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)", re.ASCII)
 _DECIMAL: Final = {
     suffix: 3 * (index - 3) for index, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"))
