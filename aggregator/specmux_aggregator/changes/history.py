@@ -242,10 +242,11 @@ class History:
         started = time.perf_counter()
         outcome, found = await self._outcome(name, old, new)
         entry = entry_of(self.log.next_id(), time.time(), name, outcome, (old, new), found)
-        self._drop(self.log.add(entry))
         if self._archive is not None:
             # Before anybody is told: who comes back after a kill asks for what follows an id that is known.
             await self._archive.keep_change(name, entry.id, entry.body)
+        # In one step: a reader who comes in between would have it of the log, and be told it again.
+        self._drop(self.log.add(entry))
         self._noted(entry, time.perf_counter() - started)
         self.followers.changed(entry)
 

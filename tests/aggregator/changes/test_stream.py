@@ -369,3 +369,45 @@ async def test_a_client_of_the_cache_follows_without_asking(tmp_path: Path) -> N
             second = await anext(publications)
             assert (second.group_version, second.previous) == (KEY, first.hash)
             assert (await cache.schema(KEY)).hash == second.hash
+
+
+class HeldArchive:
+    """Keeps nothing, and takes its time for an entry."""
+
+    def __init__(self) -> None:
+        self.asked, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def keep_change(self, name: str, number: int, body: bytes) -> None:
+        self.asked.set()
+        await self.may_end.wait()
+
+    def drop_change(self, name: str, number: int) -> None: ...
+
+    def keep_published(self, body: bytes) -> None: ...
+
+    def keep_document(self, name: str, hash: str, body: bytes) -> None: ...
+
+    async def recall_changes(self) -> tuple[list[bytes], bytes | None]:
+        return [], None
+
+    async def recall_document(self, name: str, hash: str) -> bytes | None:
+        return None
+
+
+@on_a_loop
+async def test_who_comes_while_an_entry_is_written_is_told_it_once(tmp_path: Path) -> None:
+    async with changing(tmp_path) as client, asyncio.timeout(30):
+        history = client.app.history
+        assert history is not None
+        history._archive = archive = HeldArchive()
+        write(tmp_path, "b")
+        await archive.asked.wait()
+        followers = [history.followers.add(Feed.CHANGES, since) for since in (1, None)]
+        archive.may_end.set()
+        await logged(client, 1)
+        for follower in followers:
+            assert follower is not None
+            event = await follower.next(5)
+            assert event is not None
+            assert event.name == "change"
+            assert await follower.next(0.1) is SILENCE
