@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 
 NAMES: Final = ("a", "b", "c")
 TEXTS: Final = ("", "a", "b", "ab", "abc", "abcd", "abcde", "x1", "Z", "a-b", "12", "2024-01-01", "a.b")
-UNDECIDED: Final = frozenset({"composition-changed", "constraint-changed", "field-typed"})
+UNDECIDED: Final = frozenset({"composition-changed", "constraint-changed", "field-typed", "nullable-removed"})
 """Warnings by contract: the schemas alone do not say whom the change concerns."""
 PATTERNS: Final = ("^a", "^[a-z]+$", "b", "^.{2,3}$", "[0-9]", "^(a|b)$", "^[a-z]*$")
 VALUES: Final = {
