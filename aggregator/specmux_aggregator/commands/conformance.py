@@ -35,21 +35,12 @@ ANSWER_MAX = 64 * 1024 * 1024
 @click.option(
     "--documents", metavar="N", type=click.IntRange(min=1), help="Try so many documents.  [default: all]"
 )
-@click.option(
-    "--request-timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
-    default=60.0,
-    show_default=True,
-    help="Give up an answer after so long.",
-)
 @fail_on_option("error", "warning", of="promises of this level that are not kept")
 @format_option(*FORMS)
 @server_options
 def conformance(
     url: str | None,
     documents: int | None,
-    request_timeout: float,
     fail_on: str,
     output: str,
     source: SourceOptions,
@@ -71,7 +62,7 @@ def conformance(
         access = access_of(source)
 
         async def run() -> list[Verdict]:
-            async with asking(access, most=ANSWER_MAX, timeout=request_timeout) as ask:
+            async with asking(access, most=ANSWER_MAX, timeout=source.request_timeout) as ask:
                 return await tried(ask, most_documents=documents)
 
         verdicts = asyncio.run(run())
