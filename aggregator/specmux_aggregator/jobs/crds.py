@@ -8,7 +8,7 @@ only when its manifests changed: a change costs its group, however many others t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Template
 from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.losses import Grade, Loss
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.resources import Resources
 from specmux_schemas.synthesis import named, names_of, synthesise
@@ -95,6 +96,8 @@ class _Read:
 
     manifests: tuple[Document, ...]
     fault: str | None = None
+    lost: str | None = None
+    """What reading left out, of equal keys all but the last: the first of it, and how much more."""
 
 
 @dataclass(slots=True)
@@ -165,6 +168,8 @@ def _grouped(memo: DirectoryMemo, files: tuple[Manifest, ...]) -> tuple[dict[str
         read = memo.files[file.digest]
         if read.fault is not None:
             notes.append(f"{cut(file.name)}: {read.fault}")
+        if read.lost is not None:
+            notes.append(f"{cut(file.name)}: {read.lost}")
         good[file.name] = read.manifests if read.fault is None else memo.good.get(file.name, ())
         for manifest in good[file.name]:
             groups.setdefault(_group_of(manifest), []).append(manifest)
@@ -245,7 +250,15 @@ def _read_file(name: str, data: bytes, limits: Limits) -> _Read:
     except ConverterError as error:
         # A kustomization beside the manifests is no fault; a manifest that cannot be read is.
         return _Read((), str(error) if b"CustomResourceDefinition" in plain else None)
-    return _Read(found.documents if found.kind is DocumentKind.CRDS else ())
+    return _Read(found.documents, lost=_lost(found.losses)) if found.kind is DocumentKind.CRDS else _Read(())
+
+
+def _lost(losses: Sequence[Loss]) -> str | None:
+    lost = [loss for loss in losses if loss.grade is Grade.LOSS]
+    if not lost:
+        return None
+    more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return f"{cut(lost[0].pointer)}: {lost[0].construct}: {lost[0].reason}{more}"
 
 
 def _group_of(manifest: Document) -> str:
