@@ -76,6 +76,8 @@ def test_answers_without_work_import_nothing_heavy(arguments: list[str], environ
         "specmux_aggregator.commands.listing",
         "specmux_aggregator.commands.output",
         "specmux_aggregator.console",
+        "specmux_aggregator.errors",
+        "specmux_aggregator.exits",
         "specmux_aggregator.version",
     ]
 
@@ -127,6 +129,7 @@ def test_every_command_has_examples_whose_options_exist(command: click.Command) 
 SOURCES = [
     "--server", "--kubeconfig", "--context", "--offline", "--directory", "--file",
     "--token-file", "--ca-file", "--client-certificate", "--client-key", "--insecure-skip-tls-verify",
+    "--tls-server-name", "--request-timeout",
     "--cache-directory",
 ]  # fmt: skip
 OWN = {"cache", "cache ls", "cache doctor", "init", "serve"}

@@ -95,4 +95,4 @@ def test_search_prints_rows(folder: Path) -> None:
     rows = orjson.loads(run(folder, "search", "old", "-o", "json").stdout)["rows"]
     assert [(row["version"], row["path"]) for row in rows] == [("v1beta1", "spec.old")]
     assert run(folder, "search", "frost").exit_code == 1
-    assert run(folder, "search", *"bcdefghij").exit_code == 2
+    assert run(folder, "search", *"bcdefghjk").exit_code == 2
