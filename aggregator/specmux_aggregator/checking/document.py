@@ -6,13 +6,14 @@ themselves, over which that library recurses, are reported as not checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from specmux_aggregator.checking.findings import DocumentFinding
 from specmux_aggregator.checking.lines import with_lines
 from specmux_aggregator.checking.standard import against_standard
 from specmux_converters.crd import build
+from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
@@ -21,6 +22,7 @@ from specmux_converters.recognise import DocumentKind, Recognised, recognise
 from specmux_converters.references import METHODS, references
 from specmux_converters.swagger2.conversion import convert_whole
 from specmux_schemas.reports import Level
+from specmux_schemas.validation.definitions.faults import definition_faults
 
 FINDINGS_MAX: Final = 1000
 """Of one document; more are counted in one."""
@@ -54,9 +56,7 @@ def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator
     yield from map(_of_loss, found.losses)
     match found.kind:
         case DocumentKind.CRDS:
-            for problem in build(found.documents).problems:
-                message = f"{problem.crd}: {problem.reason}"
-                yield DocumentFinding(Level.ERROR, "definition", problem.pointer, message)
+            yield from _of_definitions(found.documents)
         case DocumentKind.SWAGGER_2:
             (document,) = found.documents
             yield from against_standard(document, found.kind)
@@ -68,6 +68,20 @@ def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator
             yield from _repeated_ids(document)
             if group_version is not None:
                 yield from _foreign_paths(document, group_version)
+
+
+def _of_definitions(manifests: Sequence[Document]) -> Iterator[DocumentFinding]:
+    """What an apiserver refuses; else why one is not published as it is."""
+    refused = set()
+    for manifest in manifests:
+        for fault in definition_faults(manifest):
+            refused.add(shown_name(manifest))
+            message = f"{shown_name(manifest)}: {fault.text}"
+            yield DocumentFinding(Level.ERROR, "definition", pointer_to(*fault.path), message)
+    for problem in build(manifests).problems:
+        if problem.crd not in refused:
+            message = f"{problem.crd}: {problem.reason}"
+            yield DocumentFinding(Level.ERROR, "definition", problem.pointer, message)
 
 
 def _of_loss(loss: Loss) -> DocumentFinding:

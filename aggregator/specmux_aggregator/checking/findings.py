@@ -23,7 +23,7 @@ RULES: Final = {
     "operation-id": "The id of an operation is that of no other.",
     "group-version": "Every path belongs to the group-version of its document.",
     "loss": "Conversion to OpenAPI v3 loses nothing.",
-    "definition": "A CustomResourceDefinition is published as it is.",
+    "definition": "An apiserver takes a CustomResourceDefinition, and publishes it as it is.",
 }
 """What each rule asks for."""
 

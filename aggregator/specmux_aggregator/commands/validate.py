@@ -151,7 +151,7 @@ def validate(
         inputs = read_inputs(files_below(paths, ignored=_any_of(ignore_filename_pattern)))
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
-        checked = _run(inputs, documents, preserving_kinds(definitions), rules, workers)
+        checked = _run(inputs, documents, definitions, rules, workers)
         checked, places = with_places(checked, lambda: _kinds(documents, source))
     for hint in (*places, *_hints(inputs, paths, checked, places)):
         warn(hint)
@@ -253,7 +253,7 @@ def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
 def _run(
     inputs: list[Input],
     documents: dict[GroupVersion, Document],
-    preserving: list[GroupVersionKind],
+    definitions: list[Document],
     rules: Rules,
     workers: int | None,
 ) -> list[ValidatedObject]:
@@ -261,21 +261,25 @@ def _run(
     wanted = workers or os.cpu_count() or 1
     most = min(wanted, len(inputs) // FEW_OBJECTS + 1)
     if most <= 1:
-        validator = _validator(documents, preserving, rules)
+        validator = _validator(documents, definitions, rules)
         return [each for item in inputs for each in check(item, validator, rules)]
     size = -(-len(inputs) // (most * 4))
     chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
     from specmux_aggregator.interruptible_pool import InterruptiblePool  # few commands start processes
 
-    with InterruptiblePool(most, initializer=_start, initargs=(documents, preserving, rules)) as pool:
+    with InterruptiblePool(most, initializer=_start, initargs=(documents, definitions, rules)) as pool:
         return [each for found in pool.map(_check_chunk, chunks) for each in found]
 
 
 def _validator(
-    documents: dict[GroupVersion, Document], preserving: list[GroupVersionKind], rules: Rules
+    documents: dict[GroupVersion, Document], definitions: list[Document], rules: Rules
 ) -> Validator:
     return Validator(
-        DocumentSet(documents), preserving=preserving, unions=rules.unions, release=rules.release
+        DocumentSet(documents),
+        preserving=preserving_kinds(definitions),
+        unions=rules.unions,
+        release=rules.release,
+        definitions=definitions,
     )
 
 
@@ -283,8 +287,8 @@ _process: dict[str, Any] = {}
 """Of a worker process: its validator and its rules."""
 
 
-def _start(documents: dict[GroupVersion, Document], preserving: list[GroupVersionKind], rules: Rules) -> None:
-    _process["validator"] = _validator(documents, preserving, rules)
+def _start(documents: dict[GroupVersion, Document], definitions: list[Document], rules: Rules) -> None:
+    _process["validator"] = _validator(documents, definitions, rules)
     _process["rules"] = rules
 
 

@@ -17,21 +17,25 @@ NESTING: Final = frozenset({*JUNCTORS, "not"})
 EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 """The one anyOf whose clauses have types: what x-kubernetes-int-or-string means."""
 
-_STRUCTURE: Final = (
-    "type",
-    "additionalProperties",
-    "default",
-    "title",
-    "description",
-    "nullable",
-    PRESERVE_UNKNOWN_FIELDS,
-    EMBEDDED_RESOURCE,
-    INT_OR_STRING,
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-validations",
-)
+UNSTRUCTURED: Final = "must be in the structure too"
+"""Of a nested schema that restricts what the structure does not have."""
+
+_STRUCTURE: Final = {
+    "type": "empty",
+    "additionalProperties": "undefined",
+    "default": "undefined",
+    "title": "empty",
+    "description": "empty",
+    "nullable": "false",
+    PRESERVE_UNKNOWN_FIELDS: "false",
+    EMBEDDED_RESOURCE: "false",
+    INT_OR_STRING: "false",
+    "x-kubernetes-list-map-keys": "empty",
+    "x-kubernetes-list-type": "undefined",
+    "x-kubernetes-map-type": "undefined",
+    "x-kubernetes-validations": "empty",
+}
+"""What each must be there."""
 
 _Path: TypeAlias = tuple[str | int, ...]
 
@@ -63,15 +67,15 @@ def _forbid_below(node: Document, path: _Path, *, free_any_of: bool, free_first:
 
 
 def _forbid(nested: Document, path: _Path, *, free_any_of: bool = False) -> None:
-    for key in _STRUCTURE:
+    for key, wanted in _STRUCTURE.items():
         if key in nested:
-            _refuse("must be absent in a nested schema", *path, key)
+            _refuse(f"Forbidden: must be {wanted} to be structural", *path, key)
     _forbid_below(nested, path, free_any_of=free_any_of)
     if "items" in nested:
         _forbid(nested["items"], (*path, "items"))
     for name, field in nested.get("properties", {}).items():
         if name == "metadata":
-            _refuse("must be absent in a nested schema", *path, "properties", name)
+            _refuse("Forbidden: must not be specified in a nested context", *path, "properties", name)
         _forbid(field, (*path, "properties", name))
 
 
@@ -96,12 +100,12 @@ def _complete(nested: Document | None, structure: Document, path: _Path) -> None
     _complete_below(nested, structure, path)
     if isinstance(nested.get("items"), dict):
         if not isinstance(structure.get("items"), dict):
-            _refuse("must be in the structure too", *path, "items")
+            _refuse(UNSTRUCTURED, *path, "items")
         _complete(nested["items"], structure["items"], (*path, "items"))
     fields = structure.get("properties") or {}
     for name, field in (nested.get("properties") or {}).items():
         if name not in fields:
-            _refuse("must be in the structure too", *path, "properties", name)
+            _refuse(UNSTRUCTURED, *path, "properties", name)
         _complete(field, fields[name], (*path, "properties", name))
 
 

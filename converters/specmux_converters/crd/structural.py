@@ -2,7 +2,8 @@
 
 One walk does what upstream does in five (apiextensions-apiserver, pkg/apiserver/schema: convert, validation,
 unfold, kubeopenapi; pkg/controller/openapi/builder: buildKubeNative): it checks that the schema is
-structural, and writes what a structural schema keeps.
+structural, and writes what a structural schema keeps. What upstream's validation refuses is refused in its
+words.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.go.regexp import pattern_fault
+from specmux_converters.go.text import quoted
 from specmux_converters.losses import pointer_to
 
 _OBJECT_FIELD_TYPES: Final = {"kind": "string", "apiVersion": "string", "metadata": "object"}
@@ -42,8 +44,8 @@ _Sections: TypeAlias = "Mapping[str, Callable[[_Walk, Any], Any]]"
 
 class _Level(Enum):
     ROOT = "at the root"
-    ITEM = "for array items"
-    FIELD = "for object fields"
+    ITEM = "for specified array items"
+    FIELD = "for specified object fields"
 
 
 def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED) -> Document:
@@ -167,48 +169,55 @@ class _Walk:
         if value not in self._sound_patterns:
             fault = pattern_fault(value)
             if fault is not None:
-                self._refuse(f"no regular expression of Go: {fault}")
+                words = "must be a valid regular expression, but isn't"
+                self._refuse(f"Invalid value: {quoted(value)}: {words}: {fault}")
             self._sound_patterns.add(value)
         return value or None
 
     def _check_type(self, node: Document, level: _Level) -> None:
         kind = node.get("type")
         if kind is None and not (INT_OR_STRING in node or PRESERVE_UNKNOWN_FIELDS in node):
-            self._refuse(f"must not be empty {level.value}", "type")
+            self._refuse(f"Required value: must not be empty {level.value}", "type")
         if level is _Level.ROOT and kind not in (None, "object"):
-            self._refuse("must be object at the root", "type")
+            self._refuse(f"Invalid value: {quoted(kind)}: must be object at the root", "type")
         if level is _Level.ROOT and "additionalProperties" in node:
-            self._refuse("must not be used at the root", "additionalProperties")
+            self._refuse("Forbidden: must not be used at the root", "additionalProperties")
         if kind == "array" and "items" not in node:
-            self._refuse("must be specified", "items")
+            self._refuse("Required value: must be specified", "items")
 
     def _check_extensions(self, node: Document) -> None:
         if INT_OR_STRING in node:
             for key in (PRESERVE_UNKNOWN_FIELDS, EMBEDDED_RESOURCE):
                 if key in node:
-                    self._refuse(f"must not be true beside {INT_OR_STRING}", key)
+                    self._refuse(f"Invalid value: true: must be false if {INT_OR_STRING} is true", key)
         if EMBEDDED_RESOURCE not in node:
             return
         if node.get("type") != "object":
-            self._refuse(f"must be object beside {EMBEDDED_RESOURCE}", "type")
+            found = f"Invalid value: {quoted(node['type'])}" if "type" in node else "Required value"
+            self._refuse(f"{found}: must be object if {EMBEDDED_RESOURCE} is true", "type")
         if "additionalProperties" in node:
-            self._refuse(f"must not be used beside {EMBEDDED_RESOURCE}", "additionalProperties")
+            reason = f"Forbidden: must not be used if {EMBEDDED_RESOURCE} is set"
+            self._refuse(reason, "additionalProperties")
         if PRESERVE_UNKNOWN_FIELDS not in node and "properties" not in node:
-            self._refuse(f"must not be empty beside {EMBEDDED_RESOURCE}", "properties")
+            words = f"must not be empty if {EMBEDDED_RESOURCE} is true without {PRESERVE_UNKNOWN_FIELDS}"
+            self._refuse(f"Required value: {words}", "properties")
 
     def _check_object_fields(self, node: Document, level: _Level) -> None:
         """apiVersion, kind and metadata have their types; the root's metadata restricts only names."""
         fields = node.get("properties", {})
         for name, kind in _OBJECT_FIELD_TYPES.items():
             if name in fields and fields[name].get("type") != kind:
-                self._refuse(f"must be {kind}", "properties", name, "type")
+                found = quoted(fields[name].get("type", ""))
+                self._refuse(f"Invalid value: {found}: must be {kind}", "properties", name, "type")
         if level is _Level.ROOT and "metadata" in fields:
             metadata = fields["metadata"]
             allowed = {"type", "default"}
             if metadata.get("properties", {}).keys() <= {"name", "generateName"}:
                 allowed.add("properties")
             if metadata.keys() - allowed:
-                self._refuse("must specify nothing but name and generateName", "properties", "metadata")
+                words = "must not specify anything other than name and generateName"
+                reason = f"Forbidden: {words}, but metadata is implicitly specified"
+                self._refuse(reason, "properties", "metadata")
 
     def _refuse(self, reason: str, *step: str | int) -> NoReturn:
         raise InvalidDocument(reason, pointer=pointer_to(*self._path, *step))

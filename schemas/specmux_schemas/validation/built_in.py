@@ -1,4 +1,5 @@
-"""What can be told of a built-in object beside its types: its metadata. The rest is code in an apiserver."""
+"""What can be told of a built-in object beside its types: its metadata, and all of a definition. The rest is
+code in an apiserver."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from specmux_schemas.validation.decoding.typed_nodes import Struct
+from specmux_schemas.validation.definitions.definition_fault import DEFINITION
 from specmux_schemas.validation.kinds import TypedKind
 from specmux_schemas.validation.metadata.object_metadata import metadata_errors
 from specmux_schemas.validation.report import Check, Severity, Violation
@@ -37,8 +39,8 @@ _SUBDOMAIN_OTHERS: Final = frozenset(
 """By group and kind (pkg/apis/*/validation)."""
 
 
-def check_typed(value: dict[str, Any], kind: TypedKind) -> Iterator[Violation]:
-    """``value`` was decoded."""
+def check_typed(value: dict[str, Any], kind: TypedKind, *, minor: int) -> Iterator[Violation]:
+    """``value`` was decoded. ``minor`` is the release of Kubernetes."""
     node = kind.node
     inner = node.fields.get("metadata") if isinstance(node, Struct) else None
     if not isinstance(inner, Struct) or inner.name != "ObjectMeta":
@@ -47,10 +49,15 @@ def check_typed(value: dict[str, Any], kind: TypedKind) -> Iterator[Violation]:
     errors = metadata_errors(
         metadata if isinstance(metadata, dict) else {},
         needs_name=kind.needs_name,
-        is_subdomain=_is_subdomain(kind),
+        is_subdomain=None if kind.kind == DEFINITION else _is_subdomain(kind),
     )
     for error in errors:
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
+    if kind.kind == DEFINITION:
+        from specmux_schemas.validation.definitions.faults import definition_faults
+
+        for fault in definition_faults(value, minor=minor):
+            yield Violation(Severity.ERROR, Check.DEFINITION, fault.path, fault.text)
 
 
 def _is_subdomain(kind: TypedKind) -> bool:

@@ -45,6 +45,8 @@ class Check(StrEnum):
     """``x-kubernetes-validations``."""
     UNION = "union"
     """``x-kubernetes-unions``, where that is asked for."""
+    DEFINITION = "definition"
+    """A CustomResourceDefinition itself."""
     NOT_CHECKED = "not-checked"
     """A rule or a pattern that could not be evaluated here."""
     LEFT_OUT = "left-out"

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from specmux_converters.document import Document
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
@@ -25,11 +26,13 @@ from specmux_schemas.validation.decoding.objects import (
 )
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, read_type_meta
+from specmux_schemas.validation.definitions.refusals import RefusedDefinitions
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.messages import BLOCKED
+from specmux_schemas.validation.releases import NEWEST, minor_release
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
@@ -54,14 +57,17 @@ class Validator:
         unions: UnionAlgorithm = UnionAlgorithm.OFF,
         ratchets: bool = True,
         release: str | None = None,
+        definitions: Iterable[Document] = (),
     ) -> None:
         """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``. ``ratchets``: an
         update leaves alone what it does not change, as apiservers do from 1.30 on (KEP-4008). ``release`` of
-        Kubernetes, such as "1.34", says what rules can use; None is the newest."""
+        Kubernetes, such as "1.34", says what rules can use; None is the newest. ``definitions``: those that
+        the documents were built of; objects of one that an apiserver refuses are not checked."""
         self._documents = documents
         self._unions = unions
         self._ratchets = ratchets
-        self._release = release
+        self._minor = NEWEST if release is None else minor_release(release)
+        self._refused = RefusedDefinitions(definitions, minor=self._minor)
         self._kinds = Kinds(documents, frozenset(preserving))
 
     def validate(
@@ -106,6 +112,9 @@ class Validator:
         found: TypeMeta | None = None
         try:
             found, wanted = self._wanted(source, kind)
+            refusal = self._refused.reason(found.as_kind())
+            if refusal is not None:
+                return _of_refused(source, found, refusal, directive)
             if wanted is None:
                 return _unknown_kind(source, found, directive)
             decoded = self._decode(source, found, wanted)
@@ -168,7 +177,7 @@ class Validator:
         """What is wrong with an object that could be decoded."""
         if isinstance(wanted, TypedKind):
             unions = self._union_errors(wanted, decoded.value, old)
-            return chain(check_typed(decoded.value, wanted), unions)
+            return chain(check_typed(decoded.value, wanted, minor=self._minor), unions)
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
             return ()
@@ -202,10 +211,9 @@ class Validator:
 
     @cached_property
     def _rule_compiler(self) -> RuleCompiler:
-        from specmux_schemas.validation.releases import NEWEST, minor_release
         from specmux_schemas.validation.rules.compiled import RuleCompiler
 
-        return RuleCompiler(NEWEST if self._release is None else minor_release(self._release))
+        return RuleCompiler(self._minor)
 
 
 def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | ValidationReport:
@@ -262,6 +270,13 @@ def names_of(value: Any) -> tuple[str, str]:
     names = (metadata.get("name") or metadata.get("generateName"), metadata.get("namespace"))
     name, namespace = (each if isinstance(each, str) else "" for each in names)
     return name, namespace
+
+
+def _of_refused(source: Body, found: TypeMeta, reason: str, directive: Directive) -> ValidationReport:
+    name, namespace = names_of(source.value)
+    note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), reason)
+    violations = located([note], source)
+    return ValidationReport(found.as_kind(), directive, violations, name=name, namespace=namespace)
 
 
 def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> ValidationReport:

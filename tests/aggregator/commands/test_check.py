@@ -110,3 +110,18 @@ def test_a_release_is_checked_in_no_time_the_second_time(tmp_path: Path) -> None
     first = run(tmp_path, folder)
     assert first.exit_code in (0, 5)
     assert run(tmp_path, folder).stdout == first.stdout
+
+
+def test_a_definition_that_an_apiserver_refuses_is_an_error_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "crd.yaml"
+    file.write_text(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+        "metadata:\n  name: cron.example.org\n"
+        "spec:\n  group: example.org\n  scope: Cluster\n  names: {plural: crons, kind: Cron}\n"
+        "  versions:\n"
+        "  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n"
+    )
+    result = run(tmp_path, file)
+    assert result.exit_code == 5
+    text = 'metadata.name: Invalid value: "cron.example.org": must be spec.names.plural+"."+spec.group'
+    assert f"crd.yaml:4:3: error: /metadata/name: cron.example.org: {text} [definition]" in result.stdout

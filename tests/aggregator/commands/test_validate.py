@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from shared_data import DATA, read, shared
 from specmux_aggregator.commands.validate import validate
 from specmux_aggregator.sources.validated_objects import Input, ObjectVerdict, Rules, check
 from specmux_schemas.kinds import DocumentSet
@@ -271,3 +273,28 @@ def test_rules_have_the_libraries_of_a_release(files: dict[str, str], tmp_path: 
     found = run("--file", str(definition), "--release", "1.33", "-", stdin=good)
     assert found.exit_code == 1
     assert "an apiserver refuses the definition: compilation failed" in found.stdout
+
+
+@shared
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("40-crd-bad-schema", "properties[replicas].type: Required value"),
+        ("41-crd-name-mismatch", "metadata.name"),
+    ],
+)
+def test_a_refused_definition_is_an_error_and_its_objects_are_not_blamed(
+    name: str, place: str, tmp_path: Path
+) -> None:
+    document = tmp_path / "v1.json"
+    document.write_bytes(read(DATA / "kube-openapi-vectors/openapiconv/v3_apiextensions.k8s.io.v1.json.gz"))
+    cron = tmp_path / "cron.yaml"
+    cron.write_text("apiVersion: shop.example.org/v1\nkind: Cron\nmetadata: {name: a}\nspec: {schedule: a}\n")
+    crd = DATA / f"defects/mistakes/{name}.yaml"
+    result = run("--file", str(document), str(crd), str(cron))
+    assert result.exit_code == 1
+    error, note = result.stdout.splitlines()
+    assert re.match(rf"{re.escape(str(crd))}:\d+:\d+: error: CustomResourceDefinition ", error)
+    assert place in error
+    assert note.startswith(f"{cron}:1:1: note: Cron a: not checked: its definition is refused: ")
+    assert "unknown field" not in result.output

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions as objects: what an apiserver refuses of them."""

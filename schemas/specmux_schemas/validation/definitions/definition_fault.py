@@ -1,0 +1,30 @@
+"""A DefinitionFault is one reason for which an apiserver refuses a definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.validation.metadata.field_errors import field_path
+from specmux_schemas.validation.report import Path
+
+DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionFault:
+    path: Path
+    """Where the manifest has it: an apiserver's text may name another place."""
+    text: str
+
+
+def fault(path: Path, text: str) -> DefinitionFault:
+    """One that is named as it lies in the manifest."""
+    return DefinitionFault(path, f"{field_path(path)}: {text}")
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """Null among them is an empty one, as in Go."""
+    return [each if isinstance(each, Mapping) else {} for each in value] if isinstance(value, list) else []
