@@ -22,7 +22,7 @@ from specmux_schemas.reports import Level
 KEPT_MAX: Final = 5000
 """Results in the folder; the oldest go."""
 
-_FORMAT: Final = "2"
+_FORMAT: Final = "3"
 
 
 class Results:
