@@ -21,8 +21,7 @@ from data.explained_documents import bed
 from running.nginx import needs_nginx, nginx_before
 from running.service import Client, directory, service
 from specmux_aggregator.config.settings import Changes
-from specmux_cache import CacheOptions
-from specmux_cache.in_place import InPlaceCache
+from specmux_cache import CacheOptions, SchemaCache
 
 pytestmark = needs_nginx
 
@@ -138,7 +137,7 @@ def test_hash_urls_redirects_and_confirmations_pass(tmp_path: Path) -> None:
 
 def test_clients_of_the_documents_need_no_more_than_the_prefix(tmp_path: Path) -> None:
     def read(base: str) -> tuple[bytes, str]:
-        with InPlaceCache(base, CacheOptions(directory=None), warn=pytest.fail) as cache:
+        with SchemaCache(base, CacheOptions(directory=None), warn=pytest.fail, background=False) as cache:
             schema = cache.schema(KEY)
             return schema.body, cache.resource("/apis", headers={"Accept": "application/json"}).body.decode()
 
