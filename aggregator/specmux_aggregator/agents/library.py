@@ -155,7 +155,8 @@ class Library:
 
             own = build(definitions).documents
         documents = documents_for(inputs, own, lambda needed: source.load(needed).documents.documents)
-        validator = Validator(DocumentSet(documents), preserving=preserving_kinds(definitions))
+        preserving = preserving_kinds(definitions)
+        validator = Validator(DocumentSet(documents), preserving=preserving, definitions=definitions)
         checked = [each for item in inputs for each in check(item, validator, Rules())]
         return with_places(checked, lambda: [*(each.kind for each in DocumentSet(own)), *known_kinds(source)])
 

@@ -244,6 +244,14 @@ def test_anything_may_stand_in_a_definition(key: str, value: Any) -> None:
     assert manifest == before
 
 
+@pytest.mark.parametrize("value", [None, 1, "a", [[]], [{}], {"a": []}, True])
+@pytest.mark.parametrize(
+    "key", ["type", "items", "properties", "anyOf", "x-kubernetes-list-map-keys", "x-kubernetes-list-type"]
+)
+def test_anything_may_stand_in_a_schema(key: str, value: Any) -> None:
+    assert isinstance(texts(of_schema(**{**item_list(required=["a"]), key: value})), list)
+
+
 def test_objects_of_a_refused_definition_are_not_blamed() -> None:
     manifest = of_schema(type="string", pattern="(a")
     validator = Validator(DocumentSet(build([manifest]).documents), definitions=[manifest])

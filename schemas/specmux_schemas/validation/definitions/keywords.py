@@ -97,7 +97,7 @@ def _inner(node: _SchemaNode) -> Iterator[_SchemaNode]:
 def _of_keywords(node: _SchemaNode) -> Iterator[DefinitionFault]:
     schema = node.schema
     kind = schema.get("type")
-    if kind and kind not in TYPES:
+    if kind and kind not in [*TYPES]:  # a manifest that was not decoded may say anything
         text = not_supported("", kind, sorted(TYPES)).removeprefix(": ")
         yield node.fault(text, "type")
     if schema.get("default") is not None and node.no_default:
@@ -147,7 +147,8 @@ def _of_list_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
     if list_type is not None and list_type not in _LIST_TYPES:
         text = not_supported("", list_type, _LIST_TYPES).removeprefix(": ")
         yield node.fault(text, LIST_TYPE)
-    keys = [each or "" for each in found] if isinstance(found := node.schema.get(LIST_KEYS), list) else []
+    found = node.schema.get(LIST_KEYS)
+    keys = [each if isinstance(each, str) else "" for each in found] if isinstance(found, list) else []
     if keys and list_type != "map":
         wrong = "Required value" if list_type is None else f"Invalid value: {shown(list_type)}"
         yield node.fault(f"{wrong}: must be map if {LIST_KEYS} is non-empty", LIST_TYPE)
@@ -161,7 +162,7 @@ def _of_list_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
             yield from _of_keys(node.below(item, "items"), keys)
 
 
-def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[Any]) -> Iterator[DefinitionFault]:
+def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[str]) -> Iterator[DefinitionFault]:
     if not keys:
         yield node.fault(f"Required value: must not be empty if {LIST_TYPE} is map", LIST_KEYS)
     if item is None:
@@ -185,7 +186,7 @@ def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[Any]) 
             yield node.fault(f"Invalid value: {shown(keys)}: must not contain duplicate entries", LIST_KEYS)
 
 
-def _of_keys(item: _SchemaNode, keys: list[Any]) -> Iterator[DefinitionFault]:
+def _of_keys(item: _SchemaNode, keys: list[str]) -> Iterator[DefinitionFault]:
     """Keys are there in every item, or have a default."""
     words = f"this property is in {LIST_KEYS}, so it"
     required = item.schema.get("required")
