@@ -51,6 +51,8 @@ def failure_of(error: Exception, polling: Polling) -> Failure:
         case aiohttp.ClientHttpProxyError(status=status):
             cause = Cause.CREDENTIALS if status == 407 else Cause.REFUSED
             return Failure(cause, f"the proxy answered {status}")
+        case aiohttp.ClientPayloadError(__cause__=ConnectionError() as broken):
+            return _system_failure(broken)
         case aiohttp.ClientPayloadError():
             return Failure(Cause.TRUNCATED, "the body stops before its end")
         case aiohttp.ClientResponseError():

@@ -89,9 +89,9 @@ class ParsedMessages:
         self.error = error
         self._wake()
 
-    def end(self, *, is_clean: bool) -> RawResponseMessage | None:
+    def end(self, *, is_clean: bool, loss: BaseException | None = None) -> RawResponseMessage | None:
         """The connection is over. ``is_clean``: by its server's will, which ends a body that has no other
-        end. Returns the message of which the head was not whole."""
+        end; else ``loss`` is why. Returns the message of which the head was not whole."""
         parser, self._parser = self._parser, None
         rest: RawResponseMessage | None = None
         if parser is not None and is_clean:
@@ -99,7 +99,7 @@ class ParsedMessages:
                 rest = parser.feed_eof()
             except Exception as error:  # noqa: BLE001  # as above
                 self._cut(repr(error))
-        self._cut("the connection was lost")
+        self._cut("the connection was lost", loss)
         self.body = None
         return rest
 
@@ -133,10 +133,12 @@ class ParsedMessages:
             self._timer.stop()
         self._wake()
 
-    def _cut(self, why: str) -> None:
+    def _cut(self, why: str, cause: BaseException | None = None) -> None:
         body = self.body
         if body is not None and not body.is_eof() and body.exception() is None:
-            body.set_exception(ClientPayloadError(f"Response payload is not completed: {why}"))
+            error = ClientPayloadError(f"Response payload is not completed: {why}")
+            error.__cause__ = cause
+            body.set_exception(error)
 
     def _wake(self) -> None:
         if self._taker is not None and not self._taker.done():

@@ -354,7 +354,7 @@ class ResponseReader(BaseProtocol):
         self._is_over = True
         self._timer.close()
         loss = self._loss
-        begun = self._messages.end(is_clean=loss is None and self.transport is not None)
+        begun = self._messages.end(is_clean=loss is None and self.transport is not None, loss=loss)
         error: BaseException = ServerDisconnectedError(begun) if loss is None else loss
         if isinstance(loss, OSError):
             error = ClientOSError(*loss.args)

@@ -5,13 +5,13 @@ Go reads the same database. It has no clock: the moment is given.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from specmux_schemas.validation.rules.cel.values import CelError
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def offset_of(name: str, seconds: int) -> int:
