@@ -210,3 +210,18 @@ PLANTED = {
 @pytest.mark.parametrize(("text", "missing"), PLANTED.items())
 def test_what_is_not_there_is_found(text: str, missing: list[str]) -> None:
     assert strays(text, FOLDERS[0] / "documents" / "repository.py") == missing
+
+
+def test_table_of_changes_names_files_and_what_is_in_them() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## To change something")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 10
+    for row in rows:
+        paths = re.findall(r"`([a-z]\w*/[^`]+)`(?:: `(\w+)`)?", row)
+        assert paths, row
+        for path, symbol in paths:
+            assert (ROOT / path).exists(), path
+            if symbol:
+                text = (ROOT / path).read_text(encoding="utf-8")
+                assert re.search(rf"^(?:async def|def|class) {symbol}\b|^{symbol}\b", text, re.MULTILINE), row
