@@ -4,7 +4,7 @@ connections, or requests, to several of them.
 Hidden ones are told apart by their roots. Two are known once one root was seen, then another, then the first
 again: a server that changes does not go back. From then on each check asks by new connections, which the
 balancer spreads, and what the servers offer together is published. Where there is one server nothing more is
-asked, but for three roots when one seems to have lost something.
+asked, but for four roots when one seems to have lost something.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
-AGREEING: Final = 3
+AGREEING: Final = 4
 AGREEING_AGAINST: Final = 6
 """Roots by new connections that are all alike, after which there is one server; more where a document
 contradicted its root."""
@@ -193,7 +193,7 @@ class Peers:
         before = self._alone_until
         async with self._looking:
             if self.are_known or self._alone_until != before:
-                return
+                return  # another has looked meanwhile
             names = [digest_of(root.offers)]
             for _ in range(LOOKS):
                 answer = await self._asked()
@@ -212,7 +212,10 @@ class Peers:
                 await self._settle_versions()
             else:
                 self._seen.clear()
-                self._alone_until = self._now() + UNASKED_SECONDS
+                if (
+                    agreeing == AGREEING_AGAINST
+                ):  # a shorter look leaves a doubt, which a contradiction renews
+                    self._alone_until = self._now() + UNASKED_SECONDS
 
     async def _settle_versions(self) -> None:
         """Ask on until each version is known, so that what wins does not change when it comes to be."""
