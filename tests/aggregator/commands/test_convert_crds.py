@@ -58,7 +58,7 @@ def test_problems_are_losses(folder: Path, tmp_path: Path) -> None:
     (folder / "template.yaml").write_text("kind: CustomResourceDefinition\nspec: {{ .Values.spec }}\n")
     result = run(folder, "--split", tmp_path / "out", "--losses", "text")
     assert result.exit_code == 0
-    assert "bads.example.com: must be object at the root" in result.stderr
+    assert 'bads.example.com: Invalid value: "string": must be object at the root' in result.stderr
     assert "template.yaml: " in result.stderr
     assert run(folder, "--split", tmp_path / "none", "--strict").exit_code == 3
     assert not (tmp_path / "none").exists()
