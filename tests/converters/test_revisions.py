@@ -70,7 +70,8 @@ def changed(random: Random, document: Any) -> Any:
     """Another document: members changed, added, taken away or put elsewhere."""
     document = {**document}
     for section in random.sample(SECTIONS, random.randint(1, 2)):
-        members = [*document.get(section, {}).items()]
+        found = document.get(section)  # a fault may have put anything there
+        members = [*found.items()] if isinstance(found, dict) else []
         for _ in range(random.randint(1, 2)):
             if members:
                 index = random.randrange(len(members))
