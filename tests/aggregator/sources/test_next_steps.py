@@ -198,6 +198,12 @@ def test_a_full_disk_is_one_line(tmp_path: Path, words: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
+def _take_interrupts() -> None:
+    """Whoever runs the tests may ignore or block SIGINT, which children inherit."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 @shared
 def test_ctrl_c_ends_the_workers_of_a_check_in_silence(tmp_path: Path) -> None:
     words = ["check", "--no-cache", "--jobs", "2", str(DATA / "k8s-pairs/1.35/v3")]
@@ -207,6 +213,7 @@ def test_ctrl_c_ends_the_workers_of_a_check_in_silence(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=_take_interrupts,
     )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     for _ in range(600):
