@@ -98,7 +98,7 @@ class BackendDiscovery:
         self._backend = backend
         self._client = client
         self._peers = peers
-        self._told: Sightings[Told] = Sightings(time.monotonic)
+        self._told: Sightings[Told] | None = None
         """What servers behind one address told."""
         self._limits = replace(limits, max_values=min(limits.max_values, VALUES_MAX))
         self._max_group_versions = max_group_versions
@@ -109,16 +109,19 @@ class BackendDiscovery:
     async def ask(self) -> Outcome | None:
         """What the backend tells; None for one that has no discovery."""
         if self._peers is None or not self._peers.are_known:
-            self._told.clear()
+            self._told = None
             return await self._ask()
+        if self._told is None:
+            self._told = Sightings(time.monotonic)
+        told_by_all = self._told
         outcomes = await self._peers.each(self._ask_by)
         for outcome in outcomes:
             if isinstance(outcome, Told):
-                self._told.note(digest_of_told(outcome), outcome)
-        self._told.expire()
+                told_by_all.note(digest_of_told(outcome), outcome)
+        told_by_all.expire()
         if not any(isinstance(outcome, Told) for outcome in outcomes):
             return outcomes[0]
-        told = united([each for _, each in self._told.items()])
+        told = united([each for _, each in told_by_all.items()])
         self.version = told.version
         return told
 
