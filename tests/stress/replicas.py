@@ -20,6 +20,7 @@ import orjson
 from yarl import URL
 
 from specmux_converters.media_types import JSON
+from stress.service_load import promised_hash
 from stress.service_world import DEADLINE, LoggedProcess
 
 PROXIES = Path(__file__).resolve().parents[2] / "docs/proxies"
@@ -220,7 +221,7 @@ class Clients:
         self.seen.longest = max(self.seen.longest, hops)
         if status != 200:
             self.seen.note(f"{key} answered {status}")
-        elif hashlib.sha512(body).hexdigest().upper() != url.partition("hash=")[2]:
+        elif hashlib.sha512(body).hexdigest().upper() != promised_hash(url, headers):
             self.seen.note(f"{key}: the body is not what its URL says")
         return body
 

@@ -12,6 +12,7 @@ import socket
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
 import cbor2
@@ -28,6 +29,16 @@ CODINGS = ("identity", "gzip", "zstd")
 TIMEOUT = aiohttp.ClientTimeout(total=30)
 HOPS = 5
 """Redirects in a row that a document may take while its backend changes all the time."""
+
+
+def promised_hash(url: str, headers: Mapping[str, str]) -> str:
+    """The hash that a body has to have: its URL's. Where a redirect led there and the answer is the current
+    document, which nobody may keep under that URL, its entity tag says which."""
+    fields = CIMultiDict(headers)
+    query = dict(parse_qsl(urlsplit(url).query))
+    if "redirected" in query and "no-cache" in fields.get("Cache-Control", ""):
+        return fields["ETag"].strip('"').partition("-")[0]
+    return query["hash"]
 
 
 @dataclass(slots=True)
@@ -122,7 +133,7 @@ class Readers:
             plain = _decoded(body, headers.get("Content-Encoding", "identity"))
             if media_type == CBOR:
                 cbor2.loads(plain)
-            self._findings.check_body(url.partition("hash=")[2], headers["Content-Type"], plain)
+            self._findings.check_body(promised_hash(url, headers), headers["Content-Type"], plain)
         elif is_steady or status not in (404, 503, 301):
             self._findings.note(f"{key} answered {status}")
         else:
