@@ -17,7 +17,7 @@ from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
-from specmux_aggregator.catalogue.answers import PREFIX, ROUTE, SchemaAccess, release_in
+from specmux_aggregator.catalogue.answers import PREFIX, ROUTE, SchemaAccess
 from specmux_aggregator.catalogue.endpoint import SchemaFiles
 from specmux_aggregator.catalogue.tokens import PathTokens
 from specmux_aggregator.config.settings import Settings
@@ -41,6 +41,7 @@ from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.model.servers import git_version
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.identities import Identities
 
@@ -159,7 +160,7 @@ def schema_files_of(settings: Settings, published: Published, sources: Sources) 
     def release() -> str | None:
         if wanted.release is not None or discovery is None:
             return wanted.release
-        return release_in(discovery.index.directory.version)
+        return git_version(discovery.index.directory.version)
 
     return SchemaFiles(
         lambda: published.publisher.current,

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 from typing import Final
-
-import orjson
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
@@ -143,17 +140,6 @@ def tag_of(file: Wanted, keys: Iterable[DocumentKey], tree: Tree, coding: Coding
         parts += [tree.hash, *tree.absent]
     suffix = "" if coding is Coding.IDENTITY else f"-{coding.value}"
     return ETag(f'"{_digest(parts)}{suffix}"')
-
-
-@lru_cache(maxsize=8)
-def release_in(version: bytes | None) -> str | None:
-    """The release that the object at ``/version`` tells; None where it tells none."""
-    try:
-        told = orjson.loads(version or b"null")
-    except orjson.JSONDecodeError:
-        return None
-    release = told.get("gitVersion") if isinstance(told, dict) else None
-    return release if isinstance(release, str) else None
 
 
 def told(

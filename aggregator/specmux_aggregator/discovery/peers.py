@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
-
-import orjson
 
 from specmux_aggregator.discovery.state import DiscoverySource, Told, Unconfirmed
-from specmux_aggregator.model.servers import release_of
+from specmux_aggregator.model.servers import git_version, release_of
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
@@ -39,10 +36,4 @@ def united(servers: Iterable[Told]) -> Told:
 
 
 def _rank(told: Told) -> tuple[tuple[int, ...], int, str]:
-    return release_of(_git_version(told.version)), len(told.listings), digest_of_told(told)
-
-
-def _git_version(page: bytes | None) -> str | None:
-    value: Any = {} if page is None else orjson.loads(page)
-    version = value.get("gitVersion") if isinstance(value, dict) else None
-    return version if isinstance(version, str) else None
+    return release_of(git_version(told.version)), len(told.listings), digest_of_told(told)

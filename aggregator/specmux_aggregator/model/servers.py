@@ -12,7 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NewType
+
+import orjson
 
 from specmux_converters.group_versions import GroupVersion
 
@@ -39,6 +42,17 @@ class Server:
     def rank(self) -> tuple[tuple[int, ...], int, str]:
         """The highest has a group-version: the release, then how much it offers, then what it is."""
         return release_of(self.version), len(self.offers), digest_of(self.offers)
+
+
+@lru_cache(maxsize=32)
+def git_version(page: bytes | None) -> str | None:
+    """The ``gitVersion`` of the object at ``/version``; None where there is none."""
+    try:
+        value = orjson.loads(page or b"null")
+    except orjson.JSONDecodeError:
+        return None
+    version = value.get("gitVersion") if isinstance(value, dict) else None
+    return version if isinstance(version, str) else None
 
 
 def release_of(version: str | None) -> tuple[int, ...]:

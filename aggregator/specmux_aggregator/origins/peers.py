@@ -15,13 +15,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-import orjson
-
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.model.servers import Offers, Server, digest_of, union_of
+from specmux_aggregator.model.servers import Offers, Server, digest_of, git_version, union_of
 from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
 from specmux_converters.group_versions import GroupVersion
@@ -51,6 +50,9 @@ FORMER_MAX: Final = 16
 
 UNASKED_SECONDS: Final = 1.0
 """After a look that found one server, contradictions cause no other for so long."""
+
+VERSION_MAX: Final = 64
+"""Characters of a version that are kept."""
 
 VERSIONS: Final = 2
 """Times that a version must have come by the connection of a root, always the same."""
@@ -212,9 +214,8 @@ class Peers:
                 await self._settle_versions()
             else:
                 self._seen.clear()
-                if (
-                    agreeing == AGREEING_AGAINST
-                ):  # a shorter look leaves a doubt, which a contradiction renews
+                # A shorter look leaves a doubt, which a contradiction renews.
+                if agreeing == AGREEING_AGAINST:
                     self._alone_until = self._now() + UNASKED_SECONDS
 
     async def _settle_versions(self) -> None:
@@ -283,11 +284,7 @@ def _goes_back(names: list[str]) -> bool:
 
 
 def _version_in(answer: Payload | NotModified | Failure) -> str | None:
-    if not isinstance(answer, Payload) or answer.coding != "identity":
+    if not isinstance(answer, Payload) or answer.coding is not Coding.IDENTITY:
         return None
-    try:
-        value: Any = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
-        return None
-    version = value.get("gitVersion") if isinstance(value, dict) else None
-    return version[:64] if isinstance(version, str) else None
+    version = git_version(answer.body)
+    return None if version is None else version[:VERSION_MAX]

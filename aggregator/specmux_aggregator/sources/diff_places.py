@@ -22,6 +22,7 @@ from specmux_schemas.differences.changes import Change
 from specmux_schemas.differences.reports import Report
 from specmux_schemas.kinds import group_version_kinds
 from specmux_schemas.reports import Where
+from specmux_schemas.resources import joined
 from specmux_schemas.validation.decoding.positions import Places
 
 TEXT_MAX: Final = 8 * 1024 * 1024
@@ -116,8 +117,7 @@ def _kinds(document: Document, group_version: str, kind: str) -> Iterator[tuple[
     for name, schema in schemas.items() if isinstance(schemas, dict) and kind else ():
         if isinstance(schema, dict) and "x-kubernetes-group-version-kind" in schema:
             for each in group_version_kinds(schema):
-                served = f"apis/{each.group}/{each.version}" if each.group else f"api/{each.version}"
-                if each.kind == kind and served == group_version:
+                if each.kind == kind and joined(each.group, each.version) == group_version:
                     yield name, schema
 
 

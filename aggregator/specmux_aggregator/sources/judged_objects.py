@@ -17,7 +17,7 @@ from specmux_aggregator.sources.diff_sides import Side
 from specmux_aggregator.sources.document_files import FileRefused
 from specmux_aggregator.sources.git_files import PREFIX as GIT
 from specmux_aggregator.sources.options import CONTEXT
-from specmux_aggregator.sources.validated_objects import files_below, read_inputs
+from specmux_aggregator.sources.validated_objects import MEDIA_TYPES, files_below, read_inputs
 from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -25,18 +25,12 @@ from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind, split
 from specmux_schemas.validation import Severity, ValidationReport, Validator
 from specmux_schemas.validation.decoding.manifests import preserving_kinds
-from specmux_schemas.validation.media_types import BodyFormat
 
 PAGE: Final = 500
 """Objects of one answer of a cluster."""
 PAGES_MAX: Final = 1000
 SHOWN: Final = 3
 _LIST: Final = GroupVersionKind("", "v1", "List")
-_MEDIA_TYPES: Final = {
-    BodyFormat.JSON: "application/json",
-    BodyFormat.YAML: "application/yaml",
-    BodyFormat.CBOR: "application/cbor",
-}
 
 
 @dataclass(slots=True)
@@ -45,6 +39,8 @@ class _KindCount:
     refused: list[str] = field(default_factory=list)
     """Each that the old side takes, and why the new one does not."""
     refused_before: int = 0
+    unchecked: int = 0
+    """Those that the new side takes, as far as it was looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +80,14 @@ def judged_objects(
 def _count(count: _KindCount, was: ValidationReport, now: ValidationReport) -> None:
     count.judged += 1
     if not _is_refused(now):
+        count.unchecked += not now.is_complete
         return
     if _is_refused(was):
         count.refused_before += 1
         return
-    name = f"{now.namespace}/{now.name}" if now.namespace else now.name
     faults = [each.message for each in now.violations if each.severity is Severity.ERROR]
     reason = now.fatal or (faults[0] if faults else "its kind is gone")
-    count.refused.append(f"{name or 'one without a name'}: {reason}")
+    count.refused.append(f"{now.full_name or 'one without a name'}: {reason}")
 
 
 def _is_refused(report: ValidationReport) -> bool:
@@ -105,6 +101,9 @@ def _notes(kind: GroupVersionKind, count: _KindCount) -> Iterator[str]:
     yield f"{said} would be refused, or lose fields" + (f": {shown}" if shown else "")
     if count.refused_before:
         yield f"{count.refused_before} objects of kind {kind.kind} are refused before and after"
+    if count.unchecked:
+        said = f"{count.unchecked} objects of kind {kind.kind} were not checked in full"
+        yield f"{said}; specmux validate says why"
 
 
 def _validator(word: str, side: Side, source: SourceOptions) -> Validator:
@@ -137,7 +136,7 @@ def _keyed(side: Side) -> dict[GroupVersion, Document]:
 def _objects(word: str, source: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
     if not word.startswith(CONTEXT):
         for item in read_inputs(files_below([word])):
-            yield item.part.data, _MEDIA_TYPES[item.part.format]
+            yield item.part.data, MEDIA_TYPES[item.part.format]
         return
     cluster = source.at(word)
     for name, plural in _resources(side):

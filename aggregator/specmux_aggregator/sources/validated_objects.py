@@ -27,7 +27,7 @@ SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
 MOST_BYTES: Final = 64 * 1024 * 1024
 """Of one file."""
 
-_MEDIA_TYPES: Final = {
+MEDIA_TYPES: Final = {
     BodyFormat.JSON: "application/json",
     BodyFormat.YAML: "application/yaml",
     BodyFormat.CBOR: "application/cbor",
@@ -70,10 +70,8 @@ class ValidatedObject:
     @property
     def label(self) -> str:
         """``Deployment shop/web``."""
-        report = self.report
-        name = f"{report.namespace}/{report.name}" if report.namespace else report.name
-        kind = report.kind.kind if report.kind else ""
-        return " ".join(part for part in (kind or "object", name) if part)
+        kind = self.report.kind.kind if self.report.kind else ""
+        return " ".join(part for part in (kind or "object", self.report.full_name) if part)
 
     @property
     def is_of_unknown_kind(self) -> bool:
@@ -162,7 +160,7 @@ def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObje
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
         return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
-    reports = validator.validate_all(item.part.data, _MEDIA_TYPES[item.part.format], rules.directive)
+    reports = validator.validate_all(item.part.data, MEDIA_TYPES[item.part.format], rules.directive)
     return [_checked(item, report, rules) for report in reports]
 
 

@@ -106,6 +106,11 @@ class ValidationReport:
         """Everything was looked at: what could not be is no reason to call an object valid."""
         return not any(violation.check is Check.NOT_CHECKED for violation in self.violations)
 
+    @property
+    def full_name(self) -> str:
+        """``shop/web``, or the name alone of what has no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
     def moved(self, lines: int) -> ValidationReport:
         """With the lines of a text that has so many before this one."""
         if not lines:

@@ -279,6 +279,21 @@ def test_objects_that_exist_are_judged_under_both_sides(tmp_path: Path) -> None:
     assert run(old, new, "--objects", only).exit_code == 1
 
 
+def test_objects_that_cannot_be_judged_are_named(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.yaml", definition(OLD))
+    unknown = {"rule": "size(self.a.matches('(?<x>a)')) == ("}
+    new = written(tmp_path / "new.yaml", definition({**OLD, "x-kubernetes-validations": [unknown]}))
+    objects = written(tmp_path / "objects.yaml", stored(1, a="ab"))
+    result = run(old, new, "--objects", objects)
+    assert "1 objects of kind Widget were not checked in full; specmux validate says why" in result.output
+    envelope = tmp_path / "widget.pb"
+    envelope.write_bytes(b"k8s\0\n\x13\n\x0eexample.com/v1\x12\x01W")
+    refused = run(old, new, "--objects", envelope)
+    assert refused.exit_code == 1
+    assert "Traceback" not in refused.output
+    assert isinstance(refused.exception, SystemExit)
+
+
 def test_objects_that_a_cluster_stores_are_judged(tmp_path: Path) -> None:
     """Page by page, with the credentials of the context."""
     pages = {
