@@ -91,17 +91,14 @@ class MergedSwagger:
     async def respond(self, request: Request) -> Prepared:
         if self._is_looking():
             return _unready("the backends are being asked for the first time", request)
+        ready = self.immediate(request)
+        if ready is not None:
+            return ready
         decision = self._represented(request)
         if isinstance(decision, Prepared):
             return decision
         key, media_type, representation = decision
-        ready = settled(representation, request)
-        if ready is not None:
-            return ready
         coding = representation.coding
-        body = self._representations.get(key, media_type, coding)
-        if body is not None:
-            return delivered(representation, body)
         keys = _keys(self._snapshot())
         form = await self._flights.run(
             (key, media_type, coding), lambda: self._make(key, keys, media_type, coding)

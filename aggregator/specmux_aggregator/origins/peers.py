@@ -125,7 +125,8 @@ class Peers:
     async def current(self) -> Root | Failure:
         """What the servers offer now, asked by new connections; a Failure where all of these fail."""
         asked: list[str | None] = list(self._clients) or [None] * PROBES
-        answers = [await self._read(url) for url in asked]
+        # At once: a server that hangs holds up what the others have by no more than its own time.
+        answers = await asyncio.gather(*(self._read(url) for url in asked))
         found = [answer for answer in answers if isinstance(answer, Root)]
         self._seen.expire()
         self.are_known = self.are_listed or len(self._seen) > 1
@@ -183,11 +184,12 @@ class Peers:
 
     async def each(self, ask: Callable[[BackendClient], Awaitable[Answered]]) -> list[Answered]:
         """Answers of each listed server, or by as many new connections as each check asks by."""
-        answers = []
-        for url in self._clients or [None] * PROBES:
+
+        async def asked(url: str | None) -> Answered:
             async with self._connection(url) as client:
-                answers.append(await ask(client))
-        return answers
+                return await ask(client)
+
+        return await asyncio.gather(*(asked(url) for url in self._clients or [None] * PROBES))
 
     async def _look(self, root: Root, *, agreeing: int) -> None:
         """Find out whether other servers than the one with ``root`` answer; after ``agreeing`` equal roots
