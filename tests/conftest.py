@@ -1,10 +1,12 @@
-"""What every test shares: counts for the closing summary.
+"""What every test shares: a loop for those that are coroutine functions, counts for the closing summary.
 
 It stands at the top because with several workers only this file is loaded where the summary is printed.
 """
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +20,16 @@ TALLY = "tally: "
 
 # Else openapi-spec-validator takes jsonschema-rs where that is installed, which reads patterns as Rust does.
 os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonschema")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is a coroutine function runs on a loop of its own."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_bug_in_following_the_configuration_is_told_and_serving_goes_on(
     assert caplog.messages[-1] == "stopped"
 
 
-def test_hangup_asks_for_a_reading_and_signals_do_not_pile_up() -> None:
+async def test_hangup_asks_for_a_reading_and_signals_do_not_pile_up() -> None:
     asked = 0
 
     async def changes(reread: asyncio.Event) -> AsyncIterator[Settings | InvalidConfig]:
@@ -53,19 +53,16 @@ def test_hangup_asks_for_a_reading_and_signals_do_not_pile_up() -> None:
             asked += 1
             yield InvalidConfig("broken")
 
-    async def scenario() -> None:
-        bound = asyncio.Event()
-        serving = asyncio.create_task(run(SETTINGS, changes=changes, started=lambda *_: bound.set()))
-        await bound.wait()
-        for _ in range(50):
-            os.kill(os.getpid(), signal.SIGHUP)
-        async with asyncio.timeout(10):
-            while not asked:
-                await asyncio.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-        await serving
-
-    asyncio.run(scenario())
+    bound = asyncio.Event()
+    serving = asyncio.create_task(run(SETTINGS, changes=changes, started=lambda *_: bound.set()))
+    await bound.wait()
+    for _ in range(50):
+        os.kill(os.getpid(), signal.SIGHUP)
+    async with asyncio.timeout(10):
+        while not asked:
+            await asyncio.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+    await serving
     assert 1 <= asked <= 50
 
 

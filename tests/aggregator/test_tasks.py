@@ -10,126 +10,107 @@ import pytest
 from specmux_aggregator.tasks import Coalescer, SingleFlight, finish
 
 
-def test_simultaneous_callers_share_one_run() -> None:
-    async def scenario() -> None:
-        flights: SingleFlight[str, int] = SingleFlight()
-        runs = 0
+async def test_simultaneous_callers_share_one_run() -> None:
+    flights: SingleFlight[str, int] = SingleFlight()
+    runs = 0
 
-        async def work() -> int:
-            nonlocal runs
-            runs += 1
-            await asyncio.sleep(0.01)
-            return runs
-
-        assert await asyncio.gather(*(flights.run("k", work) for _ in range(100))) == [1] * 100
-        assert await flights.run("k", work) == 2
-
-    asyncio.run(scenario())
-
-
-def test_followers_get_the_result_when_the_leader_is_cancelled() -> None:
-    async def scenario() -> None:
-        flights: SingleFlight[str, str] = SingleFlight()
-        gate = asyncio.Event()
-
-        async def work() -> str:
-            await gate.wait()
-            return "done"
-
-        leader = asyncio.create_task(flights.run("k", work))
-        await asyncio.sleep(0)
-        follower = asyncio.create_task(flights.run("k", work))
-        await asyncio.sleep(0)
-        leader.cancel()
-        gate.set()
-        assert await follower == "done"
-        with pytest.raises(asyncio.CancelledError):
-            await leader
-
-    asyncio.run(scenario())
-
-
-def test_failure_reaches_every_caller_and_is_not_kept() -> None:
-    async def scenario() -> None:
-        flights: SingleFlight[str, str] = SingleFlight()
-
-        async def fail() -> str:
-            await asyncio.sleep(0)
-            raise ValueError("no")
-
-        async def succeed() -> str:
-            return "yes"
-
-        results = await asyncio.gather(*(flights.run("k", fail) for _ in range(3)), return_exceptions=True)
-        assert [str(result) for result in results] == ["no"] * 3
-        assert await flights.run("k", succeed) == "yes"
-
-    asyncio.run(scenario())
-
-
-def test_close_ends_what_still_runs() -> None:
-    async def scenario() -> None:
-        flights: SingleFlight[str, None] = SingleFlight()
-        caller = asyncio.create_task(flights.run("k", lambda: asyncio.sleep(60)))
-        await asyncio.sleep(0)
-        await flights.close()
-        with pytest.raises(asyncio.CancelledError):
-            await caller
-
-    asyncio.run(scenario())
-
-
-def test_close_ends_what_has_not_begun() -> None:
-    async def scenario() -> None:
-        flights: SingleFlight[str, None] = SingleFlight()
-        caller = asyncio.create_task(flights.run("k", lambda: asyncio.sleep(60)))
-        asyncio.get_running_loop().call_soon(asyncio.create_task, flights.close())
+    async def work() -> int:
+        nonlocal runs
+        runs += 1
         await asyncio.sleep(0.01)
-        assert caller.cancelled()
+        return runs
 
-    asyncio.run(scenario())
+    assert await asyncio.gather(*(flights.run("k", work) for _ in range(100))) == [1] * 100
+    assert await flights.run("k", work) == 2
 
 
-def test_run_that_everybody_left_goes_on_and_its_failure_is_nobodys(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        flights: SingleFlight[str, str] = SingleFlight()
-        runs: list[int] = []
+async def test_followers_get_the_result_when_the_leader_is_cancelled() -> None:
+    flights: SingleFlight[str, str] = SingleFlight()
+    gate = asyncio.Event()
 
-        async def fail() -> str:
-            runs.append(1)
-            await asyncio.sleep(0.01)
-            raise ValueError("no")
+    async def work() -> str:
+        await gate.wait()
+        return "done"
 
-        callers = [asyncio.create_task(flights.run("k", fail)) for _ in range(3)]
+    leader = asyncio.create_task(flights.run("k", work))
+    await asyncio.sleep(0)
+    follower = asyncio.create_task(flights.run("k", work))
+    await asyncio.sleep(0)
+    leader.cancel()
+    gate.set()
+    assert await follower == "done"
+    with pytest.raises(asyncio.CancelledError):
+        await leader
+
+
+async def test_failure_reaches_every_caller_and_is_not_kept() -> None:
+    flights: SingleFlight[str, str] = SingleFlight()
+
+    async def fail() -> str:
         await asyncio.sleep(0)
-        for caller in callers:
-            caller.cancel()
-        await asyncio.gather(*callers, return_exceptions=True)
-        with pytest.raises(ValueError, match="no"):
-            await flights.run("k", fail)
-        assert runs == [1]
+        raise ValueError("no")
 
-    asyncio.run(scenario())
+    async def succeed() -> str:
+        return "yes"
+
+    results = await asyncio.gather(*(flights.run("k", fail) for _ in range(3)), return_exceptions=True)
+    assert [str(result) for result in results] == ["no"] * 3
+    assert await flights.run("k", succeed) == "yes"
+
+
+async def test_close_ends_what_still_runs() -> None:
+    flights: SingleFlight[str, None] = SingleFlight()
+    caller = asyncio.create_task(flights.run("k", lambda: asyncio.sleep(60)))
+    await asyncio.sleep(0)
+    await flights.close()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+
+
+async def test_close_ends_what_has_not_begun() -> None:
+    flights: SingleFlight[str, None] = SingleFlight()
+    caller = asyncio.create_task(flights.run("k", lambda: asyncio.sleep(60)))
+    asyncio.get_running_loop().call_soon(asyncio.create_task, flights.close())
+    await asyncio.sleep(0.01)
+    assert caller.cancelled()
+
+
+async def test_run_that_everybody_left_goes_on_and_its_failure_is_nobodys(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    flights: SingleFlight[str, str] = SingleFlight()
+    runs: list[int] = []
+
+    async def fail() -> str:
+        runs.append(1)
+        await asyncio.sleep(0.01)
+        raise ValueError("no")
+
+    callers = [asyncio.create_task(flights.run("k", fail)) for _ in range(3)]
+    await asyncio.sleep(0)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.gather(*callers, return_exceptions=True)
+    with pytest.raises(ValueError, match="no"):
+        await flights.run("k", fail)
+    assert runs == [1]
     assert not caplog.records
 
 
-def test_caller_after_the_end_has_the_work_done_again() -> None:
-    async def scenario() -> None:
-        flights: SingleFlight[str, int] = SingleFlight()
-        runs = 0
+async def test_caller_after_the_end_has_the_work_done_again() -> None:
+    flights: SingleFlight[str, int] = SingleFlight()
+    runs = 0
 
-        async def work() -> int:
-            nonlocal runs
-            runs += 1
-            await asyncio.sleep(0)
-            return runs
+    async def work() -> int:
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0)
+        return runs
 
-        async def twice() -> tuple[int, int]:
-            return await flights.run("k", work), await flights.run("k", work)
+    async def twice() -> tuple[int, int]:
+        return await flights.run("k", work), await flights.run("k", work)
 
-        assert await asyncio.gather(twice(), twice()) == [(1, 2), (1, 2)]
-
-    asyncio.run(scenario())
+    assert await asyncio.gather(twice(), twice()) == [(1, 2), (1, 2)]
 
 
 class Work:
@@ -155,55 +136,46 @@ def coalescer(work: Work, **fields: float) -> Coalescer:
     return Coalescer(work, logger=logging.getLogger("test"), failure="the work failed", **fields)
 
 
-def test_what_is_asked_for_together_is_done_once_and_meanwhile_once_more() -> None:
-    async def scenario() -> None:
-        work = Work()
-        made = coalescer(work, gather=0.01)
-        assert not made.is_settled
-        await asyncio.gather(*(asyncio.shield(made.ask()) for _ in range(20)))
-        assert work.runs == 1
-        assert made.is_settled
-        made.ask()
-        await asyncio.sleep(0.015)
-        waiting = made.ask()
-        made.ask()
-        await waiting
-        assert work.runs == 3
-        await made.close()
-        await made.ask()
-        assert work.runs == 3, "nothing begins once it is closed"
-
-    asyncio.run(scenario())
+async def test_what_is_asked_for_together_is_done_once_and_meanwhile_once_more() -> None:
+    work = Work()
+    made = coalescer(work, gather=0.01)
+    assert not made.is_settled
+    await asyncio.gather(*(asyncio.shield(made.ask()) for _ in range(20)))
+    assert work.runs == 1
+    assert made.is_settled
+    made.ask()
+    await asyncio.sleep(0.015)
+    waiting = made.ask()
+    made.ask()
+    await waiting
+    assert work.runs == 3
+    await made.close()
+    await made.ask()
+    assert work.runs == 3, "nothing begins once it is closed"
 
 
-def test_work_that_takes_long_has_a_rest_before_the_next_run() -> None:
-    async def scenario() -> None:
-        work = Work()
-        made = coalescer(work, rest=4.0)
-        started = time.monotonic()
-        await made.ask()
-        await made.ask()
-        assert time.monotonic() - started >= 2 * work.takes + 4 * work.takes - 0.004
-
-    asyncio.run(scenario())
+async def test_work_that_takes_long_has_a_rest_before_the_next_run() -> None:
+    work = Work()
+    made = coalescer(work, rest=4.0)
+    started = time.monotonic()
+    await made.ask()
+    await made.ask()
+    assert time.monotonic() - started >= 2 * work.takes + 4 * work.takes - 0.004
 
 
-def test_work_that_failed_is_logged_and_done_again_when_it_is_asked_for(
+async def test_work_that_failed_is_logged_and_done_again_when_it_is_asked_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
-        work = Work()
-        work.error = ValueError("bug")
-        made = coalescer(work)
-        with pytest.raises(ValueError, match="bug"):
-            await made.ask()
-        await asyncio.sleep(0)
-        assert [record.message for record in caplog.records] == ["the work failed"]
-        work.error = None
+    work = Work()
+    work.error = ValueError("bug")
+    made = coalescer(work)
+    with pytest.raises(ValueError, match="bug"):
         await made.ask()
-        assert work.runs == 2
-
-    asyncio.run(scenario())
+    await asyncio.sleep(0)
+    assert [record.message for record in caplog.records] == ["the work failed"]
+    work.error = None
+    await made.ask()
+    assert work.runs == 2
 
 
 def test_every_step_of_an_end_is_taken_whatever_fails(caplog: pytest.LogCaptureFixture) -> None:

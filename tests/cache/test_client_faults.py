@@ -46,52 +46,43 @@ def holding(arrived: asyncio.Event, go: asyncio.Event) -> Any:
     return answer
 
 
-def test_leader_when_cancelled_leaves_100_waiters_their_answer(tmp_path):
+async def test_leader_when_cancelled_leaves_100_waiters_their_answer(tmp_path):
     """One fetch; client-go's cache would have kept the leader's cancellation as the result."""
     arrived, go = asyncio.Event(), asyncio.Event()
     answer = holding(arrived, go)
 
-    async def main() -> None:
-        async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
-            leader = asyncio.create_task(cache.schema("v1"))
-            await arrived.wait()
-            waiters = [asyncio.create_task(cache.schema("v1")) for _ in range(100)]
-            await asyncio.sleep(0.1)
-            leader.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await leader
-            go.set()
-            assert {schema.body for schema in await asyncio.gather(*waiters)} == {CORE}
-            assert len(server.seen("/openapi/v3/api/v1")) == 1
-
-    asyncio.run(main())
+    async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
+        leader = asyncio.create_task(cache.schema("v1"))
+        await arrived.wait()
+        waiters = [asyncio.create_task(cache.schema("v1")) for _ in range(100)]
+        await asyncio.sleep(0.1)
+        leader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leader
+        go.set()
+        assert {schema.body for schema in await asyncio.gather(*waiters)} == {CORE}
+        assert len(server.seen("/openapi/v3/api/v1")) == 1
 
 
-def test_fetch_when_everybody_was_cancelled_is_stored_all_the_same(tmp_path):
+async def test_fetch_when_everybody_was_cancelled_is_stored_all_the_same(tmp_path):
     arrived, go = asyncio.Event(), asyncio.Event()
     answer = holding(arrived, go)
 
-    async def main() -> None:
-        async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
-            only = asyncio.create_task(cache.schema("v1"))
-            await arrived.wait()
-            only.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await only
-            go.set()
-            assert (await cache.schema("v1")).body == CORE
-            assert len(server.seen("/openapi/v3/api/v1")) == 1
-
-    asyncio.run(main())
+    async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
+        only = asyncio.create_task(cache.schema("v1"))
+        await arrived.wait()
+        only.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await only
+        go.set()
+        assert (await cache.schema("v1")).body == CORE
+        assert len(server.seen("/openapi/v3/api/v1")) == 1
 
 
-def test_cold_gets_when_20_come_at_once_are_one_fetch(tmp_path):
-    async def main() -> None:
-        async with serving(reference()) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
-            await asyncio.gather(*(cache.schema("v1") for _ in range(20)))
-            assert (len(server.seen("/openapi/v3")), len(server.seen("/openapi/v3/api/v1"))) == (1, 1)
-
-    asyncio.run(main())
+async def test_cold_gets_when_20_come_at_once_are_one_fetch(tmp_path):
+    async with serving(reference()) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
+        await asyncio.gather(*(cache.schema("v1") for _ in range(20)))
+        assert (len(server.seen("/openapi/v3")), len(server.seen("/openapi/v3/api/v1"))) == (1, 1)
 
 
 PROCESS = """
@@ -179,36 +170,30 @@ def test_fetch_when_another_process_holds_the_lock_for_too_long_is_made_anyway(t
         ("", "itself"),
     ],
 )
-def test_redirect_when_it_leads_round_or_away_is_refused(tmp_path, location, reason):
-    async def main() -> None:
-        answer = beside_root(Reply(301, headers=[("Location", location)]))
-        async with (
-            serving(answer) as server,
-            AsyncSchemaCache(server.url, options(tmp_path), headers={"Authorization": "Bearer x"}) as cache,
-        ):
-            with pytest.raises(RedirectRefused, match=reason):
-                await cache.schema("v1")
-            assert len(server.seen("/openapi/v3/api/v1")) <= 2
-            assert (await cache.stats()).store.entries == 1
-
-    asyncio.run(main())
+async def test_redirect_when_it_leads_round_or_away_is_refused(tmp_path, location, reason):
+    answer = beside_root(Reply(301, headers=[("Location", location)]))
+    async with (
+        serving(answer) as server,
+        AsyncSchemaCache(server.url, options(tmp_path), headers={"Authorization": "Bearer x"}) as cache,
+    ):
+        with pytest.raises(RedirectRefused, match=reason):
+            await cache.schema("v1")
+        assert len(server.seen("/openapi/v3/api/v1")) <= 2
+        assert (await cache.stats()).store.entries == 1
 
 
-def test_redirect_when_the_server_goes_back_and_forth_ends_with_what_is_there(tmp_path):
+async def test_redirect_when_the_server_goes_back_and_forth_ends_with_what_is_there(tmp_path):
     """A → B → A: a cache that stored the redirects would go round for ever."""
     backend = Reference({"api/v1": document("a")})
 
-    async def main() -> None:
-        async with (
-            serving(backend) as server,
-            AsyncSchemaCache(server.url, options(tmp_path, root_ttl=3600.0)) as cache,
-        ):
-            for title in ("a", "b", "a", "b"):
-                backend.documents["api/v1"] = document(title)
-                assert (await cache.schema("v1")).hash in {hash_of(document("a")), hash_of(document(title))}
-            assert (await cache.schema("v1")).body in {document("a"), document("b")}
-
-    asyncio.run(main())
+    async with (
+        serving(backend) as server,
+        AsyncSchemaCache(server.url, options(tmp_path, root_ttl=3600.0)) as cache,
+    ):
+        for title in ("a", "b", "a", "b"):
+            backend.documents["api/v1"] = document(title)
+            assert (await cache.schema("v1")).hash in {hash_of(document("a")), hash_of(document(title))}
+        assert (await cache.schema("v1")).body in {document("a"), document("b")}
 
 
 def typed(body: bytes, *more: tuple[str, str], status: int = 200, length: int | None = None) -> Reply:
@@ -236,23 +221,20 @@ def coded(coding: str, body: bytes) -> Reply:
         pytest.param(Reply(304), id="304 to nothing"),
     ],
 )
-def test_answer_when_it_is_not_a_whole_document_is_neither_used_nor_stored(tmp_path, reply):
-    async def main() -> None:
-        backend = reference()
-        async with (
-            serving(beside_root(reply)) as server,
-            AsyncSchemaCache(server.url, options(tmp_path)) as cache,
-        ):
-            with pytest.raises(RequestError):
-                await cache.schema("v1")
-            assert (await cache.stats()).store.entries == 1
-            server.answer = backend
-            assert (await cache.schema("v1")).body == CORE
-
-    asyncio.run(main())
+async def test_answer_when_it_is_not_a_whole_document_is_neither_used_nor_stored(tmp_path, reply):
+    backend = reference()
+    async with (
+        serving(beside_root(reply)) as server,
+        AsyncSchemaCache(server.url, options(tmp_path)) as cache,
+    ):
+        with pytest.raises(RequestError):
+            await cache.schema("v1")
+        assert (await cache.stats()).store.entries == 1
+        server.answer = backend
+        assert (await cache.schema("v1")).body == CORE
 
 
-def test_connection_when_it_is_closed_in_the_middle_of_an_answer_that_has_no_length(tmp_path):
+async def test_connection_when_it_is_closed_in_the_middle_of_an_answer_that_has_no_length(tmp_path):
     """Only parsing the document tells; HTTP does not."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -261,16 +243,13 @@ def test_connection_when_it_is_closed_in_the_middle_of_an_answer_that_has_no_len
         writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + body)
         writer.close()
 
-    async def main() -> None:
-        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        async with AsyncSchemaCache(url, options(tmp_path)) as cache:
-            with pytest.raises(BadAnswer, match="not JSON"):
-                await cache.schema("v1")
-        listening.close()
-        await listening.wait_closed()
-
-    asyncio.run(main())
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with AsyncSchemaCache(url, options(tmp_path)) as cache:
+        with pytest.raises(BadAnswer, match="not JSON"):
+            await cache.schema("v1")
+    listening.close()
+    await listening.wait_closed()
 
 
 BOMB = b"{" + b" " * (80 * 1024 * 1024)
@@ -281,44 +260,35 @@ BOMB = b"{" + b" " * (80 * 1024 * 1024)
     [("gzip", gzip.compress(BOMB, 9)), ("zstd", zstandard.compress(BOMB, 3))],
     ids=["gzip", "zstd"],
 )
-def test_bomb_when_it_would_unpack_beyond_the_limit_is_refused(tmp_path, coding, packed):
-    async def main() -> None:
-        reply = Reply(200, packed, [("Content-Type", "application/json"), ("Content-Encoding", coding)])
-        limited = options(tmp_path, limits=StoreLimits(max_body_bytes=1024 * 1024))
-        async with serving(beside_root(reply)) as server, AsyncSchemaCache(server.url, limited) as cache:
-            with pytest.raises(BadAnswer, match="max_body_bytes"):
-                await cache.schema("v1")
-
-    asyncio.run(main())
+async def test_bomb_when_it_would_unpack_beyond_the_limit_is_refused(tmp_path, coding, packed):
+    reply = Reply(200, packed, [("Content-Type", "application/json"), ("Content-Encoding", coding)])
+    limited = options(tmp_path, limits=StoreLimits(max_body_bytes=1024 * 1024))
+    async with serving(beside_root(reply)) as server, AsyncSchemaCache(server.url, limited) as cache:
+        with pytest.raises(BadAnswer, match="max_body_bytes"):
+            await cache.schema("v1")
 
 
-def test_body_when_it_is_larger_than_the_limit_is_not_read_to_its_end(tmp_path):
-    async def main() -> None:
-        limited = options(tmp_path, limits=StoreLimits(max_body_bytes=100_000))
-        async with serving(reference()) as server, AsyncSchemaCache(server.url, limited) as cache:
-            with pytest.raises(BadAnswer, match="max_body_bytes"):
-                await cache.schema("v1")
-
-    asyncio.run(main())
+async def test_body_when_it_is_larger_than_the_limit_is_not_read_to_its_end(tmp_path):
+    limited = options(tmp_path, limits=StoreLimits(max_body_bytes=100_000))
+    async with serving(reference()) as server, AsyncSchemaCache(server.url, limited) as cache:
+        with pytest.raises(BadAnswer, match="max_body_bytes"):
+            await cache.schema("v1")
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
-def test_body_when_it_is_packed_is_stored_unpacked(tmp_path, coding):
+async def test_body_when_it_is_packed_is_stored_unpacked(tmp_path, coding):
     packed = gzip.compress(CORE) if coding == "gzip" else zstandard.compress(CORE)
 
-    async def main() -> None:
-        reply = Reply(200, packed, [("Content-Type", "application/json"), ("Content-Encoding", coding)])
-        async with (
-            serving(beside_root(reply)) as server,
-            AsyncSchemaCache(server.url, options(tmp_path)) as cache,
-        ):
-            assert [(await cache.schema("v1")).body for _ in range(2)] == [CORE, CORE]
-            assert server.requests[-2].headers["accept-encoding"] == "zstd, gzip"
-
-    asyncio.run(main())
+    reply = Reply(200, packed, [("Content-Type", "application/json"), ("Content-Encoding", coding)])
+    async with (
+        serving(beside_root(reply)) as server,
+        AsyncSchemaCache(server.url, options(tmp_path)) as cache,
+    ):
+        assert [(await cache.schema("v1")).body for _ in range(2)] == [CORE, CORE]
+        assert server.requests[-2].headers["accept-encoding"] == "zstd, gzip"
 
 
-def test_304_when_it_names_another_content_type_changes_nothing(tmp_path):
+async def test_304_when_it_names_another_content_type_changes_nothing(tmp_path):
     """Seen with client-go: the entry took the type over and kubectl reported no resources at all."""
     backend = reference()
 
@@ -330,13 +300,10 @@ def test_304_when_it_names_another_content_type_changes_nothing(tmp_path):
             )
         return reply
 
-    async def main() -> None:
-        async with serving(answer) as server:
-            for _ in range(3):
-                async with AsyncSchemaCache(server.url, options(tmp_path)) as cache:
-                    assert "api/v1" in (await cache.paths()).documents
-
-    asyncio.run(main())
+    async with serving(answer) as server:
+        for _ in range(3):
+            async with AsyncSchemaCache(server.url, options(tmp_path)) as cache:
+                assert "api/v1" in (await cache.paths()).documents
 
 
 def test_304_when_it_is_about_another_representation_is_asked_again_without_conditions(tmp_path):

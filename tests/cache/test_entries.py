@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -53,40 +52,34 @@ def test_secret_when_it_cannot_be_read_is_memory_and_a_warning(tmp_path):
     assert (locks, len(warnings)) == (None, 1)
 
 
-def test_shelf_when_the_store_is_closed_under_it_goes_on_in_memory_with_one_warning(tmp_path):
+async def test_shelf_when_the_store_is_closed_under_it_goes_on_in_memory_with_one_warning(tmp_path):
     warnings: list[str] = []
     store, _, _ = opened(tmp_path / "c")
 
-    async def main() -> None:
-        entry_store = EntryStore(store, server="s", partition="p", warn=warnings.append)
-        key = entry_store.key("api/v1", "A", "application/json")
-        assert await entry_store.put(key, b"{}", held())
-        store.close()
-        assert await entry_store.get(key) is None
-        assert await entry_store.put(key, b"{}", held())
-        assert (await entry_store.get(key)).body == b"{}"
-        assert entry_store.disk is None
-
-    asyncio.run(main())
+    entry_store = EntryStore(store, server="s", partition="p", warn=warnings.append)
+    key = entry_store.key("api/v1", "A", "application/json")
+    assert await entry_store.put(key, b"{}", held())
+    store.close()
+    assert await entry_store.get(key) is None
+    assert await entry_store.put(key, b"{}", held())
+    assert (await entry_store.get(key)).body == b"{}"
+    assert entry_store.disk is None
     assert len(warnings) == 1
 
 
-def test_shelf_when_a_row_is_not_a_clients_is_a_miss(tmp_path):
+async def test_shelf_when_a_row_is_not_a_clients_is_a_miss(tmp_path):
     """The aggregator's state directory is the same kind of store."""
     store, _, _ = opened(tmp_path / "c")
 
-    async def main() -> None:
-        entry_store = EntryStore(store, server="s", partition="p", warn=pytest.fail)
-        key = entry_store.key("api/v1", "A", "application/json")
-        store.put(key, b"{}", metadata={"something": "else"})
-        assert await entry_store.get(key) is None
-
-    asyncio.run(main())
+    entry_store = EntryStore(store, server="s", partition="p", warn=pytest.fail)
+    key = entry_store.key("api/v1", "A", "application/json")
+    store.put(key, b"{}", metadata={"something": "else"})
+    assert await entry_store.get(key) is None
     store.close()
 
 
 @pytest.mark.parametrize("kind", ["disk", "memory"])
-def test_latest_when_there_are_revisions_is_the_one_confirmed_last(tmp_path, kind):
+async def test_latest_when_there_are_revisions_is_the_one_confirmed_last(tmp_path, kind):
     now = [1_800_000_000.0]
 
     def clock() -> float:
@@ -95,14 +88,11 @@ def test_latest_when_there_are_revisions_is_the_one_confirmed_last(tmp_path, kin
 
     store = DiskStore.open(tmp_path / "c", clock=clock) if kind == "disk" else MemoryStore(999, clock=clock)
 
-    async def main() -> None:
-        entry_store = EntryStore(store, server="s", partition="p", warn=pytest.fail)
-        for hash_ in ("A", "B"):
-            await entry_store.put(entry_store.key("api/v1", hash_, "m"), hash_.encode(), held())
-        assert (await entry_store.latest("api/v1", ["other", "m"])).body == b"B"
-        await entry_store.touch(entry_store.key("api/v1", "A", "m"), held())
-        assert (await entry_store.latest("api/v1", ["m"])).body == b"A"
-        assert await entry_store.latest("apis/apps/v1", ["m"]) is None
-
-    asyncio.run(main())
+    entry_store = EntryStore(store, server="s", partition="p", warn=pytest.fail)
+    for hash_ in ("A", "B"):
+        await entry_store.put(entry_store.key("api/v1", hash_, "m"), hash_.encode(), held())
+    assert (await entry_store.latest("api/v1", ["other", "m"])).body == b"B"
+    await entry_store.touch(entry_store.key("api/v1", "A", "m"), held())
+    assert (await entry_store.latest("api/v1", ["m"])).body == b"A"
+    assert await entry_store.latest("apis/apps/v1", ["m"]) is None
     store.close()

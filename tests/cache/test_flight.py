@@ -9,7 +9,7 @@ from specmux_cache.reading.flight import SingleFlight
 from specmux_cache.reading.flight_locks import FlightLocks
 
 
-def test_flight_when_the_work_fails_every_caller_gets_the_error_and_the_next_tries_again():
+async def test_flight_when_the_work_fails_every_caller_gets_the_error_and_the_next_tries_again():
     calls = 0
 
     async def work() -> int:
@@ -20,17 +20,14 @@ def test_flight_when_the_work_fails_every_caller_gets_the_error_and_the_next_tri
             raise OSError("first")
         return calls
 
-    async def main() -> None:
-        flights: SingleFlight[int] = SingleFlight()
-        results = await asyncio.gather(*(flights.run("k", work) for _ in range(3)), return_exceptions=True)
-        assert [str(result) for result in results] == ["first"] * 3
-        assert await flights.run("k", work) == 2
-        assert await flights.run("other", work) == 3
-
-    asyncio.run(main())
+    flights: SingleFlight[int] = SingleFlight()
+    results = await asyncio.gather(*(flights.run("k", work) for _ in range(3)), return_exceptions=True)
+    assert [str(result) for result in results] == ["first"] * 3
+    assert await flights.run("k", work) == 2
+    assert await flights.run("other", work) == 3
 
 
-def test_flight_when_closed_ends_what_still_runs():
+async def test_flight_when_closed_ends_what_still_runs():
     ended = []
 
     async def work() -> None:
@@ -39,51 +36,39 @@ def test_flight_when_closed_ends_what_still_runs():
         finally:
             ended.append(True)
 
-    async def main() -> None:
-        flights: SingleFlight[None] = SingleFlight()
-        waiting = asyncio.create_task(flights.run("k", work))
-        await asyncio.sleep(0.01)
-        await flights.close()
-        assert ended
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(main())
+    flights: SingleFlight[None] = SingleFlight()
+    waiting = asyncio.create_task(flights.run("k", work))
+    await asyncio.sleep(0.01)
+    await flights.close()
+    assert ended
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
-def test_lock_when_held_elsewhere_is_waited_for_and_then_given_up(tmp_path):
-    async def main() -> None:
-        one = FlightLocks(tmp_path / "flights", timeout=10.0, calls=IN_THREADS)
-        other = FlightLocks(tmp_path / "flights", timeout=0.05, calls=IN_THREADS)
-        async with one.held("k") as got:
-            assert got
-            async with other.held("k") as got_too:
-                assert not got_too
-        async with other.held("k") as got:
-            assert got
-
-    asyncio.run(main())
+async def test_lock_when_held_elsewhere_is_waited_for_and_then_given_up(tmp_path):
+    one = FlightLocks(tmp_path / "flights", timeout=10.0, calls=IN_THREADS)
+    other = FlightLocks(tmp_path / "flights", timeout=0.05, calls=IN_THREADS)
+    async with one.held("k") as got:
+        assert got
+        async with other.held("k") as got_too:
+            assert not got_too
+    async with other.held("k") as got:
+        assert got
 
 
-def test_lock_when_there_is_nowhere_for_its_file_is_no_obstacle(tmp_path):
+async def test_lock_when_there_is_nowhere_for_its_file_is_no_obstacle(tmp_path):
     (tmp_path / "file").write_text("")
 
-    async def main() -> None:
-        for directory in (None, tmp_path / "file"):
-            async with FlightLocks(directory, timeout=1.0, calls=IN_THREADS).held("k") as got:
-                assert not got
-
-    asyncio.run(main())
+    for directory in (None, tmp_path / "file"):
+        async with FlightLocks(directory, timeout=1.0, calls=IN_THREADS).held("k") as got:
+            assert not got
 
 
-def test_lock_files_when_there_are_many_keys_stay_few(tmp_path):
-    async def main() -> None:
-        locks = FlightLocks(tmp_path / "flights", timeout=1.0, calls=IN_THREADS)
-        for number in range(300):
-            async with locks.held(number):
-                pass
-
-    asyncio.run(main())
+async def test_lock_files_when_there_are_many_keys_stay_few(tmp_path):
+    locks = FlightLocks(tmp_path / "flights", timeout=1.0, calls=IN_THREADS)
+    for number in range(300):
+        async with locks.held(number):
+            pass
     files = list((tmp_path / "flights").iterdir())
     assert len(files) <= 64
     assert all(path.stat().st_size == 0 and path.stat().st_mode & 0o777 == 0o600 for path in files)

@@ -12,7 +12,6 @@ import orjson
 import pytest
 from aiohttp import web
 
-from running.event_loop import on_a_loop
 from specmux_cache import AsyncSchemaCache, CacheOptions, SchemaCache
 from specmux_cache.reading.following import Publication
 
@@ -87,7 +86,6 @@ async def followed(server: Published, folder: Path, count: int, then: Any = None
     return found
 
 
-@on_a_loop
 async def test_the_stream_is_followed_across_connections(tmp_path: Path) -> None:
     script = [
         [event("publications", 5, apps="A", batch="B"), event("publication", 6, apps="C")],
@@ -112,7 +110,6 @@ async def test_the_stream_is_followed_across_connections(tmp_path: Path) -> None
     ]
 
 
-@on_a_loop
 async def test_a_server_without_a_stream_is_asked_for_its_list(tmp_path: Path) -> None:
     server = Published({KEY: "A"}, streams=False)
 
@@ -127,7 +124,6 @@ async def test_a_server_without_a_stream_is_asked_for_its_list(tmp_path: Path) -
     ]
 
 
-@on_a_loop
 async def test_what_is_no_stream_is_asked_again(tmp_path: Path) -> None:
     script = [[{"event": "publication"}], [event("publications", 1, apps="A")]]
     server = Published({KEY: "A"}, script=script)

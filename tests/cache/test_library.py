@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import stat
 from collections.abc import Iterator
@@ -143,7 +142,7 @@ def test_a_missing_program_is_told_with_its_hint(tmp_path: Path) -> None:
         SchemaCache.from_kubeconfig(config(tmp_path, "https://a", exec=plugin))
 
 
-def test_open_and_close_do_without_a_block(server: ThreadedServer, tmp_path: Path) -> None:
+async def test_open_and_close_do_without_a_block(server: ThreadedServer, tmp_path: Path) -> None:
     cache = SchemaCache(server.url, options(tmp_path)).open()
     assert cache.spec("v1")["info"]["title"] == "core"
     cache.close()
@@ -151,12 +150,9 @@ def test_open_and_close_do_without_a_block(server: ThreadedServer, tmp_path: Pat
     with pytest.raises(RuntimeError, match=r"not open: .*open\(\)"):
         cache.paths()
 
-    async def main() -> None:
-        other = await AsyncSchemaCache(server.url, options(tmp_path)).open()
-        assert (await other.spec("v1"))["info"]["title"] == "core"
-        await other.close()
-
-    asyncio.run(main())
+    other = await AsyncSchemaCache(server.url, options(tmp_path)).open()
+    assert (await other.spec("v1"))["info"]["title"] == "core"
+    await other.close()
 
 
 def test_values_are_short_in_a_repl(server: ThreadedServer, tmp_path: Path) -> None:

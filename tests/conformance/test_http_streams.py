@@ -48,15 +48,12 @@ FOUND = (
 """Streams that were answered by no tier, or by some in another way."""
 
 
-def test_streams_that_went_wrong_once_are_answered_alike() -> None:
-    async def scenario() -> None:
-        async with tiers_in_memory() as servers:
-            for pieces in FOUND:
-                told = {await answers(server, pieces) for server in servers.values()}
-                assert len(told) == 1
-                assert told.pop()[0].startswith(b"HTTP/1.1 505 ")
-
-    asyncio.run(scenario())
+async def test_streams_that_went_wrong_once_are_answered_alike() -> None:
+    async with tiers_in_memory() as servers:
+        for pieces in FOUND:
+            told = {await answers(server, pieces) for server in servers.values()}
+            assert len(told) == 1
+            assert told.pop()[0].startswith(b"HTTP/1.1 505 ")
 
 
 def test_every_tier_answers_a_random_stream_alike() -> None:
@@ -85,26 +82,20 @@ GOOD = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
         (b"\x16\x03\x01\x02\x00", 400),
     ],
 )
-def test_good_requests_before_a_malformed_one_in_the_same_read_are_answered(
+async def test_good_requests_before_a_malformed_one_in_the_same_read_are_answered(
     count: int, bad: bytes, status: int
 ) -> None:
-    async def scenario() -> None:
-        async with tiers_in_memory() as servers:
-            for server in servers.values():
-                said, _ = await answers(server, [GOOD * count + bad + GOOD])
-                assert [int(one[:3]) for one in said.split(b"HTTP/1.1 ")[1:]] == [200] * count + [status]
-
-    asyncio.run(scenario())
+    async with tiers_in_memory() as servers:
+        for server in servers.values():
+            said, _ = await answers(server, [GOOD * count + bad + GOOD])
+            assert [int(one[:3]) for one in said.split(b"HTTP/1.1 ")[1:]] == [200] * count + [status]
 
 
-def test_body_that_is_broken_in_the_read_of_its_head_is_that_of_a_request_that_is_answered() -> None:
-    async def scenario() -> None:
-        head = b"GET /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-        async with tiers_in_memory() as servers:
-            for server in servers.values():
-                whole = await answers(server, [GOOD + head + b"no size\r\n" + GOOD])
-                cut = await answers(server, [GOOD, head, b"no size\r\n" + GOOD])
-                assert whole == cut
-                assert whole[0].count(b" 200 OK") == 2
-
-    asyncio.run(scenario())
+async def test_body_that_is_broken_in_the_read_of_its_head_is_that_of_a_request_that_is_answered() -> None:
+    head = b"GET /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with tiers_in_memory() as servers:
+        for server in servers.values():
+            whole = await answers(server, [GOOD + head + b"no size\r\n" + GOOD])
+            cut = await answers(server, [GOOD, head, b"no size\r\n" + GOOD])
+            assert whole == cut
+            assert whole[0].count(b" 200 OK") == 2

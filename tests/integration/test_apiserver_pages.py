@@ -7,7 +7,6 @@ import pytest
 from fakes.apiserver import document
 from fakes.cluster import API_SERVICES, FakeCluster
 from running.cluster_service import APPS, builtin, serves
-from running.event_loop import on_a_loop
 from specmux_aggregator.config.settings import Proxy
 
 PAGES = {
@@ -18,7 +17,6 @@ PAGES = {
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-@on_a_loop
 async def test_pages_of_the_apiserver_are_relayed_with_resources(is_on: bool) -> None:
     async with FakeCluster({APPS: document(APPS)}) as cluster:
         cluster.put(API_SERVICES, builtin("apps", "v1"))

@@ -94,48 +94,42 @@ async def missing_during(client: Client, upheaval: asyncio.Task[None]) -> list[s
 
 
 @pytest.mark.parametrize("times", [3])
-def test_restart_takes_nothing_away(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_restart_takes_nothing_away(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("running.service.QUICK_WATCH", PATIENT)
     polling = replace(QUICK, removal_grace=2.0)
 
-    async def scenario() -> None:
-        async with world() as cluster, serves(cluster, settings={"polling": polling}) as client:
-            await client.until(lambda: EVERYTHING - {GROUP} <= listed(client), "listed")
-            assert set(await client.paths()) == EVERYTHING
-            assert owner(client, WIDGETS) == "kubernetes-crds"
-            for _ in range(times):
-                missing = await missing_during(client, asyncio.create_task(restart(cluster)))
-                assert missing == []
-                await client.until(lambda: cluster.open_watches(CRDS) == 1, "watched again")
-            assert owner(client, WIDGETS) == "kubernetes-crds"
-            assert owner(client, METRICS) == "v1beta1.metrics.k8s.io"
-            # What is deleted is gone as soon as ever.
-            cluster.delete(CRDS, "gadgets.gadgets.example.com")
-            await within(client, lambda: owner(client, GADGETS) is None, "deleted")
-            await within(client, lambda: GADGETS not in listed(client), "deleted")
-            cluster.delete(API_SERVICES, "v1.batch")
-            await within(client, lambda: owner(client, BATCH) is None, "withdrawn")
-
-    asyncio.run(scenario())
+    async with world() as cluster, serves(cluster, settings={"polling": polling}) as client:
+        await client.until(lambda: EVERYTHING - {GROUP} <= listed(client), "listed")
+        assert set(await client.paths()) == EVERYTHING
+        assert owner(client, WIDGETS) == "kubernetes-crds"
+        for _ in range(times):
+            missing = await missing_during(client, asyncio.create_task(restart(cluster)))
+            assert missing == []
+            await client.until(lambda: cluster.open_watches(CRDS) == 1, "watched again")
+        assert owner(client, WIDGETS) == "kubernetes-crds"
+        assert owner(client, METRICS) == "v1beta1.metrics.k8s.io"
+        # What is deleted is gone as soon as ever.
+        cluster.delete(CRDS, "gadgets.gadgets.example.com")
+        await within(client, lambda: owner(client, GADGETS) is None, "deleted")
+        await within(client, lambda: GADGETS not in listed(client), "deleted")
+        cluster.delete(API_SERVICES, "v1.batch")
+        await within(client, lambda: owner(client, BATCH) is None, "withdrawn")
 
 
-def test_service_that_starts_with_its_apiserver_has_what_an_earlier_run_had(
+async def test_service_that_starts_with_its_apiserver_has_what_an_earlier_run_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("running.service.QUICK_WATCH", PATIENT)
     polling = replace(QUICK, removal_grace=2.0)
 
-    async def scenario() -> None:
-        async with world() as cluster:
-            async with serves(cluster, state=tmp_path, settings={"polling": polling}) as client:
-                await client.until(lambda: set(client.app.publisher.current.entries) == EVERYTHING, "all")
-                await client.until(lambda: owner(client, WIDGETS) == "kubernetes-crds", "built")
-            restarting = asyncio.create_task(restart(cluster))
-            async with serves(cluster, state=tmp_path, settings={"polling": polling}) as client:
-                assert set(await client.paths()) == EVERYTHING
-                assert owner(client, WIDGETS) == "kubernetes-crds"
-                await restarting
-                await client.until(lambda: cluster.open_watches(CRDS) == 1, "watched")
-                assert set(await client.paths()) == EVERYTHING
-
-    asyncio.run(scenario())
+    async with world() as cluster:
+        async with serves(cluster, state=tmp_path, settings={"polling": polling}) as client:
+            await client.until(lambda: set(client.app.publisher.current.entries) == EVERYTHING, "all")
+            await client.until(lambda: owner(client, WIDGETS) == "kubernetes-crds", "built")
+        restarting = asyncio.create_task(restart(cluster))
+        async with serves(cluster, state=tmp_path, settings={"polling": polling}) as client:
+            assert set(await client.paths()) == EVERYTHING
+            assert owner(client, WIDGETS) == "kubernetes-crds"
+            await restarting
+            await client.until(lambda: cluster.open_watches(CRDS) == 1, "watched")
+            assert set(await client.paths()) == EVERYTHING

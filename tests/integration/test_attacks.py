@@ -68,19 +68,16 @@ CLIENTS: dict[str, tuple[bytes, list[int]]] = {
 
 
 @pytest.mark.parametrize("attack", CLIENTS)
-def test_client_that_attacks_gets_what_it_should_and_others_are_served(attack: str) -> None:
+async def test_client_that_attacks_gets_what_it_should_and_others_are_served(attack: str) -> None:
     sent, expected = CLIENTS[attack]
 
-    async def scenario() -> None:
-        async with streaming(StreamingBackend()) as origin, service(backend("a", origin.url)) as client:
-            await client.ready()
-            assert (await client.get(GOOD))[0] == 200
-            for _ in range(2):
-                assert await statuses(client, sent) == expected
-            assert (await client.get(GOOD))[0] == 200
-            await client.until(lambda: client.app.server.stats.in_flight == 0, "nothing is left over")
-
-    asyncio.run(scenario())
+    async with streaming(StreamingBackend()) as origin, service(backend("a", origin.url)) as client:
+        await client.ready()
+        assert (await client.get(GOOD))[0] == 200
+        for _ in range(2):
+            assert await statuses(client, sent) == expected
+        assert (await client.get(GOOD))[0] == 200
+        await client.until(lambda: client.app.server.stats.in_flight == 0, "nothing is left over")
 
 
 def answer(body: bytes, *fields: str) -> bytes:
@@ -142,25 +139,22 @@ async def saying_always(said: bytes) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("attack", BACKENDS)
-def test_backend_that_attacks_is_told_apart_and_others_are_served(attack: str) -> None:
+async def test_backend_that_attacks_is_told_apart_and_others_are_served(attack: str) -> None:
     said, cause = BACKENDS[attack]
 
-    async def scenario() -> None:
-        async with (
-            saying_always(said) as url,
-            streaming(StreamingBackend()) as origin,
-            service(
-                backend("evil", url), backend("good", origin.url), limits=Limits(max_root_bytes=4_000_000)
-            ) as client,
-        ):
-            await client.until(
-                lambda: all(item.attempted for item in client.app.publisher.current.observations.values()),
-                "both were asked",
-            )
-            status = (await client.status())["backends"]
-            assert (status["evil"]["state"], status["good"]["state"]) == ("failed", "up")
-            assert status["evil"]["error"]["cause"] == cause
-            assert (await client.get(GOOD))[0] == 200
-            assert list(await client.paths()) == ["apis/apps/v1"]
-
-    asyncio.run(scenario())
+    async with (
+        saying_always(said) as url,
+        streaming(StreamingBackend()) as origin,
+        service(
+            backend("evil", url), backend("good", origin.url), limits=Limits(max_root_bytes=4_000_000)
+        ) as client,
+    ):
+        await client.until(
+            lambda: all(item.attempted for item in client.app.publisher.current.observations.values()),
+            "both were asked",
+        )
+        status = (await client.status())["backends"]
+        assert (status["evil"]["state"], status["good"]["state"]) == ("failed", "up")
+        assert status["evil"]["error"]["cause"] == cause
+        assert (await client.get(GOOD))[0] == 200
+        assert list(await client.paths()) == ["apis/apps/v1"]

@@ -59,168 +59,150 @@ async def hash_url(client: Client) -> str:
     return str(orjson.loads(body)["paths"][APPS]["serverRelativeURL"])
 
 
-def test_everything_but_health_needs_leave_and_is_private() -> None:
-    async def scenario() -> None:
-        async with reviewed() as (_, client):
-            url = await hash_url(client)
-            etag = (await client.get(url, **ALICE))[1]["ETag"]
-            root = (await client.get("/openapi/v3", **ALICE))[1]["ETag"]
-            await serves(client, "/apis", **ALICE)
-            kept = {
-                url: (200, {}, "private, max-age=31536000, immutable"),
-                f"{url}&x": (200, {}, "private, max-age=31536000, immutable"),
-                f"/openapi/v3/{APPS}": (200, {}, "private, no-cache"),
-                "/openapi/v3": (304, {"If_None_Match": root}, "private, no-cache"),
-                url.replace("hash=", "x=1&hash="): (
-                    304,
-                    {"If_None_Match": etag},
-                    "private, max-age=31536000, immutable",
-                ),
-                "/apis": (200, {}, "private, no-cache"),
-                "/openapi/v2": (200, {}, "private, no-cache"),
-                f"/openapi/v3/{APPS}?hash=0": (301, {}, "no-store"),
-                "/openapi/v3/apis/none/v1": (404, {}, "no-store"),
-                "/nothing": (404, {}, "no-store"),
-                f"{url}&y": (406, {"Accept": "text/html"}, "no-store"),
-                f"{url}&z": (412, {"If_Match": '"x"'}, "no-store"),
-                "/metrics": (200, {}, "no-store"),
-                "/status": (200, {}, "no-store"),
-            }
-            for target, (code, fields, cache) in kept.items():
-                status, headers, _ = await client.get(target, **ALICE, **fields)
-                assert (status, headers["Cache-Control"]) == (code, cache), target
-                assert "Expires" not in headers
-                for stranger in ({}, {"Authorization": "Bearer wrong"}):
-                    status, headers, body = await client.get(target, **stranger, **fields)
-                    assert (status, headers["Cache-Control"]) == (401, "no-store"), target
-                    assert orjson.loads(body)["reason"] == "Unauthorized"
-                    assert "ETag" not in headers
-                status, _, _ = await client.get(target, method="POST")
-                assert status == 401
-            for target in ("/livez", "/readyz"):
-                assert (await client.get(target))[0] == 200
-
-    asyncio.run(scenario())
+async def test_everything_but_health_needs_leave_and_is_private() -> None:
+    async with reviewed() as (_, client):
+        url = await hash_url(client)
+        etag = (await client.get(url, **ALICE))[1]["ETag"]
+        root = (await client.get("/openapi/v3", **ALICE))[1]["ETag"]
+        await serves(client, "/apis", **ALICE)
+        kept = {
+            url: (200, {}, "private, max-age=31536000, immutable"),
+            f"{url}&x": (200, {}, "private, max-age=31536000, immutable"),
+            f"/openapi/v3/{APPS}": (200, {}, "private, no-cache"),
+            "/openapi/v3": (304, {"If_None_Match": root}, "private, no-cache"),
+            url.replace("hash=", "x=1&hash="): (
+                304,
+                {"If_None_Match": etag},
+                "private, max-age=31536000, immutable",
+            ),
+            "/apis": (200, {}, "private, no-cache"),
+            "/openapi/v2": (200, {}, "private, no-cache"),
+            f"/openapi/v3/{APPS}?hash=0": (301, {}, "no-store"),
+            "/openapi/v3/apis/none/v1": (404, {}, "no-store"),
+            "/nothing": (404, {}, "no-store"),
+            f"{url}&y": (406, {"Accept": "text/html"}, "no-store"),
+            f"{url}&z": (412, {"If_Match": '"x"'}, "no-store"),
+            "/metrics": (200, {}, "no-store"),
+            "/status": (200, {}, "no-store"),
+        }
+        for target, (code, fields, cache) in kept.items():
+            status, headers, _ = await client.get(target, **ALICE, **fields)
+            assert (status, headers["Cache-Control"]) == (code, cache), target
+            assert "Expires" not in headers
+            for stranger in ({}, {"Authorization": "Bearer wrong"}):
+                status, headers, body = await client.get(target, **stranger, **fields)
+                assert (status, headers["Cache-Control"]) == (401, "no-store"), target
+                assert orjson.loads(body)["reason"] == "Unauthorized"
+                assert "ETag" not in headers
+            status, _, _ = await client.get(target, method="POST")
+            assert status == 401
+        for target in ("/livez", "/readyz"):
+            assert (await client.get(target))[0] == 200
 
 
-def test_paths_are_asked_about_one_by_one() -> None:
+async def test_paths_are_asked_about_one_by_one() -> None:
     def allows(spec: dict[str, Any]) -> bool:
         path = spec["nonResourceAttributes"]["path"]
         return spec["user"] == "ops" or path == "/openapi" or path.startswith("/openapi/")
 
-    async def scenario() -> None:
-        async with reviewed(allows) as (_, client):
-            for target in ("/openapi/v3", "/openapi/v2", await hash_url(client)):
-                assert (await client.get(target, **ALICE))[0] == 200
-            for target in ("/metrics", "/status", "/apis", "/api", "/version", "/"):
-                status, _, body = await client.get(target, **ALICE)
-                assert status == 403, target
-                assert orjson.loads(body)["message"].startswith('user "alice" cannot get path')
-            # Nothing is resolved: a role for /openapi/* opens what has exactly such a name, and nothing has.
-            assert (await client.get("/openapi/../status", **ALICE))[0] == 404
-            for target in ("/metrics", "/status"):
-                assert (await client.get(target, Authorization="Bearer ops-token"))[0] == 200
-
-    asyncio.run(scenario())
-
-
-def test_reviews_that_fail_are_told_by_readyz_and_metrics(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        auth = Auth(mode="kubernetes", cache_seconds=0.3, review_grace=0)
-        async with reviewed(auth=auth) as (cluster, client):
-            assert (await client.get("/openapi/v3", **ALICE))[0] == 200
-            await cluster.stop()
-            await asyncio.sleep(0.4)
-            status, headers, _ = await client.get("/openapi/v3", **ALICE)
-            assert (status, headers["Retry-After"]) == (503, "1")
-            status, _, body = await client.get("/readyz")
-            assert (status, body) == (
-                503,
-                b"nobody can be let in: the cluster's token review fails (refused)\n",
-            )
-            assert (await client.get("/livez"))[0] == 200
-            await cluster.start()
-            await serves(client, "/readyz")
-            assert (await client.get("/openapi/v3", **ALICE))[0] == 200
-            text = (await client.get("/metrics", **ALICE))[2].decode()
-            assert "specmux_auth_up 1.0" in text
-            assert 'specmux_auth_refusals_total{reason="unavailable"} 1.0' in text
-            told = text + (await client.get("/status", **ALICE))[2].decode() + caplog.text
-            assert "alice" not in told
-
-    asyncio.run(scenario())
-
-
-def test_apiserver_that_is_away_keeps_nobody_from_reading_who_was_let_in() -> None:
-    async def scenario() -> None:
-        async with reviewed() as (cluster, client):
-            target = await hash_url(client)
+    async with reviewed(allows) as (_, client):
+        for target in ("/openapi/v3", "/openapi/v2", await hash_url(client)):
             assert (await client.get(target, **ALICE))[0] == 200
-            await cluster.stop()
-            await asyncio.sleep(0.4)
-            for _ in range(5):
-                assert (await client.get("/openapi/v3", **ALICE))[0] == 200
-                assert (await client.get(target, **ALICE))[0] == 200
-                assert (await client.get("/readyz"))[0] == 200
-            assert (await client.get("/openapi/v3", Authorization="Bearer bob-token"))[0] == 503
+        for target in ("/metrics", "/status", "/apis", "/api", "/version", "/"):
+            status, _, body = await client.get(target, **ALICE)
+            assert status == 403, target
+            assert orjson.loads(body)["message"].startswith('user "alice" cannot get path')
+        # Nothing is resolved: a role for /openapi/* opens what has exactly such a name, and nothing has.
+        assert (await client.get("/openapi/../status", **ALICE))[0] == 404
+        for target in ("/metrics", "/status"):
+            assert (await client.get(target, Authorization="Bearer ops-token"))[0] == 200
 
-    asyncio.run(scenario())
+
+async def test_reviews_that_fail_are_told_by_readyz_and_metrics(caplog: pytest.LogCaptureFixture) -> None:
+    auth = Auth(mode="kubernetes", cache_seconds=0.3, review_grace=0)
+    async with reviewed(auth=auth) as (cluster, client):
+        assert (await client.get("/openapi/v3", **ALICE))[0] == 200
+        await cluster.stop()
+        await asyncio.sleep(0.4)
+        status, headers, _ = await client.get("/openapi/v3", **ALICE)
+        assert (status, headers["Retry-After"]) == (503, "1")
+        status, _, body = await client.get("/readyz")
+        assert (status, body) == (
+            503,
+            b"nobody can be let in: the cluster's token review fails (refused)\n",
+        )
+        assert (await client.get("/livez"))[0] == 200
+        await cluster.start()
+        await serves(client, "/readyz")
+        assert (await client.get("/openapi/v3", **ALICE))[0] == 200
+        text = (await client.get("/metrics", **ALICE))[2].decode()
+        assert "specmux_auth_up 1.0" in text
+        assert 'specmux_auth_refusals_total{reason="unavailable"} 1.0' in text
+        told = text + (await client.get("/status", **ALICE))[2].decode() + caplog.text
+        assert "alice" not in told
 
 
-def test_apiserver_that_is_away_keeps_nobody_from_what_they_did_not_read_before() -> None:
+async def test_apiserver_that_is_away_keeps_nobody_from_reading_who_was_let_in() -> None:
+    async with reviewed() as (cluster, client):
+        target = await hash_url(client)
+        assert (await client.get(target, **ALICE))[0] == 200
+        await cluster.stop()
+        await asyncio.sleep(0.4)
+        for _ in range(5):
+            assert (await client.get("/openapi/v3", **ALICE))[0] == 200
+            assert (await client.get(target, **ALICE))[0] == 200
+            assert (await client.get("/readyz"))[0] == 200
+        assert (await client.get("/openapi/v3", Authorization="Bearer bob-token"))[0] == 503
+
+
+async def test_apiserver_that_is_away_keeps_nobody_from_what_they_did_not_read_before() -> None:
     """Who was let in for a root reads what lies below it, and the other roots that they are allowed."""
 
     def allows(spec: dict[str, Any]) -> bool:
         path = spec["nonResourceAttributes"]["path"]
         return spec["user"] == "alice" and path.startswith(("/openapi", "/api"))
 
-    async def scenario() -> None:
-        async with reviewed(allows) as (cluster, client):
-            assert (await client.get("/openapi/v3", **ALICE))[0] == 200
-            bob = {"Authorization": "Bearer bob-token"}
-            assert (await client.get("/openapi/v3", **bob))[0] == 403
-            target = await hash_url(client)
-            async with asyncio.timeout(DEADLINE):
-                while sum(review["kind"] == "SubjectAccessReview" for review in cluster.reviews) < 6:
-                    await asyncio.sleep(0.02)
-            await cluster.stop()
-            await asyncio.sleep(0.4)
-            for path in ("/apis", "/api", "/apis/apps/v1"):
-                assert (await client.get(path, **ALICE))[0] == 200, path
-            assert (await client.get(target, **ALICE))[0] == 200
-            # Allowed, and its backend is away too.
-            other = f"{target.partition('?')[0]}?hash=A&redirected=1"
-            assert (await client.get(other, **ALICE))[0] == 200
-            assert (await client.get("/openapi/v3/apis/none/v1", **ALICE))[0] in (404, 503)
-            assert (await client.get("/version", **ALICE))[0] in (403, 503)
-            assert (await client.get(target, **bob))[0] in (403, 503)
-            assert (await client.get("/status", **ALICE))[0] == 503
-
-    asyncio.run(scenario())
+    async with reviewed(allows) as (cluster, client):
+        assert (await client.get("/openapi/v3", **ALICE))[0] == 200
+        bob = {"Authorization": "Bearer bob-token"}
+        assert (await client.get("/openapi/v3", **bob))[0] == 403
+        target = await hash_url(client)
+        async with asyncio.timeout(DEADLINE):
+            while sum(review["kind"] == "SubjectAccessReview" for review in cluster.reviews) < 6:
+                await asyncio.sleep(0.02)
+        await cluster.stop()
+        await asyncio.sleep(0.4)
+        for path in ("/apis", "/api", "/apis/apps/v1"):
+            assert (await client.get(path, **ALICE))[0] == 200, path
+        assert (await client.get(target, **ALICE))[0] == 200
+        # Allowed, and its backend is away too.
+        other = f"{target.partition('?')[0]}?hash=A&redirected=1"
+        assert (await client.get(other, **ALICE))[0] == 200
+        assert (await client.get("/openapi/v3/apis/none/v1", **ALICE))[0] in (404, 503)
+        assert (await client.get("/version", **ALICE))[0] in (403, 503)
+        assert (await client.get(target, **bob))[0] in (403, 503)
+        assert (await client.get("/status", **ALICE))[0] == 503
 
 
-def test_resource_goes_to_its_backend_for_whoever_is_known() -> None:
+async def test_resource_goes_to_its_backend_for_whoever_is_known() -> None:
     """The backend authorises it, by the client's own token: a SubjectAccessReview would ask about a path."""
     target = "/apis/apps/v1/deployments"
 
-    async def scenario() -> None:
-        async with reviewed(lambda spec: False, proxy=Proxy(resources=True)) as (cluster, client):
-            cluster.pages[target] = b'{"items": []}'
-            for _ in range(2):
-                status, _, body = await client.get(target, **ALICE, X_Remote_User="root")
-                assert (status, body) == (200, b'{"items": []}')
-            for seen in cluster.seen(target):
-                assert seen.headers["Authorization"] == "Bearer alice-token"
-                assert "X-Remote-User" not in seen.headers
-            count = len(cluster.seen(target))
-            for stranger in ({}, {"Authorization": "Bearer wrong"}):
-                assert (await client.get(target, **stranger))[0] == 401
-            assert len(cluster.seen(target)) == count
-            for other in ("/openapi/v2", "/openapi/v3", "/apis/apps/v1", "/apis/apps"):
-                assert (await client.get(other, **ALICE))[0] == 403, other
-            assert (await client.get("/api/v1/../../openapi/v3", **ALICE))[0] in (400, 403)
-
-    asyncio.run(scenario())
+    async with reviewed(lambda spec: False, proxy=Proxy(resources=True)) as (cluster, client):
+        cluster.pages[target] = b'{"items": []}'
+        for _ in range(2):
+            status, _, body = await client.get(target, **ALICE, X_Remote_User="root")
+            assert (status, body) == (200, b'{"items": []}')
+        for seen in cluster.seen(target):
+            assert seen.headers["Authorization"] == "Bearer alice-token"
+            assert "X-Remote-User" not in seen.headers
+        count = len(cluster.seen(target))
+        for stranger in ({}, {"Authorization": "Bearer wrong"}):
+            assert (await client.get(target, **stranger))[0] == 401
+        assert len(cluster.seen(target)) == count
+        for other in ("/openapi/v2", "/openapi/v3", "/apis/apps/v1", "/apis/apps"):
+            assert (await client.get(other, **ALICE))[0] == 403, other
+        assert (await client.get("/api/v1/../../openapi/v3", **ALICE))[0] in (400, 403)
 
 
 def test_process_takes_the_kubeconfigs_cluster_and_shows_it_its_own_token(tmp_path: Path) -> None:
@@ -274,42 +256,36 @@ def test_process_without_what_the_mode_needs_ends_with_3(
         ("::1", "token-file", None),
     ],
 )
-def test_start_warns_of_what_is_given_away(
+async def test_start_warns_of_what_is_given_away(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, address: str, mode: str, said: str | None
 ) -> None:
     (tmp_path / "tokens").write_text("one,alice\n")
     auth = Auth(mode=mode, token_file=tmp_path / "tokens" if mode == "token-file" else None)
 
-    async def scenario() -> None:
-        app = App(Settings(listen=Listen(address=address, port=0), auth=auth), None)
-        await app.start()
-        await app.stop()
-
-    asyncio.run(scenario())
+    app = App(Settings(listen=Listen(address=address, port=0), auth=auth), None)
+    await app.start()
+    await app.stop()
     lines = [item.getMessage() for item in caplog.records if item.levelno >= logging.WARNING]
     assert lines == [line for line in lines if said is not None and line.startswith(said)]
     assert (said is None) is not any(said in line for line in lines if said is not None)
 
 
-def test_token_file_guards_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_token_file_guards_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_file, "INTERVAL", 0.05)
     path = tmp_path / "tokens"
     with pytest.raises(InvalidConfig, match="No such file"):
         App(Settings(auth=Auth(mode="token-file", token_file=path)), None)
     path.write_text("alice-token,alice\n")
 
-    async def scenario() -> None:
-        cluster = FakeCluster({APPS: document(APPS)})
-        auth = Auth(mode="token-file", token_file=path)
-        async with cluster, service(backend("a", cluster.url), auth=auth) as client:
-            await client.ready()
-            await serves(client, "/readyz")
-            assert (await client.get("/openapi/v3"))[0] == 401
-            status, headers, _ = await client.get(await hash_url(client), **ALICE)
-            assert (status, headers["Cache-Control"]) == (200, "private, max-age=31536000, immutable")
-            path.write_text("other,alice\n")
-            while (await client.get("/openapi/v3", **ALICE))[0] != 401:
-                await asyncio.sleep(0.02)
-            assert (await client.get("/openapi/v3", Authorization="Bearer other"))[0] == 200
-
-    asyncio.run(scenario())
+    cluster = FakeCluster({APPS: document(APPS)})
+    auth = Auth(mode="token-file", token_file=path)
+    async with cluster, service(backend("a", cluster.url), auth=auth) as client:
+        await client.ready()
+        await serves(client, "/readyz")
+        assert (await client.get("/openapi/v3"))[0] == 401
+        status, headers, _ = await client.get(await hash_url(client), **ALICE)
+        assert (status, headers["Cache-Control"]) == (200, "private, max-age=31536000, immutable")
+        path.write_text("other,alice\n")
+        while (await client.get("/openapi/v3", **ALICE))[0] != 401:
+            await asyncio.sleep(0.02)
+        assert (await client.get("/openapi/v3", Authorization="Bearer other"))[0] == 200

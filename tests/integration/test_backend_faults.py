@@ -128,17 +128,14 @@ async def assert_recovery_within_two_polls(at: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_fault_of_a_v3_backend_is_contained(name: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_fault_of_a_v3_backend_is_contained(name: str, caplog: pytest.LogCaptureFixture) -> None:
     fault, causes = FAULTS[name]
     caplog.set_level(logging.INFO)
 
-    async def scenario() -> None:
-        async with bench(FaultyBackend({BAD: document(BAD)}), name) as at:
-            caplog.clear()
-            await assert_fault_is_contained(at, fault, causes)
-            await assert_recovery_within_two_polls(at)
-
-    asyncio.run(scenario())
+    async with bench(FaultyBackend({BAD: document(BAD)}), name) as at:
+        caplog.clear()
+        await assert_fault_is_contained(at, fault, causes)
+        await assert_recovery_within_two_polls(at)
     told = [record for record in caplog.records if "backend bad" in record.getMessage()]
     lines = [record.levelname for record in told if "discovery" not in record.getMessage()]
     # One line for each change of state; a reset may be seen in two ways.
@@ -150,32 +147,26 @@ def test_fault_of_a_v3_backend_is_contained(name: str, caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("name", V2_FAULTS)
-def test_fault_of_a_v2_backend_is_contained(name: str) -> None:
+async def test_fault_of_a_v2_backend_is_contained(name: str) -> None:
     fault, causes = FAULTS[name]
 
-    async def scenario() -> None:
-        async with bench(FaultyBackend(swagger=swagger("v2")), name, kind=Kind.V2) as at:
-            await assert_fault_is_contained(at, fault, causes)
-            await assert_recovery_within_two_polls(at)
-
-    asyncio.run(scenario())
+    async with bench(FaultyBackend(swagger=swagger("v2")), name, kind=Kind.V2) as at:
+        await assert_fault_is_contained(at, fault, causes)
+        await assert_recovery_within_two_polls(at)
 
 
-def test_refused_connections_are_contained() -> None:
-    async def scenario() -> None:
-        async with bench(FaultyBackend({BAD: document(BAD)})) as at:
-            await at.bad.refuse()
-            assert (await at.until_failed({Cause.REFUSED.value}))["error"]["cause"] == "refused"
-            await at.assert_others_see_nothing()
-            await at.assert_last_good_is_served()
-            await at.assert_other_forms_are_made_of_it()
-            await at.bad.listen()
-            await assert_recovery_within_two_polls(at)
-
-    asyncio.run(scenario())
+async def test_refused_connections_are_contained() -> None:
+    async with bench(FaultyBackend({BAD: document(BAD)})) as at:
+        await at.bad.refuse()
+        assert (await at.until_failed({Cause.REFUSED.value}))["error"]["cause"] == "refused"
+        await at.assert_others_see_nothing()
+        await at.assert_last_good_is_served()
+        await at.assert_other_forms_are_made_of_it()
+        await at.bad.listen()
+        await assert_recovery_within_two_polls(at)
 
 
-def test_expired_certificate_is_contained(tmp_path: Path) -> None:
+async def test_expired_certificate_is_contained(tmp_path: Path) -> None:
     ca = trustme.CA()
     (tmp_path / "ca.crt").write_bytes(ca.cert_pem.bytes())
     now = dt.datetime.now(dt.UTC)
@@ -184,80 +175,68 @@ def test_expired_certificate_is_contained(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     valid.configure_cert(context)
 
-    async def scenario() -> None:
-        tls = ServerTLS(ca_file=tmp_path / "ca.crt")
-        async with bench(FaultyBackend({BAD: document(BAD)}, tls=context), tls=tls) as at:
-            expired.configure_cert(context)
-            await at.bad.drop()
-            state = await at.until_failed({Cause.BAD_TLS.value})
-            assert "expired" in state["error"]["detail"]
-            await at.assert_others_see_nothing()
-            await at.assert_last_good_is_served()
-            valid.configure_cert(context)
-            await assert_recovery_within_two_polls(at)
-
-    asyncio.run(scenario())
+    tls = ServerTLS(ca_file=tmp_path / "ca.crt")
+    async with bench(FaultyBackend({BAD: document(BAD)}, tls=context), tls=tls) as at:
+        expired.configure_cert(context)
+        await at.bad.drop()
+        state = await at.until_failed({Cause.BAD_TLS.value})
+        assert "expired" in state["error"]["detail"]
+        await at.assert_others_see_nothing()
+        await at.assert_last_good_is_served()
+        valid.configure_cert(context)
+        await assert_recovery_within_two_polls(at)
 
 
 @pytest.mark.parametrize("name", DOCUMENT_FAULTS)
-def test_document_that_cannot_be_had_is_503_and_never_half_a_document(name: str) -> None:
+async def test_document_that_cannot_be_had_is_503_and_never_half_a_document(name: str) -> None:
     """The root is sound and what it lists is not: the new document was never seen, so there is none."""
     fault, _ = FAULTS[name]
 
-    async def scenario() -> None:
-        async with bench(FaultyBackend({BAD: document(BAD)}), name) as at:
+    async with bench(FaultyBackend({BAD: document(BAD)}), name) as at:
 
-            async def fault_of_documents(exchange: faulty.Exchange) -> None:
-                await (at.bad.behave if exchange.target == "/openapi/v3" else fault)(exchange)
+        async def fault_of_documents(exchange: faulty.Exchange) -> None:
+            await (at.bad.behave if exchange.target == "/openapi/v3" else fault)(exchange)
 
-            changed = document(BAD, "changed")
-            at.bad.fault = fault_of_documents
-            at.bad.documents[BAD] = changed
-            entries = at.client.app.publisher
-            await at.client.until(
-                lambda: entries.current.entries[BAD].offer.hash == document_hash(changed)  # type: ignore[index]
-            )
-            new_url = (await at.client.paths())[BAD]
-            (status, headers, body), _ = await asyncio.gather(
-                at.client.get(new_url), at.assert_others_see_nothing()
-            )
-            assert status == 503
-            assert int(headers["Retry-After"]) >= 1
-            assert orjson.loads(body)["kind"] == "Status"
-            at.bad.fault = None
-            status, _, body = await at.client.get(new_url)
-            assert (status, body) == (200, changed)
-
-    asyncio.run(scenario())
+        changed = document(BAD, "changed")
+        at.bad.fault = fault_of_documents
+        at.bad.documents[BAD] = changed
+        entries = at.client.app.publisher
+        await at.client.until(
+            lambda: entries.current.entries[BAD].offer.hash == document_hash(changed)  # type: ignore[index]
+        )
+        new_url = (await at.client.paths())[BAD]
+        (status, headers, body), _ = await asyncio.gather(
+            at.client.get(new_url), at.assert_others_see_nothing()
+        )
+        assert status == 503
+        assert int(headers["Retry-After"]) >= 1
+        assert orjson.loads(body)["kind"] == "Status"
+        at.bad.fault = None
+        status, _, body = await at.client.get(new_url)
+        assert (status, body) == (200, changed)
 
 
-def test_backend_that_is_broken_from_the_start_delays_nobody() -> None:
-    async def scenario() -> None:
-        healthy = FaultyBackend({GOOD: document(GOOD)})
-        broken = FaultyBackend({BAD: document(BAD)}, fault=faulty.hang)
-        async with AsyncExitStack() as stack:
-            for server in (healthy, broken):
-                await stack.enter_async_context(server)
-            backends = (backend("bad", broken.url), backend("good", healthy.url))
-            client = await stack.enter_async_context(service(*backends))
-            publisher = client.app.publisher
-            await client.until(lambda: GOOD in publisher.current.entries)
-            assert publisher.current.observations["bad"].attempted is False  # type: ignore[index]
-            status, _, body = await client.get((await client.paths())[GOOD])
-            assert (status, body) == (200, document(GOOD))
-            assert (await client.get(f"/openapi/v3/{BAD}"))[0] == 503  # nobody can know yet
-            broken.fault = None
-            await broken.drop()
-            await client.until(lambda: BAD in publisher.current.entries)
-
-    asyncio.run(scenario())
+async def test_backend_that_is_broken_from_the_start_delays_nobody() -> None:
+    healthy = FaultyBackend({GOOD: document(GOOD)})
+    broken = FaultyBackend({BAD: document(BAD)}, fault=faulty.hang)
+    async with AsyncExitStack() as stack:
+        for server in (healthy, broken):
+            await stack.enter_async_context(server)
+        backends = (backend("bad", broken.url), backend("good", healthy.url))
+        client = await stack.enter_async_context(service(*backends))
+        publisher = client.app.publisher
+        await client.until(lambda: GOOD in publisher.current.entries)
+        assert publisher.current.observations["bad"].attempted is False  # type: ignore[index]
+        status, _, body = await client.get((await client.paths())[GOOD])
+        assert (status, body) == (200, document(GOOD))
+        assert (await client.get(f"/openapi/v3/{BAD}"))[0] == 503  # nobody can know yet
+        broken.fault = None
+        await broken.drop()
+        await client.until(lambda: BAD in publisher.current.entries)
 
 
-def test_root_of_another_backend_s_documents_is_no_fault_when_only_own_ones_are_configured() -> None:
-    async def scenario() -> None:
-        greedy = FaultyBackend({BAD: document(BAD), GOOD: document(GOOD, "stolen")})
-        async with bench(greedy, group_versions=frozenset({BAD}), priority=100) as at:
-            await at.assert_others_see_nothing()
-            assert (await at.state())["notes"]
-
-    asyncio.run(scenario())
+async def test_root_of_another_backend_s_documents_is_no_fault_when_only_own_ones_are_configured() -> None:
+    greedy = FaultyBackend({BAD: document(BAD), GOOD: document(GOOD, "stolen")})
+    async with bench(greedy, group_versions=frozenset({BAD}), priority=100) as at:
+        await at.assert_others_see_nothing()
+        assert (await at.state())["notes"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import yaml
 
 from data.compared import definition
-from running.event_loop import on_a_loop
 from running.service import Client, service
 from specmux_aggregator.config.settings import Changes
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
@@ -38,7 +37,6 @@ async def read(client: Client, page: str) -> tuple[str, str]:
     raise AssertionError(f"{page}: {status}")
 
 
-@on_a_loop
 async def test_a_change_is_on_the_pages_of_its_kind_and_its_group_version(tmp_path: Path) -> None:
     write(tmp_path, "a", "<b>")
     async with service(crds(tmp_path), changes=Changes(settle=0.05)) as client:
@@ -68,7 +66,6 @@ async def test_a_change_is_on_the_pages_of_its_kind_and_its_group_version(tmp_pa
         assert (await client.get(PAGES[1], method="POST"))[0] == 405
 
 
-@on_a_loop
 async def test_the_pages_say_that_no_log_is_kept(tmp_path: Path) -> None:
     write(tmp_path, "a")
     async with service(crds(tmp_path), changes=Changes(enabled=False)) as client:

@@ -102,77 +102,71 @@ async def eventually(is_so: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["kube-apiserver", "kube-aggregator", "specmux"])
-def test_a_client_through_the_life_of_a_server(tmp_path: Path, kind: str) -> None:
+async def test_a_client_through_the_life_of_a_server(tmp_path: Path, kind: str) -> None:
     upstream: Any = (
         Aggregator(tmp_path / "documents")
         if kind == "specmux"
         else GoReference(with_root_etag=kind == "kube-apiserver")
     )
 
-    async def main() -> None:
-        options = CacheOptions(directory=tmp_path / "cache")
-        async with started(upstream):
-            # A program that trusts the root it read once, as kubectl does within a command.
-            trusting = CacheOptions(directory=tmp_path / "own", root_ttl=3600.0)
-            async with AsyncSchemaCache(upstream.url, trusting) as long_lived:
-                assert list((await long_lived.paths()).documents) == ["api/v1"]
-                first = await long_lived.schema("v1")
-                assert title(first) == "first"
-                assert (await long_lived.schema("v1")).from_cache
+    options = CacheOptions(directory=tmp_path / "cache")
+    async with started(upstream):
+        # A program that trusts the root it read once, as kubectl does within a command.
+        trusting = CacheOptions(directory=tmp_path / "own", root_ttl=3600.0)
+        async with AsyncSchemaCache(upstream.url, trusting) as long_lived:
+            assert list((await long_lived.paths()).documents) == ["api/v1"]
+            first = await long_lived.schema("v1")
+            assert title(first) == "first"
+            assert (await long_lived.schema("v1")).from_cache
 
-                await upstream.publish("api/v1", SECOND)
-                async with AsyncSchemaCache(upstream.url, CacheOptions(directory=None)) as witness:
+            await upstream.publish("api/v1", SECOND)
+            async with AsyncSchemaCache(upstream.url, CacheOptions(directory=None)) as witness:
 
-                    async def is_published() -> bool:
-                        return title(await witness.schema("v1")) == "second"
+                async def is_published() -> bool:
+                    return title(await witness.schema("v1")) == "second"
 
-                    await eventually(is_published)
-                # A program that asks for the root.
-                async with AsyncSchemaCache(upstream.url, options) as cache:
-                    second = await cache.schema("v1")
-                    assert (title(second), second.from_cache) == ("second", False)
-                    assert second.hash != first.hash
-                await long_lived.invalidate("v1")
-                # Its root names the first hash still: the server redirects.
-                redirected = await long_lived.schema("v1")
-                assert (redirected.body, redirected.hash) == (second.body, second.hash)
-                assert (await long_lived.stats()).events["redirected"] == 1
-
+                await eventually(is_published)
+            # A program that asks for the root.
             async with AsyncSchemaCache(upstream.url, options) as cache:
-                assert (await cache.schema("v1")).from_cache
-                await upstream.stop()
-                down = await cache.schema("v1")
-                assert (down.body, down.stale) == (second.body, True)
-                with pytest.raises((GroupVersionNotFound, ServerUnreachable)):
-                    await cache.schema("apps/v1")
+                second = await cache.schema("v1")
+                assert (title(second), second.from_cache) == ("second", False)
+                assert second.hash != first.hash
+            await long_lived.invalidate("v1")
+            # Its root names the first hash still: the server redirects.
+            redirected = await long_lived.schema("v1")
+            assert (redirected.body, redirected.hash) == (second.body, second.hash)
+            assert (await long_lived.stats()).events["redirected"] == 1
 
-                await upstream.publish("apis/apps/v1", FIRST)
-                await upstream.start()
-                back = await cache.schema("v1")
-                assert (back.body, back.stale, back.from_cache) == (second.body, False, True)
-                apps = await cache.wait_for("apps/v1", within=DEADLINE)
-                assert (title(apps), apps.stale) == ("first", False)
+        async with AsyncSchemaCache(upstream.url, options) as cache:
+            assert (await cache.schema("v1")).from_cache
+            await upstream.stop()
+            down = await cache.schema("v1")
+            assert (down.body, down.stale) == (second.body, True)
+            with pytest.raises((GroupVersionNotFound, ServerUnreachable)):
+                await cache.schema("apps/v1")
 
-    asyncio.run(main())
+            await upstream.publish("apis/apps/v1", FIRST)
+            await upstream.start()
+            back = await cache.schema("v1")
+            assert (back.body, back.stale, back.from_cache) == (second.body, False, True)
+            apps = await cache.wait_for("apps/v1", within=DEADLINE)
+            assert (title(apps), apps.stale) == ("first", False)
 
 
-def test_every_format_when_our_aggregator_serves_it(tmp_path: Path) -> None:
-    async def main() -> None:
-        options = CacheOptions(directory=tmp_path / "cache", allow_cbor=True, prefer_cbor=True)
-        async with started(Aggregator(tmp_path / "documents")) as upstream:
-            async with AsyncSchemaCache(upstream.url, options) as cache:
-                cbor = await cache.schema("v1")
-                json_, protobuf = (
-                    await cache.schema("v1", media="json"),
-                    await cache.schema("v1", media="protobuf"),
-                )
-                assert cbor.media_type == "application/cbor"
-                assert len({cbor.etag, json_.etag, protobuf.etag}) == 3
-                assert len({cbor.hash, json_.hash, protobuf.hash}) == 1
-                assert (await cache.spec("v1"))["info"]["title"] == "first"
-            async with AsyncSchemaCache(upstream.url, options) as cache:
-                for media, body in (("cbor", cbor.body), ("json", json_.body), ("protobuf", protobuf.body)):
-                    again = await cache.schema("v1", media=media)
-                    assert (again.body, again.from_cache) == (body, True)
-
-    asyncio.run(main())
+async def test_every_format_when_our_aggregator_serves_it(tmp_path: Path) -> None:
+    options = CacheOptions(directory=tmp_path / "cache", allow_cbor=True, prefer_cbor=True)
+    async with started(Aggregator(tmp_path / "documents")) as upstream:
+        async with AsyncSchemaCache(upstream.url, options) as cache:
+            cbor = await cache.schema("v1")
+            json_, protobuf = (
+                await cache.schema("v1", media="json"),
+                await cache.schema("v1", media="protobuf"),
+            )
+            assert cbor.media_type == "application/cbor"
+            assert len({cbor.etag, json_.etag, protobuf.etag}) == 3
+            assert len({cbor.hash, json_.hash, protobuf.hash}) == 1
+            assert (await cache.spec("v1"))["info"]["title"] == "first"
+        async with AsyncSchemaCache(upstream.url, options) as cache:
+            for media, body in (("cbor", cbor.body), ("json", json_.body), ("protobuf", protobuf.body)):
+                again = await cache.schema("v1", media=media)
+                assert (again.body, again.from_cache) == (body, True)

@@ -134,18 +134,15 @@ def test_apiserver_that_is_back_is_looked_at_at_once() -> None:
     run(scenario)
 
 
-def test_token_that_is_exchanged_wakes_a_waiting_backend(tmp_path: Path) -> None:
+async def test_token_that_is_exchanged_wakes_a_waiting_backend(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old")
 
-    async def scenario() -> None:
-        async with serving(Guarded({APPS: document(APPS)}, {"new"})) as server:
-            mine = backend("mine", server.url, credentials=Credentials(token_file=token))
-            async with service(mine, polling=SLOW) as client:
-                await client.ready()
-                assert owner(client, APPS) is None
-                await asyncio.sleep(1.2)
-                token.write_text("new")
-                await within(client, lambda: owner(client, APPS) == "mine", "woken", 4.0)
-
-    asyncio.run(scenario())
+    async with serving(Guarded({APPS: document(APPS)}, {"new"})) as server:
+        mine = backend("mine", server.url, credentials=Credentials(token_file=token))
+        async with service(mine, polling=SLOW) as client:
+            await client.ready()
+            assert owner(client, APPS) is None
+            await asyncio.sleep(1.2)
+            token.write_text("new")
+            await within(client, lambda: owner(client, APPS) == "mine", "woken", 4.0)

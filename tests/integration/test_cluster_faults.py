@@ -306,7 +306,7 @@ def test_login_page_in_place_of_what_an_apiserver_says_keeps_what_was_known(path
 
 
 @pytest.mark.parametrize("name", [*UNUSUAL, *BROKEN, *NOTED])
-def test_manifest_of_any_kind_costs_no_neighbour(name: str, tmp_path: Path) -> None:
+async def test_manifest_of_any_kind_costs_no_neighbour(name: str, tmp_path: Path) -> None:
     good = (
         MANIFEST.format(plural="goods", kind="Good") + VERSION % "{type: object, description: A neighbour.}"
     )
@@ -315,20 +315,17 @@ def test_manifest_of_any_kind_costs_no_neighbour(name: str, tmp_path: Path) -> N
         MANIFEST.format(plural="bads", kind="Bad") + {**UNUSUAL, **BROKEN, **NOTED}[name]
     )
 
-    async def main() -> None:
-        crds = Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=tmp_path)
-        async with service(crds) as client:
-            await client.until(lambda: WIDGETS in client.app.publisher.current.entries, "published")
-            components = await kinds(client)
-            assert components["Good"] == "A neighbour."
-            assert ("Bad" in components) == (name not in BROKEN)
-            notes = (await client.status())["backends"]["crds"]["notes"]
-            assert any(note.startswith("bad.yaml: ") for note in notes) == (name not in UNUSUAL), notes
-            if name == "many versions":
-                await client.until(lambda: len(client.app.publisher.current.entries) == 1000, "all")
-                await client.until(lambda: len(listed(client)) == 1000, "listed")
-
-    asyncio.run(main())
+    crds = Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=tmp_path)
+    async with service(crds) as client:
+        await client.until(lambda: WIDGETS in client.app.publisher.current.entries, "published")
+        components = await kinds(client)
+        assert components["Good"] == "A neighbour."
+        assert ("Bad" in components) == (name not in BROKEN)
+        notes = (await client.status())["backends"]["crds"]["notes"]
+        assert any(note.startswith("bad.yaml: ") for note in notes) == (name not in UNUSUAL), notes
+        if name == "many versions":
+            await client.until(lambda: len(client.app.publisher.current.entries) == 1000, "all")
+            await client.until(lambda: len(listed(client)) == 1000, "listed")
 
 
 @pytest.mark.parametrize("name", UNUSUAL)

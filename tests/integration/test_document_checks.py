@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import logging
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,6 @@ from running.service import Client, directory, service
 from specmux_aggregator.config.settings import Documents
 
 OK = {"200": {"description": "d"}}
-
-
-def running(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @functools.wraps(test)
-    def run(**fixtures: Any) -> None:
-        asyncio.run(test(**fixtures))
-
-    return run
 
 
 def write(folder: Path, group: str, responses: Any) -> None:
@@ -44,7 +34,6 @@ async def checks(client: Client, *, count: int) -> Any:
             await asyncio.sleep(0.1)
 
 
-@running
 async def test_what_is_found_is_in_status_metrics_and_the_log_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -72,7 +61,6 @@ async def test_what_is_found_is_in_status_metrics_and_the_log_once(
     assert "apis/bad.io/v1 of backend files" in told[0]
 
 
-@running
 async def test_a_document_that_takes_too_long_is_not_checked(tmp_path: Path) -> None:
     write(tmp_path, "slow.io", OK)
     impatient = Documents(check="warn", check_timeout=0.01)
@@ -84,7 +72,6 @@ async def test_a_document_that_takes_too_long_is_not_checked(tmp_path: Path) -> 
         assert status == 200
 
 
-@running
 async def test_nothing_is_checked_unless_it_is_asked_for(tmp_path: Path) -> None:
     write(tmp_path, "good.io", OK)
     async with service(directory("files", tmp_path)) as client:

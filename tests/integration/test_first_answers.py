@@ -25,25 +25,22 @@ WITH_ARGUMENTS = {"/openapi/explain", "/openapi/search", "/openapi/ui"}
 """They are asked with what to explain or to search; the page leads on to its folder."""
 
 
-def test_an_empty_list_is_not_told_before_a_backend_has_answered() -> None:
-    async def main() -> None:
-        server = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
-        server.delay = 0.4
-        await server.start()
-        try:
-            async with service(backend("slow", server.url)) as client:
-                for path in ("/openapi/v3", "/apis"):
-                    status, headers, _ = await client.get(path)
-                    assert (status, headers["Retry-After"]) == (503, "1"), path
-                await client.says_ready()
-                await client.until(lambda: bool(client.app.publisher.current.entries))
-                status, headers, body = await client.get("/openapi/v3")
-                assert (status, list(orjson.loads(body)["paths"])) == (200, ["apis/apps/v1"])
-                assert "Specmux-Partial" not in headers
-        finally:
-            await server.stop()
-
-    asyncio.run(main())
+async def test_an_empty_list_is_not_told_before_a_backend_has_answered() -> None:
+    server = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
+    server.delay = 0.4
+    await server.start()
+    try:
+        async with service(backend("slow", server.url)) as client:
+            for path in ("/openapi/v3", "/apis"):
+                status, headers, _ = await client.get(path)
+                assert (status, headers["Retry-After"]) == (503, "1"), path
+            await client.says_ready()
+            await client.until(lambda: bool(client.app.publisher.current.entries))
+            status, headers, body = await client.get("/openapi/v3")
+            assert (status, list(orjson.loads(body)["paths"])) == (200, ["apis/apps/v1"])
+            assert "Specmux-Partial" not in headers
+    finally:
+        await server.stop()
 
 
 LISTS = ("/openapi/v3", "/api", "/apis", "/schemas/index.json", "/schemas/catalog.json", "/schemas/all.json")
@@ -62,52 +59,46 @@ async def silent() -> AsyncIterator[str]:
         await asyncio.sleep(0)
 
 
-def test_starting_is_not_being_empty_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_starting_is_not_being_empty_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No backend ever answers: past the bound of the first look, too."""
     monkeypatch.setattr(first_look, "BOUND", 0.2)
     monkeypatch.setattr(watch, "BOUND", 0.2)
 
-    async def main() -> None:
-        async with silent() as url, service(backend("silent", url), polling=PATIENT) as client:
-            await asyncio.sleep(0.5)
-            for path in (*LISTS, "/schemas/apps/deployment_v1.json", EXPLAINED, "/readyz"):
-                status, headers, _ = await client.get(path)
-                assert status == 503, path
-                assert path == "/readyz" or headers["Retry-After"] == "1", path
-
-    asyncio.run(main())
+    async with silent() as url, service(backend("silent", url), polling=PATIENT) as client:
+        await asyncio.sleep(0.5)
+        for path in (*LISTS, "/schemas/apps/deployment_v1.json", EXPLAINED, "/readyz"):
+            status, headers, _ = await client.get(path)
+            assert status == 503, path
+            assert path == "/readyz" or headers["Retry-After"] == "1", path
 
 
-def test_list_without_a_backend_that_was_not_heard_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_without_a_backend_that_was_not_heard_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_look, "BOUND", 0.2)
     monkeypatch.setattr(watch, "BOUND", 0.2)
 
-    async def main() -> None:
-        good = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
-        async with (
-            silent() as url,
-            serving(good),
-            service(backend("silent", url), backend("good", good.url), polling=PATIENT) as client,
-        ):
-            discovery = client.app.discovery
-            assert discovery is not None
-            await client.until(lambda: bool(client.app.publisher.current.entries), "documents")
-            await client.until(lambda: discovery.index.is_complete, "discovery")
-            for path in ("/openapi/v3", "/apis"):
-                status, headers, _ = await client.get(path)
-                assert (status, headers.get("Specmux-Partial")) == (200, "silent"), path
-                again = await client.get(path, If_None_Match=headers["ETag"])
-                assert (again[0], again[1].get("Specmux-Partial")) == (304, "silent"), path
-            assert (await client.get("/readyz"))[0] == 503
-            status, headers, _ = await client.get("/schemas/other/thing_v1.json")
-            assert (status, headers["Retry-After"]) == (503, "1")
-            listed = orjson.loads((await client.get("/schemas/index.json"))[2])
-            assert listed["absent"] == ["silent"]
-
-    asyncio.run(main())
+    good = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
+    async with (
+        silent() as url,
+        serving(good),
+        service(backend("silent", url), backend("good", good.url), polling=PATIENT) as client,
+    ):
+        discovery = client.app.discovery
+        assert discovery is not None
+        await client.until(lambda: bool(client.app.publisher.current.entries), "documents")
+        await client.until(lambda: discovery.index.is_complete, "discovery")
+        for path in ("/openapi/v3", "/apis"):
+            status, headers, _ = await client.get(path)
+            assert (status, headers.get("Specmux-Partial")) == (200, "silent"), path
+            again = await client.get(path, If_None_Match=headers["ETag"])
+            assert (again[0], again[1].get("Specmux-Partial")) == (304, "silent"), path
+        assert (await client.get("/readyz"))[0] == 503
+        status, headers, _ = await client.get("/schemas/other/thing_v1.json")
+        assert (status, headers["Retry-After"]) == (503, "1")
+        listed = orjson.loads((await client.get("/schemas/index.json"))[2])
+        assert listed["absent"] == ["silent"]
 
 
-def test_nothing_is_denied_before_it_is_known_which_backends_there_are(
+async def test_nothing_is_denied_before_it_is_known_which_backends_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The service listens first: a balancer may ask a replica that starts."""
@@ -141,37 +132,31 @@ def test_nothing_is_denied_before_it_is_known_which_backends_there_are(
                 async with session.get(path) as answer:
                     assert answer.status == 503, path
 
-    async def main() -> None:
-        server = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
-        await server.start()
-        try:
-            asking = asyncio.create_task(asked())
-            async with service(backend("one", server.url)) as client:
-                await asking
-                await client.says_ready()
-                assert (await client.get("/openapi/v3/apis/apps/v1"))[0] == 200
-                assert (await client.get("/openapi/v3/apis/none/v1"))[0] == 404
-        finally:
-            await server.stop()
-
-    asyncio.run(main())
+    server = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
+    await server.start()
+    try:
+        asking = asyncio.create_task(asked())
+        async with service(backend("one", server.url)) as client:
+            await asking
+            await client.says_ready()
+            assert (await client.get("/openapi/v3/apis/apps/v1"))[0] == 200
+            assert (await client.get("/openapi/v3/apis/none/v1"))[0] == 404
+    finally:
+        await server.stop()
 
 
-def test_the_root_says_what_this_is() -> None:
-    async def main() -> None:
-        server = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
-        await server.start()
-        try:
-            async with service(backend("one", server.url)) as client:
-                await client.says_ready()
-                status, headers, body = await client.get("/")
-                assert (status, headers["Content-Type"]) == (200, "application/json")
-                index = orjson.loads(body)
-                assert index["name"] == "specmux"
-                asked = [path for path in index["paths"] if path not in WITH_ARGUMENTS]
-                assert len(asked) < len(index["paths"])
-                assert [(await client.get(path))[0] for path in asked] == [200] * len(asked)
-        finally:
-            await server.stop()
-
-    asyncio.run(main())
+async def test_the_root_says_what_this_is() -> None:
+    server = FakeAPIServer({"apis/apps/v1": document("apis/apps/v1")})
+    await server.start()
+    try:
+        async with service(backend("one", server.url)) as client:
+            await client.says_ready()
+            status, headers, body = await client.get("/")
+            assert (status, headers["Content-Type"]) == (200, "application/json")
+            index = orjson.loads(body)
+            assert index["name"] == "specmux"
+            asked = [path for path in index["paths"] if path not in WITH_ARGUMENTS]
+            assert len(asked) < len(index["paths"])
+            assert [(await client.get(path))[0] for path in asked] == [200] * len(asked)
+    finally:
+        await server.stop()

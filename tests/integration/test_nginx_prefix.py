@@ -77,74 +77,62 @@ async def behind_nginx(folder: Path) -> AsyncIterator[Front]:
         yield Front(nginx.url, client, session)
 
 
-def test_every_link_of_the_page_stays_and_leads_somewhere(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with behind_nginx(tmp_path) as front:
-            await front.crawl(f"{front.base}/")
-            visited = front.visited
-            outside = [url for url in visited if not url.startswith(f"{front.base}/")]
-            dead = {url: status for url, (status, _, _) in visited.items() if status not in (200, 302)}
-            assert (outside, dead) == ([], {})
-            assert len(visited) < PAGES_MAX
-            kinds = {kind for _, kind, _ in visited.values()}
-            assert {"text/html", "text/css", "text/javascript", "image/svg+xml"} <= kinds
-            below = f"{front.base}/openapi/ui/"
-            pages = {url.removeprefix(below) for url in visited if url.startswith(below)}
-            assert {"", f"kind/{KEY}/Bed", "search", "changes", f"changes/{KEY}"} <= pages
-
-    asyncio.run(scenario())
+async def test_every_link_of_the_page_stays_and_leads_somewhere(tmp_path: Path) -> None:
+    async with behind_nginx(tmp_path) as front:
+        await front.crawl(f"{front.base}/")
+        visited = front.visited
+        outside = [url for url in visited if not url.startswith(f"{front.base}/")]
+        dead = {url: status for url, (status, _, _) in visited.items() if status not in (200, 302)}
+        assert (outside, dead) == ([], {})
+        assert len(visited) < PAGES_MAX
+        kinds = {kind for _, kind, _ in visited.values()}
+        assert {"text/html", "text/css", "text/javascript", "image/svg+xml"} <= kinds
+        below = f"{front.base}/openapi/ui/"
+        pages = {url.removeprefix(below) for url in visited if url.startswith(below)}
+        assert {"", f"kind/{KEY}/Bed", "search", "changes", f"changes/{KEY}"} <= pages
 
 
-def test_forms_and_suggestions_are_answered_below_the_prefix(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with behind_nginx(tmp_path) as front:
-            page = f"{front.base}/openapi/ui/kind/{KEY}/Bed"
-            _, _, body = await front.get(page)
-            action = re.search(rb'<form[^>]*action="([^"]*)"', body)
-            assert action is not None
-            status, _, found = await front.get(urljoin(page, action[1].decode()) + "?q=bed+name")
-            assert status == 200
-            assert b"Bed<wbr>.spec.name" in found
-            # What the script asks while somebody types.
-            root = re.search(rb'data-root="([^"]*)"', body)
-            assert root is not None
-            asked = urljoin(page, f"{root[1].decode()}../search?limit=8&q=name")
-            assert asked.startswith(f"{front.base}/")
-            status, _, rows = await front.get(asked, Accept="*/*")
-            assert (status, "rows" in orjson.loads(rows)) == (200, True)
-
-    asyncio.run(scenario())
+async def test_forms_and_suggestions_are_answered_below_the_prefix(tmp_path: Path) -> None:
+    async with behind_nginx(tmp_path) as front:
+        page = f"{front.base}/openapi/ui/kind/{KEY}/Bed"
+        _, _, body = await front.get(page)
+        action = re.search(rb'<form[^>]*action="([^"]*)"', body)
+        assert action is not None
+        status, _, found = await front.get(urljoin(page, action[1].decode()) + "?q=bed+name")
+        assert status == 200
+        assert b"Bed<wbr>.spec.name" in found
+        # What the script asks while somebody types.
+        root = re.search(rb'data-root="([^"]*)"', body)
+        assert root is not None
+        asked = urljoin(page, f"{root[1].decode()}../search?limit=8&q=name")
+        assert asked.startswith(f"{front.base}/")
+        status, _, rows = await front.get(asked, Accept="*/*")
+        assert (status, "rows" in orjson.loads(rows)) == (200, True)
 
 
-def test_hash_urls_redirects_and_confirmations_pass(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with behind_nginx(tmp_path) as front:
-            stale = f"{front.base}/openapi/v3/{KEY}?hash=0123"
-            status, headers, _ = await front.get(stale, Accept="application/json")
-            moved = urljoin(stale, headers["Location"])
-            assert (status, moved.startswith(f"{front.base}/openapi/v3/{KEY}?hash=")) == (301, True)
-            status, headers, body = await front.get(moved, Accept="application/json")
-            assert (status, "immutable" in headers["Cache-Control"]) == (200, True)
-            _, _, own = await front.client.get(f"/openapi/v3/{KEY}")
-            assert body == own
-            page = f"{front.base}/openapi/ui/kind/{KEY}/Bed"
-            _, headers, _ = await front.get(page)
-            again, _, nothing = await front.get(page, **{"If-None-Match": headers["ETag"]})
-            assert (again, nothing) == (304, b"")
-
-    asyncio.run(scenario())
+async def test_hash_urls_redirects_and_confirmations_pass(tmp_path: Path) -> None:
+    async with behind_nginx(tmp_path) as front:
+        stale = f"{front.base}/openapi/v3/{KEY}?hash=0123"
+        status, headers, _ = await front.get(stale, Accept="application/json")
+        moved = urljoin(stale, headers["Location"])
+        assert (status, moved.startswith(f"{front.base}/openapi/v3/{KEY}?hash=")) == (301, True)
+        status, headers, body = await front.get(moved, Accept="application/json")
+        assert (status, "immutable" in headers["Cache-Control"]) == (200, True)
+        _, _, own = await front.client.get(f"/openapi/v3/{KEY}")
+        assert body == own
+        page = f"{front.base}/openapi/ui/kind/{KEY}/Bed"
+        _, headers, _ = await front.get(page)
+        again, _, nothing = await front.get(page, **{"If-None-Match": headers["ETag"]})
+        assert (again, nothing) == (304, b"")
 
 
-def test_clients_of_the_documents_need_no_more_than_the_prefix(tmp_path: Path) -> None:
+async def test_clients_of_the_documents_need_no_more_than_the_prefix(tmp_path: Path) -> None:
     def read(base: str) -> tuple[bytes, str]:
         with SchemaCache(base, CacheOptions(directory=None), warn=pytest.fail, background=False) as cache:
             schema = cache.schema(KEY)
             return schema.body, cache.resource("/apis", headers={"Accept": "application/json"}).body.decode()
 
-    async def scenario() -> None:
-        async with behind_nginx(tmp_path / "documents") as front:
-            body, groups = await asyncio.to_thread(read, front.base)
-            assert body == (await front.client.get(f"/openapi/v3/{KEY}"))[2]
-            assert "garden.example.org" in groups
-
-    asyncio.run(scenario())
+    async with behind_nginx(tmp_path / "documents") as front:
+        body, groups = await asyncio.to_thread(read, front.base)
+        assert body == (await front.client.get(f"/openapi/v3/{KEY}"))[2]
+        assert "garden.example.org" in groups

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import gzip
 import json
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +19,6 @@ from specmux_converters.document import Limits
 PATH = "/openapi/v2"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 MERGED = Documents(openapi_v2="merged")
-
-
-def running(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @functools.wraps(test)
-    def run(**fixtures: Any) -> None:
-        asyncio.run(test(**fixtures))
-
-    return run
 
 
 def write(folder: Path, group: str, text: str = "d") -> None:
@@ -54,7 +44,6 @@ async def until_changed(client: Client, etag: str) -> tuple[int, Any, bytes]:
     pytest.fail("the merged document never changed")
 
 
-@running
 async def test_all_documents_are_merged_in_every_form(tmp_path: Path) -> None:
     for group in ("apps", "batch"):
         write(tmp_path, group)
@@ -97,7 +86,6 @@ async def test_all_documents_are_merged_in_every_form(tmp_path: Path) -> None:
         assert swagger.made == made
 
 
-@running
 async def test_a_document_that_changes_or_goes_is_merged_anew(tmp_path: Path) -> None:
     for group in ("apps", "batch"):
         write(tmp_path, group)
@@ -115,7 +103,6 @@ async def test_a_document_that_changes_or_goes_is_merged_anew(tmp_path: Path) ->
         assert again["ETag"] != fields["ETag"]
 
 
-@running
 async def test_memory_that_is_short_lets_the_bytes_go(tmp_path: Path) -> None:
     write(tmp_path, "apps")
     async with service(directory("files", tmp_path), documents=MERGED) as client:
@@ -132,12 +119,9 @@ async def test_memory_that_is_short_lets_the_bytes_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["off", "passthrough"])
-def test_nobody_answers_where_nothing_is_merged(tmp_path: Path, mode: str) -> None:
-    async def run() -> None:
-        write(tmp_path, "apps")
-        async with service(directory("files", tmp_path), documents=Documents(openapi_v2=mode)) as client:
-            await client.ready()
-            assert client.app.swagger is None
-            assert (await client.get(PATH))[0] in (404, 503)
-
-    asyncio.run(run())
+async def test_nobody_answers_where_nothing_is_merged(tmp_path: Path, mode: str) -> None:
+    write(tmp_path, "apps")
+    async with service(directory("files", tmp_path), documents=Documents(openapi_v2=mode)) as client:
+        await client.ready()
+        assert client.app.swagger is None
+        assert (await client.get(PATH))[0] in (404, 503)

@@ -61,83 +61,68 @@ async def read_all(client: Client, rounds: int) -> list[tuple[str, int]]:
     return faults
 
 
-def test_documents_of_servers_behind_a_balancer_of_connections() -> None:
-    async def scenario() -> None:
-        async with (
-            balanced(server(BEFORE), server(AFTER)) as balancer,
-            service(backend("lb", balancer.url)) as client,
-        ):
-            assert await read_all(client, 100) == []
-            await until_published(client, {A, OLD, NEW})
-            assert await read_all(client, 100) == []
-            status = orjson.loads((await client.get("/status"))[2])["backends"]["lb"]["servers"]
-            assert len(status["servers"]) == 2
-            assert "not on all of them" in status["summary"]
-
-    asyncio.run(scenario())
+async def test_documents_of_servers_behind_a_balancer_of_connections() -> None:
+    async with (
+        balanced(server(BEFORE), server(AFTER)) as balancer,
+        service(backend("lb", balancer.url)) as client,
+    ):
+        assert await read_all(client, 100) == []
+        await until_published(client, {A, OLD, NEW})
+        assert await read_all(client, 100) == []
+        status = orjson.loads((await client.get("/status"))[2])["backends"]["lb"]["servers"]
+        assert len(status["servers"]) == 2
+        assert "not on all of them" in status["summary"]
 
 
-def test_documents_of_servers_behind_a_balancer_of_requests() -> None:
-    async def scenario() -> None:
-        async with (
-            serving(AlternatingServer([BEFORE, AFTER])) as balancer,
-            service(backend("lb", balancer.url)) as client,
-        ):
-            await until_published(client, {A, OLD, NEW})
-            assert await read_all(client, 100) == []
-
-    asyncio.run(scenario())
+async def test_documents_of_servers_behind_a_balancer_of_requests() -> None:
+    async with (
+        serving(AlternatingServer([BEFORE, AFTER])) as balancer,
+        service(backend("lb", balancer.url)) as client,
+    ):
+        await until_published(client, {A, OLD, NEW})
+        assert await read_all(client, 100) == []
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_newest_release_of_listed_servers_wins_in_any_order(order: Sequence[int]) -> None:
-    async def scenario() -> None:
-        servers = server(BEFORE, "v1.34.4"), server(AFTER, "v1.37.2")
-        async with serving(servers[0]), serving(servers[1]):
-            urls = tuple(servers[each].url for each in order)
-            async with service(backend("ha", urls[0], urls=urls)) as client:
-                paths = await until_published(client, {A, OLD, NEW})
-                assert (await client.get(paths[A]))[2] == AFTER[A]
-                assert await read_all(client, 20) == []
-                groups = orjson.loads((await client.get("/apis"))[2])["groups"]
-                assert {group["name"] for group in groups} == {key.split("/")[1] for key in (A, OLD, NEW)}
-
-    asyncio.run(scenario())
+async def test_newest_release_of_listed_servers_wins_in_any_order(order: Sequence[int]) -> None:
+    servers = server(BEFORE, "v1.34.4"), server(AFTER, "v1.37.2")
+    async with serving(servers[0]), serving(servers[1]):
+        urls = tuple(servers[each].url for each in order)
+        async with service(backend("ha", urls[0], urls=urls)) as client:
+            paths = await until_published(client, {A, OLD, NEW})
+            assert (await client.get(paths[A]))[2] == AFTER[A]
+            assert await read_all(client, 20) == []
+            groups = orjson.loads((await client.get("/apis"))[2])["groups"]
+            assert {group["name"] for group in groups} == {key.split("/")[1] for key in (A, OLD, NEW)}
 
 
-def test_listed_server_that_dies_is_said_and_noticed_by_no_reader() -> None:
-    async def scenario() -> None:
-        servers = [server(BEFORE, "v1.37.2"), server(BEFORE, "v1.37.2"), server(BEFORE, "v1.37.2")]
-        async with serving(servers[0]), serving(servers[1]), serving(servers[2]):
-            urls = tuple(each.url for each in servers)
-            async with service(backend("ha", urls[0], urls=urls)) as client:
-                await until_published(client, {A, OLD})
-                await servers[0].stop()
-                servers[1].documents = servers[2].documents = dict(AFTER) | {OLD: BEFORE[OLD]}
-                await until_published(client, {A, OLD, NEW})
-                assert await read_all(client, 20) == []
-                shown = orjson.loads((await client.get("/status"))[2])["backends"]["ha"]
-                assert shown["state"] == "up"
-                assert any(urls[0] in note for note in shown["notes"])
-
-    asyncio.run(scenario())
-
-
-def test_one_server_is_asked_no_more_than_before() -> None:
-    async def scenario() -> None:
-        async with serving(server(BEFORE)) as origin, service(backend("one", origin.url)) as client:
+async def test_listed_server_that_dies_is_said_and_noticed_by_no_reader() -> None:
+    servers = [server(BEFORE, "v1.37.2"), server(BEFORE, "v1.37.2"), server(BEFORE, "v1.37.2")]
+    async with serving(servers[0]), serving(servers[1]), serving(servers[2]):
+        urls = tuple(each.url for each in servers)
+        async with service(backend("ha", urls[0], urls=urls)) as client:
             await until_published(client, {A, OLD})
-            assert await read_all(client, 5) == []
-            origin.documents = {**BEFORE, NEW: document(NEW)}  # it gains: no reason to look twice
-            origin.log.clear()
+            await servers[0].stop()
+            servers[1].documents = servers[2].documents = dict(AFTER) | {OLD: BEFORE[OLD]}
             await until_published(client, {A, OLD, NEW})
-            roots = origin.count("/openapi/v3?") + sum(line == "/openapi/v3" for line in origin.log)
-            await asyncio.sleep(0.5)
-            later = sum(line == "/openapi/v3" for line in origin.log)
-            assert roots <= later  # nothing but the checks
-            assert orjson.loads((await client.get("/status"))[2])["backends"]["one"]["servers"] is None
-            origin.documents = {A: BEFORE[A]}  # it loses: it is looked at again, and there is one alone
-            await until_published(client, {A})
-            assert orjson.loads((await client.get("/status"))[2])["backends"]["one"]["servers"] is None
+            assert await read_all(client, 20) == []
+            shown = orjson.loads((await client.get("/status"))[2])["backends"]["ha"]
+            assert shown["state"] == "up"
+            assert any(urls[0] in note for note in shown["notes"])
 
-    asyncio.run(scenario())
+
+async def test_one_server_is_asked_no_more_than_before() -> None:
+    async with serving(server(BEFORE)) as origin, service(backend("one", origin.url)) as client:
+        await until_published(client, {A, OLD})
+        assert await read_all(client, 5) == []
+        origin.documents = {**BEFORE, NEW: document(NEW)}  # it gains: no reason to look twice
+        origin.log.clear()
+        await until_published(client, {A, OLD, NEW})
+        roots = origin.count("/openapi/v3?") + sum(line == "/openapi/v3" for line in origin.log)
+        await asyncio.sleep(0.5)
+        later = sum(line == "/openapi/v3" for line in origin.log)
+        assert roots <= later  # nothing but the checks
+        assert orjson.loads((await client.get("/status"))[2])["backends"]["one"]["servers"] is None
+        origin.documents = {A: BEFORE[A]}  # it loses: it is looked at again, and there is one alone
+        await until_published(client, {A})
+        assert orjson.loads((await client.get("/status"))[2])["backends"]["one"]["servers"] is None

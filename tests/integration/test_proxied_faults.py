@@ -32,80 +32,65 @@ from specmux_converters.group_versions import GroupVersion
 @pytest.mark.parametrize(
     ("protocol", "method"), [("websocket", "GET"), ("SPDY/3.1", "POST"), ("SPDY/3.1", "GET"), ("h2c", "GET")]
 )
-def test_upgrade_is_refused_with_advice(protocol: str, method: str) -> None:
-    async def scenario() -> None:
-        async with proxying() as (origin, client):
-            sent = (
-                f"{method} {THINGS}/x/exec?command=sh HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n"
-                f"Upgrade: {protocol}\r\n\r\n"
-            )
-            ((answer, body),) = await exchange(client, sent.encode(), b"\x80\x03\x00\x01")
-            assert (answer.status, reason_of(body)) == (501, "NotImplemented")
-            assert "apiserver" in orjson.loads(body)["message"]
-            assert origin.requests == []
-
-    asyncio.run(scenario())
+async def test_upgrade_is_refused_with_advice(protocol: str, method: str) -> None:
+    async with proxying() as (origin, client):
+        sent = (
+            f"{method} {THINGS}/x/exec?command=sh HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n"
+            f"Upgrade: {protocol}\r\n\r\n"
+        )
+        ((answer, body),) = await exchange(client, sent.encode(), b"\x80\x03\x00\x01")
+        assert (answer.status, reason_of(body)) == (501, "NotImplemented")
+        assert "apiserver" in orjson.loads(body)["message"]
+        assert origin.requests == []
 
 
-def test_trace_is_refused() -> None:
-    async def scenario() -> None:
-        async with proxying() as (origin, client):
-            status, _, _ = await client.get(THINGS, method="TRACE")
-            assert status == 405
-            assert origin.requests == []
-
-    asyncio.run(scenario())
+async def test_trace_is_refused() -> None:
+    async with proxying() as (origin, client):
+        status, _, _ = await client.get(THINGS, method="TRACE")
+        assert status == 405
+        assert origin.requests == []
 
 
-def test_clients_known_by_certificate_are_told_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        async with proxying() as (origin, client):
-            monkeypatch.setattr(client.app._proxy_handler, "_clients_have_certificates", True)
-            status, _, body = await client.get(THINGS)
-            assert (status, reason_of(body)) == (501, "NotImplemented")
-            assert origin.requests == []
-            assert (await client.get("/openapi/v2"))[0] == 200
-
-    asyncio.run(scenario())
+async def test_clients_known_by_certificate_are_told_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with proxying() as (origin, client):
+        monkeypatch.setattr(client.app._proxy_handler, "_clients_have_certificates", True)
+        status, _, body = await client.get(THINGS)
+        assert (status, reason_of(body)) == (501, "NotImplemented")
+        assert origin.requests == []
+        assert (await client.get("/openapi/v2"))[0] == 200
 
 
 def owner(publisher: Publisher) -> str:
     return publisher.current.entries[GroupVersion(APPS)].owner
 
 
-def test_circle_is_broken() -> None:
-    async def scenario() -> None:
-        async with proxying() as (origin, client), proxying() as (_, other):
-            for one, two in ((client, other), (other, client)):
-                moved = (backend("b", two.base, priority=1),)
-                await one.app.reconfigure(
-                    replace(one.app.settings, backends=(*one.app.settings.backends, *moved))
-                )
-            entries = [one.app.publisher for one in (client, other)]
-            await client.until(lambda: all(item.current.entries[APPS].owner == "b" for item in entries))  # type: ignore[index]
-            status, _, body = await client.get(THINGS)
-            assert (status, reason_of(body)) == (508, "LoopDetected")
-            await client.until(
-                lambda: all(item.current.observations["b"].failure is None for item in entries)  # type: ignore[index]
+async def test_circle_is_broken() -> None:
+    async with proxying() as (origin, client), proxying() as (_, other):
+        for one, two in ((client, other), (other, client)):
+            moved = (backend("b", two.base, priority=1),)
+            await one.app.reconfigure(
+                replace(one.app.settings, backends=(*one.app.settings.backends, *moved))
             )
-            status, _, body = await client.get("/openapi/v2")
-            assert (status, reason_of(body)) == (502, "BadGateway")
-            assert origin.requests == []
+        entries = [one.app.publisher for one in (client, other)]
+        await client.until(lambda: all(item.current.entries[APPS].owner == "b" for item in entries))  # type: ignore[index]
+        status, _, body = await client.get(THINGS)
+        assert (status, reason_of(body)) == (508, "LoopDetected")
+        await client.until(
+            lambda: all(item.current.observations["b"].failure is None for item in entries)  # type: ignore[index]
+        )
+        status, _, body = await client.get("/openapi/v2")
+        assert (status, reason_of(body)) == (502, "BadGateway")
+        assert origin.requests == []
 
-    asyncio.run(scenario())
 
-
-def test_resources_of_nobody_and_of_a_directory_are_404(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        (tmp_path / "apis/files.io").mkdir(parents=True)
-        (tmp_path / "apis/files.io/v1.json").write_bytes(document("apis/files.io/v1"))
-        async with service(directory("d", tmp_path), proxy=ON) as client:
-            await client.ready()
-            for group_version in ("apis/files.io/v1", "apis/none/v1"):
-                status, _, body = await client.get(f"/{group_version}/things", method="POST")
-                assert (status, reason_of(body)) == (404, "NotFound")
-
-    asyncio.run(scenario())
+async def test_resources_of_nobody_and_of_a_directory_are_404(tmp_path: Path) -> None:
+    (tmp_path / "apis/files.io").mkdir(parents=True)
+    (tmp_path / "apis/files.io/v1.json").write_bytes(document("apis/files.io/v1"))
+    async with service(directory("d", tmp_path), proxy=ON) as client:
+        await client.ready()
+        for group_version in ("apis/files.io/v1", "apis/none/v1"):
+            status, _, body = await client.get(f"/{group_version}/things", method="POST")
+            assert (status, reason_of(body)) == (404, "NotFound")
 
 
 @pytest.mark.parametrize(
@@ -118,37 +103,31 @@ def test_resources_of_nobody_and_of_a_directory_are_404(tmp_path: Path) -> None:
         (b"HTTP/1.1 200 OK\r\nX: a\x01\r\nContent-Length: 0\r\n\r\n", 502, "bad_body"),
     ],
 )
-def test_answer_that_must_not_be_passed_on_is_502(said: bytes, status: int, cause: str) -> None:
-    async def scenario() -> None:
-        async with proxying(saying(said)) as (origin, client):
-            answer = await client.get(THINGS)
-            assert (answer[0], reason_of(answer[2])) == (status, "BadGateway")
-            assert cause in orjson.loads(answer[2])["message"]
-            assert "Location" not in answer[1]
-            origin.script = answer_ok
-            assert (await client.get(THINGS))[0] == 200
-
-    asyncio.run(scenario())
+async def test_answer_that_must_not_be_passed_on_is_502(said: bytes, status: int, cause: str) -> None:
+    async with proxying(saying(said)) as (origin, client):
+        answer = await client.get(THINGS)
+        assert (answer[0], reason_of(answer[2])) == (status, "BadGateway")
+        assert cause in orjson.loads(answer[2])["message"]
+        assert "Location" not in answer[1]
+        origin.script = answer_ok
+        assert (await client.get(THINGS))[0] == 200
 
 
-def test_silent_backend_is_504_and_one_that_hangs_up_is_502() -> None:
-    async def scenario() -> None:
-        async def silent(seen: Seen) -> None:
-            await seen.wait_until_left()
+async def test_silent_backend_is_504_and_one_that_hangs_up_is_502() -> None:
+    async def silent(seen: Seen) -> None:
+        await seen.wait_until_left()
 
-        async def hangs_up(seen: Seen) -> None:
-            seen.writer.close()
+    async def hangs_up(seen: Seen) -> None:
+        seen.writer.close()
 
-        async with proxying(silent, proxy=replace(ON, answer_timeout=0.3)) as (origin, client):
-            status, headers, body = await client.get(THINGS)
-            assert (status, reason_of(body)) == (504, "Timeout")
-            await asyncio.wait_for(origin.requests[0].left.wait(), 5)
-            origin.script = hangs_up
-            status, headers, body = await client.get(THINGS, method="POST")
-            assert (status, reason_of(body)) == (502, "BadGateway")
-            assert "Retry-After" not in headers  # it may have been done
-
-    asyncio.run(scenario())
+    async with proxying(silent, proxy=replace(ON, answer_timeout=0.3)) as (origin, client):
+        status, headers, body = await client.get(THINGS)
+        assert (status, reason_of(body)) == (504, "Timeout")
+        await asyncio.wait_for(origin.requests[0].left.wait(), 5)
+        origin.script = hangs_up
+        status, headers, body = await client.get(THINGS, method="POST")
+        assert (status, reason_of(body)) == (502, "BadGateway")
+        assert "Retry-After" not in headers  # it may have been done
 
 
 def test_lost_backend_is_503_logged_once_and_once_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
@@ -173,88 +152,76 @@ def test_lost_backend_is_503_logged_once_and_once_when_it_is_back(caplog: pytest
         asyncio.run(scenario())
 
 
-def test_body_is_not_sent_twice_over_a_connection_that_had_ended() -> None:
-    async def scenario() -> None:
-        async with proxying() as (origin, client), connected(client.base) as wire:
-            await wire.ask(THINGS)
-            assert (await wire.answer())[0].status == 200
+async def test_body_is_not_sent_twice_over_a_connection_that_had_ended() -> None:
+    async with proxying() as (origin, client), connected(client.base) as wire:
+        await wire.ask(THINGS)
+        assert (await wire.answer())[0].status == 200
 
-            async def takes_and_dies(seen: Seen) -> None:
-                await seen.read_body()
-                seen.writer.transport.abort()  # type: ignore[attr-defined]
+        async def takes_and_dies(seen: Seen) -> None:
+            await seen.read_body()
+            seen.writer.transport.abort()  # type: ignore[attr-defined]
 
-            origin.script = takes_and_dies
-            await wire.ask(THINGS, method="PUT", body=b"abc")
-            answer, body = await wire.answer()
-            assert (answer.status, reason_of(body)) == (502, "BadGateway")
-            assert [seen.body for seen in origin.requests if seen.method == "PUT"] == [b"abc"]
-
-    asyncio.run(scenario())
+        origin.script = takes_and_dies
+        await wire.ask(THINGS, method="PUT", body=b"abc")
+        answer, body = await wire.answer()
+        assert (answer.status, reason_of(body)) == (502, "BadGateway")
+        assert [seen.body for seen in origin.requests if seen.method == "PUT"] == [b"abc"]
 
 
-def test_answer_before_the_end_of_a_body_ends_the_connection() -> None:
-    async def scenario() -> None:
-        async def refuses(seen: Seen) -> None:
-            await seen.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}")
+async def test_answer_before_the_end_of_a_body_ends_the_connection() -> None:
+    async def refuses(seen: Seen) -> None:
+        await seen.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}")
 
-        async with proxying(refuses) as (_, client), connected(client.base) as wire:
-            await wire.ask(THINGS, "Content-Length: 1000000", method="POST")
-            await wire.send(b"x" * 1000)
-            answer, body = await wire.answer()
-            assert (answer.status, answer.value("Connection"), body) == (413, "close", b"{}")
-            assert await wire.at_end()
-
-    asyncio.run(scenario())
+    async with proxying(refuses) as (_, client), connected(client.base) as wire:
+        await wire.ask(THINGS, "Content-Length: 1000000", method="POST")
+        await wire.send(b"x" * 1000)
+        answer, body = await wire.answer()
+        assert (answer.status, answer.value("Connection"), body) == (413, "close", b"{}")
+        assert await wire.at_end()
 
 
-def test_stopping_the_service_ends_watches_within_its_time() -> None:
-    async def scenario() -> None:
-        async with proxying(watch) as (origin, client), connected(client.base) as wire:
-            await wire.ask(f"{THINGS}?watch=true")
-            await wire.head()
-            started = time.monotonic()
-            await client.app.server.stop()
-            assert time.monotonic() - started < 3.0
-            await asyncio.wait_for(origin.requests[0].left.wait(), 5)
-
-    asyncio.run(scenario())
+async def test_stopping_the_service_ends_watches_within_its_time() -> None:
+    async with proxying(watch) as (origin, client), connected(client.base) as wire:
+        await wire.ask(f"{THINGS}?watch=true")
+        await wire.head()
+        started = time.monotonic()
+        await client.app.server.stop()
+        assert time.monotonic() - started < 3.0
+        await asyncio.wait_for(origin.requests[0].left.wait(), 5)
 
 
-def test_resources_of_a_cluster_go_to_their_extension_or_to_the_apiserver_as_the_client() -> None:
-    async def scenario() -> None:
-        async with (
-            serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics,
-            FakeCluster({APPS: document(APPS)}) as cluster,
-        ):
-            cluster.tokens = {"ours", "theirs"}
-            cluster.put(API_SERVICES, builtin("apps", "v1"))
-            cluster.put(API_SERVICES, extension(metrics))
-            cluster.put(CRDS, definition("Widget"))
-            made = {f"/{key}/things": b'{"from": "the apiserver"}' for key in (WIDGETS, APPS)}
-            cluster.pages.update(made)
-            ours = Credentials(token="ours", impersonation=(("Impersonate-User", "specmux"),))
-            server = backend("kubernetes", cluster.url, credentials=ours)
-            watched = Kubernetes(in_cluster=True, service_url="http://127.0.0.1:{port}")
-            async with service(cluster=server, kubernetes=watched, proxy=ON) as client:
-                await until_ready(client)
-                await client.until(lambda: METRICS in client.app.publisher.current.entries)
-                assert owner_in(client, WIDGETS) == "kubernetes-crds"
-                for target, body in made.items():
-                    answer = await client.get(target, Authorization="Bearer theirs")
-                    assert (answer[0], answer[2]) == (200, body)
-                    sent = cluster.seen(target)[-1].headers
-                    assert sent["Authorization"] == "Bearer theirs"
-                    assert "Impersonate-User" not in sent
-                assert (await client.get(f"/{WIDGETS}/things"))[0] == 401  # nobody lends a name
-                before = len(cluster.requests)
-                assert (await client.get(f"/{METRICS}/nodes"))[0] == 404  # the extension's own answer
-                assert not any("/nodes" in seen.target for seen in cluster.requests[before:])
-
-    asyncio.run(scenario())
+async def test_resources_of_a_cluster_go_to_their_extension_or_to_the_apiserver_as_the_client() -> None:
+    async with (
+        serving(FakeAPIServer({METRICS: document(METRICS)})) as metrics,
+        FakeCluster({APPS: document(APPS)}) as cluster,
+    ):
+        cluster.tokens = {"ours", "theirs"}
+        cluster.put(API_SERVICES, builtin("apps", "v1"))
+        cluster.put(API_SERVICES, extension(metrics))
+        cluster.put(CRDS, definition("Widget"))
+        made = {f"/{key}/things": b'{"from": "the apiserver"}' for key in (WIDGETS, APPS)}
+        cluster.pages.update(made)
+        ours = Credentials(token="ours", impersonation=(("Impersonate-User", "specmux"),))
+        server = backend("kubernetes", cluster.url, credentials=ours)
+        watched = Kubernetes(in_cluster=True, service_url="http://127.0.0.1:{port}")
+        async with service(cluster=server, kubernetes=watched, proxy=ON) as client:
+            await until_ready(client)
+            await client.until(lambda: METRICS in client.app.publisher.current.entries)
+            assert owner_in(client, WIDGETS) == "kubernetes-crds"
+            for target, body in made.items():
+                answer = await client.get(target, Authorization="Bearer theirs")
+                assert (answer[0], answer[2]) == (200, body)
+                sent = cluster.seen(target)[-1].headers
+                assert sent["Authorization"] == "Bearer theirs"
+                assert "Impersonate-User" not in sent
+            assert (await client.get(f"/{WIDGETS}/things"))[0] == 401  # nobody lends a name
+            before = len(cluster.requests)
+            assert (await client.get(f"/{METRICS}/nodes"))[0] == 404  # the extension's own answer
+            assert not any("/nodes" in seen.target for seen in cluster.requests[before:])
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_kubectl_reads_and_writes_through_us(tmp_path: Path) -> None:
+async def test_kubectl_reads_and_writes_through_us(tmp_path: Path) -> None:
     thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
     path = "/api/v1/namespaces/a/configmaps"
 
@@ -266,34 +233,31 @@ def test_kubectl_reads_and_writes_through_us(tmp_path: Path) -> None:
         )
         await seen.write(body)
 
-    async def scenario() -> None:
-        origin = StreamingBackend(group_versions=("api/v1",), script=script)
-        async with streaming(origin), service(backend("a", origin.url), proxy=ON) as client:
-            await client.ready()
-            config = tmp_path / "config"
-            config.write_text("{}")
-            manifest = tmp_path / "x.json"
-            manifest.write_bytes(orjson.dumps(thing))
+    origin = StreamingBackend(group_versions=("api/v1",), script=script)
+    async with streaming(origin), service(backend("a", origin.url), proxy=ON) as client:
+        await client.ready()
+        config = tmp_path / "config"
+        config.write_text("{}")
+        manifest = tmp_path / "x.json"
+        manifest.write_bytes(orjson.dumps(thing))
 
-            async def kubectl(*arguments: str) -> Any:
-                command = ["kubectl", f"--kubeconfig={config}", f"--server={client.base}", *arguments]
-                done = await asyncio.to_thread(
-                    subprocess.run, command, capture_output=True, timeout=30, check=False
-                )
-                assert done.returncode == 0, done.stderr
-                return orjson.loads(done.stdout)
+        async def kubectl(*arguments: str) -> Any:
+            command = ["kubectl", f"--kubeconfig={config}", f"--server={client.base}", *arguments]
+            done = await asyncio.to_thread(
+                subprocess.run, command, capture_output=True, timeout=30, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            return orjson.loads(done.stdout)
 
-            assert await kubectl("get", "--raw", f"{path}/x") == thing
-            assert await kubectl("create", "--raw", path, "-f", str(manifest)) == thing
-            assert await kubectl("replace", "--raw", f"{path}/x", "-f", str(manifest)) == thing
-            await kubectl("delete", "--raw", f"{path}/x")
-            assert [seen.method for seen in origin.requests] == ["GET", "POST", "PUT", "DELETE"]
-
-    asyncio.run(scenario())
+        assert await kubectl("get", "--raw", f"{path}/x") == thing
+        assert await kubectl("create", "--raw", path, "-f", str(manifest)) == thing
+        assert await kubectl("replace", "--raw", f"{path}/x", "-f", str(manifest)) == thing
+        await kubectl("delete", "--raw", f"{path}/x")
+        assert [seen.method for seen in origin.requests] == ["GET", "POST", "PUT", "DELETE"]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_kubectl_watches_through_us_and_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_kubectl_watches_through_us_and_leaves_nothing_behind(tmp_path: Path) -> None:
     group, key = "apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1"
     version = {"groupVersion": f"{group}/v1", "version": "v1"}
     resource = {
@@ -309,36 +273,33 @@ def test_kubectl_watches_through_us_and_leaves_nothing_behind(tmp_path: Path) ->
         f"/{key}": {"kind": "APIResourceList", "groupVersion": f"{group}/v1", "resources": [resource]},
     }
 
-    async def scenario() -> None:
-        cluster = FakeCluster({key: document(key)})
-        cluster.pages = {path: orjson.dumps(page) for path, page in pages.items()}
-        async with cluster, service(backend("a", cluster.url), proxy=ON) as client:
-            cluster.put(CRDS, {"metadata": {"name": "one.example.com"}})
-            await client.ready()
-            await until_listed(client, f"/{key}")
-            (tmp_path / "config").write_text("{}")
-            kubectl = await asyncio.create_subprocess_exec(
-                "kubectl",
-                f"--kubeconfig={tmp_path / 'config'}",
-                f"--cache-dir={tmp_path / 'cache'}",
-                f"--server={client.base}",
-                *("get", "customresourcedefinitions", "--watch", "-o", "name"),
-                stdout=subprocess.PIPE,
-            )
-            assert kubectl.stdout is not None
-            try:
-                async with asyncio.timeout(20):
-                    assert b"one.example.com" in await kubectl.stdout.readline()
-                    cluster.put(CRDS, {"metadata": {"name": "two.example.com"}})
-                    assert b"two.example.com" in await kubectl.stdout.readline()
-                assert gauge(client, "specmux_proxied_requests_in_flight") == 1
-            finally:
-                kubectl.kill()
-                await kubectl.wait()
-            await client.until(lambda: gauge(client, "specmux_proxied_requests_in_flight") == 0)
-            cluster.cut_watches()  # it would not notice by itself before it writes
-
-    asyncio.run(scenario())
+    cluster = FakeCluster({key: document(key)})
+    cluster.pages = {path: orjson.dumps(page) for path, page in pages.items()}
+    async with cluster, service(backend("a", cluster.url), proxy=ON) as client:
+        cluster.put(CRDS, {"metadata": {"name": "one.example.com"}})
+        await client.ready()
+        await until_listed(client, f"/{key}")
+        (tmp_path / "config").write_text("{}")
+        kubectl = await asyncio.create_subprocess_exec(
+            "kubectl",
+            f"--kubeconfig={tmp_path / 'config'}",
+            f"--cache-dir={tmp_path / 'cache'}",
+            f"--server={client.base}",
+            *("get", "customresourcedefinitions", "--watch", "-o", "name"),
+            stdout=subprocess.PIPE,
+        )
+        assert kubectl.stdout is not None
+        try:
+            async with asyncio.timeout(20):
+                assert b"one.example.com" in await kubectl.stdout.readline()
+                cluster.put(CRDS, {"metadata": {"name": "two.example.com"}})
+                assert b"two.example.com" in await kubectl.stdout.readline()
+            assert gauge(client, "specmux_proxied_requests_in_flight") == 1
+        finally:
+            kubectl.kill()
+            await kubectl.wait()
+        await client.until(lambda: gauge(client, "specmux_proxied_requests_in_flight") == 0)
+        cluster.cut_watches()  # it would not notice by itself before it writes
 
 
 async def until_listed(client: Client, path: str) -> None:

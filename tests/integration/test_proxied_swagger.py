@@ -18,90 +18,80 @@ from specmux_aggregator.config.settings import Limits
 from specmux_cache.access.server_access import Credentials
 
 
-def test_swagger_is_passed_through_with_its_validators() -> None:
-    async def scenario() -> None:
-        origin = FakeAPIServer({APPS: document(APPS)}, swagger(APPS))
-        async with serving(origin), service(backend("a", origin.url)) as client:
+async def test_swagger_is_passed_through_with_its_validators() -> None:
+    origin = FakeAPIServer({APPS: document(APPS)}, swagger(APPS))
+    async with serving(origin), service(backend("a", origin.url)) as client:
+        await client.ready()
+        status, headers, body = await client.get("/openapi/v2?timeout=32s", Accept="application/json")
+        assert (status, body) == (200, swagger(APPS))
+        assert headers["Content-Type"] == "application/json"
+        assert origin.log[-1] == "/openapi/v2"
+        etag = headers["ETag"]
+        status, headers, body = await client.get("/openapi/v2", If_None_Match=etag)
+        assert (status, headers["ETag"], body) == (304, etag, b"")
+        status, headers, body = await client.get("/openapi/v2", Accept_Encoding="gzip")
+        assert (status, headers["Content-Encoding"], body[:2]) == (200, "gzip", b"\x1f\x8b")
+        status, headers, body = await client.get("/openapi/v2", method="HEAD")
+        assert (status, body) == (200, b"")
+        assert int(headers["Content-Length"]) == len(swagger(APPS))
+
+
+async def test_swagger_is_asked_for_with_our_credentials_and_none_of_the_clients(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("ours")
+    ours = Credentials(token_file=tmp_path / "token", remote_user="system:specmux")
+    origin = FakeAPIServer({APPS: document(APPS)}, swagger(APPS))
+    async with serving(origin), service(backend("a", origin.url, credentials=ours)) as client:
+        await client.ready()
+        await client.get(
+            "/openapi/v2", Authorization="Bearer theirs", Cookie="a=b", X_Remote_User="root", X_Other="1"
+        )
+        sent = origin.headers[-1]
+        assert sent["Authorization"] == "Bearer ours"
+        assert sent["X-Remote-User"] == "system:specmux"
+        assert not {"Cookie", "X-Other"} & sent.keys()
+
+
+async def test_swagger_comes_from_the_first_that_has_it() -> None:
+    without = FakeAPIServer({APPS: document(APPS)})
+    gone = FakeAPIServer(None, swagger("apis/gone/v1"))
+    second, third = FakeAPIServer(None, swagger("apis/b/v1")), FakeAPIServer(None, swagger("apis/c/v1"))
+    async with serving(without), serving(gone), serving(second), serving(third):
+        backends = [
+            backend("a", without.url, priority=9),
+            backend("gone", gone.url, priority=8),
+            backend("b", second.url, priority=7),
+            backend("c", third.url, priority=6),
+        ]
+        async with service(*backends, polling=replace(QUICK, interval=60)) as client:
             await client.ready()
-            status, headers, body = await client.get("/openapi/v2?timeout=32s", Accept="application/json")
-            assert (status, body) == (200, swagger(APPS))
-            assert headers["Content-Type"] == "application/json"
-            assert origin.log[-1] == "/openapi/v2"
-            etag = headers["ETag"]
-            status, headers, body = await client.get("/openapi/v2", If_None_Match=etag)
-            assert (status, headers["ETag"], body) == (304, etag, b"")
-            status, headers, body = await client.get("/openapi/v2", Accept_Encoding="gzip")
-            assert (status, headers["Content-Encoding"], body[:2]) == (200, "gzip", b"\x1f\x8b")
-            status, headers, body = await client.get("/openapi/v2", method="HEAD")
-            assert (status, body) == (200, b"")
-            assert int(headers["Content-Length"]) == len(swagger(APPS))
-
-    asyncio.run(scenario())
+            await gone.stop()
+            assert (await client.get("/openapi/v2"))[2] == swagger("apis/b/v1")
+            asked = without.count("/openapi/v2")
+            assert (await client.get("/openapi/v2"))[2] == swagger("apis/b/v1")
+            assert without.count("/openapi/v2") == asked  # the choice is remembered
+            await second.stop()
+            assert (await client.get("/openapi/v2"))[2] == swagger("apis/c/v1")
 
 
-def test_swagger_is_asked_for_with_our_credentials_and_none_of_the_clients(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        (tmp_path / "token").write_text("ours")
-        ours = Credentials(token_file=tmp_path / "token", remote_user="system:specmux")
-        origin = FakeAPIServer({APPS: document(APPS)}, swagger(APPS))
-        async with serving(origin), service(backend("a", origin.url, credentials=ours)) as client:
-            await client.ready()
-            await client.get(
-                "/openapi/v2", Authorization="Bearer theirs", Cookie="a=b", X_Remote_User="root", X_Other="1"
-            )
-            sent = origin.headers[-1]
-            assert sent["Authorization"] == "Bearer ours"
-            assert sent["X-Remote-User"] == "system:specmux"
-            assert not {"Cookie", "X-Other"} & sent.keys()
-
-    asyncio.run(scenario())
-
-
-def test_swagger_comes_from_the_first_that_has_it() -> None:
-    async def scenario() -> None:
-        without = FakeAPIServer({APPS: document(APPS)})
-        gone = FakeAPIServer(None, swagger("apis/gone/v1"))
-        second, third = FakeAPIServer(None, swagger("apis/b/v1")), FakeAPIServer(None, swagger("apis/c/v1"))
-        async with serving(without), serving(gone), serving(second), serving(third):
-            backends = [
-                backend("a", without.url, priority=9),
-                backend("gone", gone.url, priority=8),
-                backend("b", second.url, priority=7),
-                backend("c", third.url, priority=6),
-            ]
-            async with service(*backends, polling=replace(QUICK, interval=60)) as client:
-                await client.ready()
-                await gone.stop()
-                assert (await client.get("/openapi/v2"))[2] == swagger("apis/b/v1")
-                asked = without.count("/openapi/v2")
-                assert (await client.get("/openapi/v2"))[2] == swagger("apis/b/v1")
-                assert without.count("/openapi/v2") == asked  # the choice is remembered
-                await second.stop()
-                assert (await client.get("/openapi/v2"))[2] == swagger("apis/c/v1")
-
-    asyncio.run(scenario())
-
-
-def test_swagger_that_nobody_has_is_404_and_503_where_somebody_could_not_be_asked(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        one = FakeAPIServer({APPS: document(APPS)})
-        two = FakeAPIServer({"apis/b/v1": document("apis/b/v1")})
-        slow = replace(QUICK, interval=60)
-        async with (
-            serving(one),
-            serving(two),
-            service(
-                backend("a", one.url), backend("b", two.url), directory("d", tmp_path), polling=slow
-            ) as client,
-        ):
-            await client.ready()
-            status, _, body = await client.get("/openapi/v2")
-            assert (status, reason_of(body)) == (404, "NotFound")
-            await two.stop()
-            status, headers, body = await client.get("/openapi/v2")
-            assert (status, reason_of(body), headers["Retry-After"]) == (503, "ServiceUnavailable", "1")
-
-    asyncio.run(scenario())
+async def test_swagger_that_nobody_has_is_404_and_503_where_somebody_could_not_be_asked(
+    tmp_path: Path,
+) -> None:
+    one = FakeAPIServer({APPS: document(APPS)})
+    two = FakeAPIServer({"apis/b/v1": document("apis/b/v1")})
+    slow = replace(QUICK, interval=60)
+    async with (
+        serving(one),
+        serving(two),
+        service(
+            backend("a", one.url), backend("b", two.url), directory("d", tmp_path), polling=slow
+        ) as client,
+    ):
+        await client.ready()
+        status, _, body = await client.get("/openapi/v2")
+        assert (status, reason_of(body)) == (404, "NotFound")
+        await two.stop()
+        status, headers, body = await client.get("/openapi/v2")
+        assert (status, reason_of(body), headers["Retry-After"]) == (503, "ServiceUnavailable", "1")
 
 
 @pytest.mark.parametrize(
@@ -116,60 +106,48 @@ def test_swagger_that_nobody_has_is_404_and_503_where_somebody_could_not_be_aske
         (b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "unexpected_status"),
     ],
 )
-def test_swagger_that_cannot_be_passed_on_is_our_error(answer: bytes, cause: str) -> None:
-    async def scenario() -> None:
-        limits = Limits(max_document_bytes=1000)
-        async with proxying(saying(answer), limits=limits) as (_, client):
-            status, headers, body = await client.get("/openapi/v2")
-            assert status in (502, 503)
-            assert cause in orjson.loads(body)["message"]
-            assert "Location" not in headers
-            assert b"evil" not in body
-
-    asyncio.run(scenario())
+async def test_swagger_that_cannot_be_passed_on_is_our_error(answer: bytes, cause: str) -> None:
+    limits = Limits(max_document_bytes=1000)
+    async with proxying(saying(answer), limits=limits) as (_, client):
+        status, headers, body = await client.get("/openapi/v2")
+        assert status in (502, 503)
+        assert cause in orjson.loads(body)["message"]
+        assert "Location" not in headers
+        assert b"evil" not in body
 
 
-def test_swagger_longer_than_allowed_is_cut() -> None:
-    async def scenario() -> None:
-        large = CHUNKED + b"200\r\n%b\r\n" % (b"x" * 512) * 4 + b"0\r\n\r\n"
-        async with (
-            proxying(saying(large), limits=Limits(max_document_bytes=1000)) as (_, client),
-            connected(client.base) as wire,
-        ):
+async def test_swagger_longer_than_allowed_is_cut() -> None:
+    large = CHUNKED + b"200\r\n%b\r\n" % (b"x" * 512) * 4 + b"0\r\n\r\n"
+    async with (
+        proxying(saying(large), limits=Limits(max_document_bytes=1000)) as (_, client),
+        connected(client.base) as wire,
+    ):
+        await wire.ask("/openapi/v2")
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await wire.answer()
+
+
+async def test_swagger_goes_to_a_client_that_closed_its_side() -> None:
+    async with proxying() as (_, client), connected(client.base) as wire:
+        await wire.ask("/openapi/v2")
+        wire.writer.write_eof()
+        assert (await wire.answer())[0].status == 200
+        assert await wire.at_end()
+
+
+async def test_swagger_of_a_silent_backend_is_504_and_one_that_stalls_is_cut() -> None:
+    async def silent(seen: Seen) -> None:
+        await seen.wait_until_left()
+
+    async def stalls(seen: Seen) -> None:
+        await seen.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+        await seen.wait_until_left()
+
+    async with proxying(silent) as (origin, client):
+        status, _, body = await client.get("/openapi/v2")
+        assert (status, reason_of(body)) == (504, "Timeout")
+        origin.script = stalls
+        async with connected(client.base) as wire:
             await wire.ask("/openapi/v2")
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-                await wire.answer()
-
-    asyncio.run(scenario())
-
-
-def test_swagger_goes_to_a_client_that_closed_its_side() -> None:
-    async def scenario() -> None:
-        async with proxying() as (_, client), connected(client.base) as wire:
-            await wire.ask("/openapi/v2")
-            wire.writer.write_eof()
-            assert (await wire.answer())[0].status == 200
-            assert await wire.at_end()
-
-    asyncio.run(scenario())
-
-
-def test_swagger_of_a_silent_backend_is_504_and_one_that_stalls_is_cut() -> None:
-    async def scenario() -> None:
-        async def silent(seen: Seen) -> None:
-            await seen.wait_until_left()
-
-        async def stalls(seen: Seen) -> None:
-            await seen.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-            await seen.wait_until_left()
-
-        async with proxying(silent) as (origin, client):
-            status, _, body = await client.get("/openapi/v2")
-            assert (status, reason_of(body)) == (504, "Timeout")
-            origin.script = stalls
-            async with connected(client.base) as wire:
-                await wire.ask("/openapi/v2")
-                with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-                    await wire.body(await wire.head())
-
-    asyncio.run(scenario())
+                await wire.body(await wire.head())

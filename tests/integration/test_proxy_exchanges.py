@@ -67,56 +67,47 @@ async def wrong_answers(client: Client, sloppy: Sloppy, count: int) -> list[Any]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_user_gets_anothers_answer(seed: int) -> None:
-    async def scenario() -> None:
-        sloppy = Sloppy(seed)
-        async with proxying(sloppy) as (_, client):
-            assert await wrong_answers(client, sloppy, 800) == []
-
-    asyncio.run(scenario())
+async def test_no_user_gets_anothers_answer(seed: int) -> None:
+    sloppy = Sloppy(seed)
+    async with proxying(sloppy) as (_, client):
+        assert await wrong_answers(client, sloppy, 800) == []
 
 
-def test_users_share_no_connection_and_each_keeps_one() -> None:
-    async def scenario() -> None:
-        async def script(seen: Seen) -> None:
-            await seen.write(answer_to(seen))
+async def test_users_share_no_connection_and_each_keeps_one() -> None:
+    async def script(seen: Seen) -> None:
+        await seen.write(answer_to(seen))
 
-        async with proxying(script) as (origin, client), connected(client.base) as wire:
-            for _ in range(3):
-                for user in ("alice", "bob"):
-                    assert (await ask(wire, user, THINGS))[1] == f"Bearer {user} {THINGS}".encode()
-            used = {
-                user: {
-                    id(seen.writer)
-                    for seen in origin.requests
-                    if seen.values("Authorization") == [f"Bearer {user}"]
-                }
-                for user in ("alice", "bob")
+    async with proxying(script) as (origin, client), connected(client.base) as wire:
+        for _ in range(3):
+            for user in ("alice", "bob"):
+                assert (await ask(wire, user, THINGS))[1] == f"Bearer {user} {THINGS}".encode()
+        used = {
+            user: {
+                id(seen.writer)
+                for seen in origin.requests
+                if seen.values("Authorization") == [f"Bearer {user}"]
             }
-            assert {user: len(writers) for user, writers in used.items()} == {"alice": 1, "bob": 1}
-            assert not used["alice"] & used["bob"]
-
-    asyncio.run(scenario())
+            for user in ("alice", "bob")
+        }
+        assert {user: len(writers) for user, writers in used.items()} == {"alice": 1, "bob": 1}
+        assert not used["alice"] & used["bob"]
 
 
 @pytest.mark.parametrize(
     "sloppy", [b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n', OK], ids=["body of a 304", "short length"]
 )
-def test_one_stray_answer_shifts_nothing(sloppy: bytes) -> None:
-    async def scenario() -> None:
-        async def script(seen: Seen) -> None:
-            if seen.target.endswith("/mallorys"):
-                await seen.write(sloppy)
-                await asyncio.sleep(0.01)
-                await seen.write(STRAY)
-            else:
-                await seen.write(answer_to(seen))
+async def test_one_stray_answer_shifts_nothing(sloppy: bytes) -> None:
+    async def script(seen: Seen) -> None:
+        if seen.target.endswith("/mallorys"):
+            await seen.write(sloppy)
+            await asyncio.sleep(0.01)
+            await seen.write(STRAY)
+        else:
+            await seen.write(answer_to(seen))
 
-        async with proxying(script) as (_, client), connected(client.base) as wire:
-            await ask(wire, "mallory", f"{THINGS}/mallorys")
-            await asyncio.sleep(0.05)
-            for number in range(20):
-                user = f"user-{number}"
-                assert await ask(wire, user, THINGS) == (200, f"Bearer {user} {THINGS}".encode())
-
-    asyncio.run(scenario())
+    async with proxying(script) as (_, client), connected(client.base) as wire:
+        await ask(wire, "mallory", f"{THINGS}/mallorys")
+        await asyncio.sleep(0.05)
+        for number in range(20):
+            user = f"user-{number}"
+            assert await ask(wire, user, THINGS) == (200, f"Bearer {user} {THINGS}".encode())

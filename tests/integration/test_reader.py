@@ -233,56 +233,47 @@ def version(state: ReaderState) -> str:
     return state.version
 
 
-def test_exception_of_a_job_is_said_and_ends_no_process(
+async def test_exception_of_a_job_is_said_and_ends_no_process(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        reader = Reader(request_seconds=60.0)
-        try:
-            process = await process_of(reader)
-            with pytest.raises(ReaderFault, match=r"UnicodeEncodeError at test_reader.py:\d+"):
-                await reader.ask(sulk)
-            assert await process_of(reader) == process
-        finally:
-            await reader.close()
-
-    asyncio.run(scenario())
+    reader = Reader(request_seconds=60.0)
+    try:
+        process = await process_of(reader)
+        with pytest.raises(ReaderFault, match=r"UnicodeEncodeError at test_reader.py:\d+"):
+            await reader.ask(sulk)
+        assert await process_of(reader) == process
+    finally:
+        await reader.close()
     assert "UnicodeEncodeError at test_reader.py" in caplog.text
     assert "secret" not in caplog.text
 
 
-def test_clients_that_leave_end_nothing_that_is_under_way() -> None:
-    async def scenario() -> None:
-        reader = Reader(request_seconds=60.0)
-        try:
-            process = await process_of(reader)
-            asked = [asyncio.create_task(reader.ask(slow)) for _ in range(10)]
-            while reader._working is None:
-                await asyncio.sleep(0.01)
-            for task in asked:
-                task.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-            assert await reader.ask(version) == "loaded"  # the one that was under way
-            assert await process_of(reader) == process
-            assert not reader._asked
-        finally:
-            await reader.close()
-
-    asyncio.run(scenario())
+async def test_clients_that_leave_end_nothing_that_is_under_way() -> None:
+    reader = Reader(request_seconds=60.0)
+    try:
+        process = await process_of(reader)
+        asked = [asyncio.create_task(reader.ask(slow)) for _ in range(10)]
+        while reader._working is None:
+            await asyncio.sleep(0.01)
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        assert await reader.ask(version) == "loaded"  # the one that was under way
+        assert await process_of(reader) == process
+        assert not reader._asked
+    finally:
+        await reader.close()
 
 
-def test_time_of_a_client_is_not_the_time_of_its_job() -> None:
-    async def scenario() -> None:
-        reader = Reader(request_seconds=0.5)
-        try:
-            process = await process_of(reader)
-            with pytest.raises(ReaderFailed, match="too long"):
-                await reader.ask(slow)
-            assert await process_of(reader) == process
-        finally:
-            await reader.close()
-
-    asyncio.run(scenario())
+async def test_time_of_a_client_is_not_the_time_of_its_job() -> None:
+    reader = Reader(request_seconds=0.5)
+    try:
+        process = await process_of(reader)
+        with pytest.raises(ReaderFailed, match="too long"):
+            await reader.ask(slow)
+        assert await process_of(reader) == process
+    finally:
+        await reader.close()
 
 
 def test_page_that_was_rendered_is_not_asked_of_the_reader_again(
@@ -331,28 +322,22 @@ async def lag(measured: list[float]) -> None:
         measured.append(time.monotonic() - before - 0.005)
 
 
-def test_too_many_at_once_are_refused() -> None:
-    async def scenario() -> None:
-        reader = Reader(request_seconds=60.0)
-        try:
-            jobs = [asyncio.create_task(reader.ask(pid)) for _ in range(40)]
-            ended = await asyncio.gather(*jobs, return_exceptions=True)
-            assert sum(isinstance(each, ReaderBusy) for each in ended) == 24
-            assert sum(isinstance(each, int) for each in ended) == 16
-        finally:
-            await reader.close()
-
-    asyncio.run(scenario())
+async def test_too_many_at_once_are_refused() -> None:
+    reader = Reader(request_seconds=60.0)
+    try:
+        jobs = [asyncio.create_task(reader.ask(pid)) for _ in range(40)]
+        ended = await asyncio.gather(*jobs, return_exceptions=True)
+        assert sum(isinstance(each, ReaderBusy) for each in ended) == 24
+        assert sum(isinstance(each, int) for each in ended) == 16
+    finally:
+        await reader.close()
 
 
-def test_reader_that_nobody_asks_ends() -> None:
-    async def scenario() -> None:
-        reader = Reader(idle_seconds=0.1, request_seconds=60.0)
-        try:
-            first = await reader.ask(pid)
-            await asyncio.sleep(0.4)
-            assert await reader.ask(pid) != first
-        finally:
-            await reader.close()
-
-    asyncio.run(scenario())
+async def test_reader_that_nobody_asks_ends() -> None:
+    reader = Reader(idle_seconds=0.1, request_seconds=60.0)
+    try:
+        first = await reader.ask(pid)
+        await asyncio.sleep(0.4)
+        assert await reader.ask(pid) != first
+    finally:
+        await reader.close()

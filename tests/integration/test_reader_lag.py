@@ -54,7 +54,7 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 @shared
-def test_loop_does_little_at_a_time_while_the_reader_is_killed(
+async def test_loop_does_little_at_a_time_while_the_reader_is_killed(
     longest: list[float], tally: Callable[[str, int], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     codes: Counter[int] = Counter()
@@ -67,21 +67,18 @@ def test_loop_does_little_at_a_time_while_the_reader_is_killed(
             assert status == 200 or (status in (429, 503) and "Retry-After" in headers), status
             await asyncio.sleep(0.05)
 
-    async def scenario() -> None:
-        async with service(directory("release", DATA / "k8s-pairs" / "1.35" / "v3")) as client:
-            await client.ready()
-            longest.clear()
-            tasks = [asyncio.create_task(asking(client, number)) for number in range(CLIENTS)]
-            for _ in range(KILLS):
-                await asyncio.sleep(PAUSE)
-                with contextlib.suppress(ReaderBusy, ReaderFailed, ProcessLookupError):
-                    os.kill(await client.app._reading._reader.ask(pid), signal.SIGKILL)
-            for task in tasks:
-                task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-            assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
-
-    asyncio.run(scenario())
+    async with service(directory("release", DATA / "k8s-pairs" / "1.35" / "v3")) as client:
+        await client.ready()
+        longest.clear()
+        tasks = [asyncio.create_task(asking(client, number)) for number in range(CLIENTS)]
+        for _ in range(KILLS):
+            await asyncio.sleep(PAUSE)
+            with contextlib.suppress(ReaderBusy, ReaderFailed, ProcessLookupError):
+                os.kill(await client.app._reading._reader.ask(pid), signal.SIGKILL)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
     assert codes.total() > CLIENTS
     assert max(longest) < AT_ONCE_MAX
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []

@@ -52,37 +52,31 @@ async def until_says(client: Client, status: str) -> dict[str, Any]:
             await asyncio.sleep(0.02)
 
 
-def test_documents_follow_the_clusters_release_and_its_upgrade(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with FakeCluster({APPS: release("1.32", "as 1.32 says")}) as cluster:
-            with_discovery(cluster)
-            cluster.put(API_SERVICES, builtin("apps", "v1"))
-            cluster.put(CRDS, definition("Widget"))
-            async with serves(cluster, state=tmp_path) as client:
-                # Not first as another release has them: nobody is told of a change that there is not.
-                first = (await client.paths())[WIDGETS]
-                document = await until_says(client, "as 1.32 says")
-                assert (await client.paths())[WIDGETS] == first
-                assert document["components"]["schemas"]["com.example.v1.Widget"][SELECTABLE] == []
-                assert cluster.documents is not None
-                cluster.documents[APPS] = release("1.36", "as 1.36 says")
-                document = await until_says(client, "as 1.36 says")
-                assert SELECTABLE not in document["components"]["schemas"]["com.example.v1.Widget"]
-            await cluster.stop()
-            async with serves(cluster, state=tmp_path) as client:
-                assert owner(client, WIDGETS) == "kubernetes-crds"
-                await until_says(client, "as 1.36 says")
-
-    asyncio.run(scenario())
+async def test_documents_follow_the_clusters_release_and_its_upgrade(tmp_path: Path) -> None:
+    async with FakeCluster({APPS: release("1.32", "as 1.32 says")}) as cluster:
+        with_discovery(cluster)
+        cluster.put(API_SERVICES, builtin("apps", "v1"))
+        cluster.put(CRDS, definition("Widget"))
+        async with serves(cluster, state=tmp_path) as client:
+            # Not first as another release has them: nobody is told of a change that there is not.
+            first = (await client.paths())[WIDGETS]
+            document = await until_says(client, "as 1.32 says")
+            assert (await client.paths())[WIDGETS] == first
+            assert document["components"]["schemas"]["com.example.v1.Widget"][SELECTABLE] == []
+            assert cluster.documents is not None
+            cluster.documents[APPS] = release("1.36", "as 1.36 says")
+            document = await until_says(client, "as 1.36 says")
+            assert SELECTABLE not in document["components"]["schemas"]["com.example.v1.Widget"]
+        await cluster.stop()
+        async with serves(cluster, state=tmp_path) as client:
+            assert owner(client, WIDGETS) == "kubernetes-crds"
+            await until_says(client, "as 1.36 says")
 
 
-def test_cluster_whose_documents_have_no_templates_gets_the_newest_that_are_known() -> None:
-    async def scenario() -> None:
-        async with FakeCluster({APPS: b'{"openapi": "3.0.0", "info": {}, "paths": {}}'}) as cluster:
-            cluster.put(CRDS, definition("Widget"))
-            async with serves(cluster) as client:
-                item = {**definition("Widget"), "apiVersion": "apiextensions.k8s.io/v1"}
-                item["kind"] = "CustomResourceDefinition"
-                assert await widgets(client) == build([item]).documents[GroupVersion(WIDGETS)]
-
-    asyncio.run(scenario())
+async def test_cluster_whose_documents_have_no_templates_gets_the_newest_that_are_known() -> None:
+    async with FakeCluster({APPS: b'{"openapi": "3.0.0", "info": {}, "paths": {}}'}) as cluster:
+        cluster.put(CRDS, definition("Widget"))
+        async with serves(cluster) as client:
+            item = {**definition("Widget"), "apiVersion": "apiextensions.k8s.io/v1"}
+            item["kind"] = "CustomResourceDefinition"
+            assert await widgets(client) == build([item]).documents[GroupVersion(WIDGETS)]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import gzip
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,6 @@ from specmux_aggregator.errors import InvalidConfig
 PATH = "/schemas/apps/thing_v1.json"
 TOKEN = "abcdefgh12345678"
 KNOWN = {"Authorization": "Bearer alice-token"}
-
-
-def running(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @functools.wraps(test)
-    def run(**fixtures: Any) -> None:
-        asyncio.run(test(**fixtures))
-
-    return run
 
 
 def document(group: str, *kinds: str) -> dict[str, Any]:
@@ -64,7 +55,6 @@ async def serving(folder: Path, *others: Any, **settings: Any) -> AsyncIterator[
         yield client
 
 
-@running
 async def test_a_kind_in_every_coding_and_nothing_made_twice(tmp_path: Path) -> None:
     async with serving(tmp_path) as client:
         status, fields, body = await client.get(PATH)
@@ -92,7 +82,6 @@ async def test_a_kind_in_every_coding_and_nothing_made_twice(tmp_path: Path) -> 
         assert files.made == made
 
 
-@running
 async def test_what_did_not_change_is_told_without_making_it(tmp_path: Path) -> None:
     async with serving(tmp_path) as first:
         tag = (await first.get(PATH))[1]["ETag"]
@@ -108,7 +97,6 @@ async def test_what_did_not_change_is_told_without_making_it(tmp_path: Path) -> 
         assert (await replica.get(PATH, If_None_Match=tag))[0] == 200
 
 
-@running
 async def test_a_pinned_tree_is_immutable_and_another_is_gone(tmp_path: Path) -> None:
     async with serving(tmp_path) as client:
         index = json.loads((await client.get("/schemas/index.json"))[2])
@@ -139,7 +127,6 @@ async def test_a_pinned_tree_is_immutable_and_another_is_gone(tmp_path: Path) ->
         ("/schemas/token/x/all.json", 404),
     ],
 )
-@running
 async def test_paths(tmp_path: Path, path: str, status: int) -> None:
     async with serving(tmp_path, schemas=Schemas(release="v1.30.2", base_url="https://h/schemas")) as client:
         found, fields, body = await client.get(path)
@@ -152,14 +139,12 @@ async def test_paths(tmp_path: Path, path: str, status: int) -> None:
         assert (await client.get(path))[0] == status
 
 
-@running
 async def test_only_reading(tmp_path: Path) -> None:
     async with serving(tmp_path) as client:
         status, fields, _ = await client.get(PATH, method="DELETE")
         assert (status, fields["Allow"]) == (405, "GET, HEAD")
 
 
-@running
 async def test_a_backend_that_is_down_is_named(tmp_path: Path) -> None:
     async with serving(tmp_path, backend("down", "http://127.0.0.1:9")) as client:
         index = json.loads((await client.get("/schemas/index.json"))[2])
@@ -168,7 +153,6 @@ async def test_a_backend_that_is_down_is_named(tmp_path: Path) -> None:
         assert whole["$comment"] == "without the kinds of: down"
 
 
-@running
 async def test_switched_off(tmp_path: Path) -> None:
     async with serving(tmp_path, schemas=Schemas(enabled=False)) as client:
         assert (await client.get(PATH))[0] == 404
@@ -180,7 +164,6 @@ def guarded(tmp_path: Path, **fields: Any) -> dict[str, Any]:
     return {"auth": auth, "schemas": Schemas(**fields), "log": Log(slow_request=0)}
 
 
-@running
 async def test_as_documents(tmp_path: Path) -> None:
     async with serving(tmp_path / "d", **guarded(tmp_path)) as client:
         assert (await client.get(PATH))[0] == 401
@@ -189,7 +172,6 @@ async def test_as_documents(tmp_path: Path) -> None:
         assert "Access-Control-Allow-Origin" not in fields
 
 
-@running
 async def test_anonymous(tmp_path: Path) -> None:
     async with serving(tmp_path / "d", **guarded(tmp_path, access="anonymous")) as client:
         status, fields, _ = await client.get(PATH)
@@ -202,7 +184,6 @@ async def test_anonymous(tmp_path: Path) -> None:
         assert (await client.get("/schemasx"))[0] == 401
 
 
-@running
 async def test_a_token_in_the_path_is_never_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "paths").write_text(f"{TOKEN}\n")
     settings = guarded(tmp_path, access="path-token", token_file=tmp_path / "paths")
@@ -217,7 +198,6 @@ async def test_a_token_in_the_path_is_never_logged(tmp_path: Path, caplog: pytes
     assert TOKEN not in caplog.text
 
 
-@running
 async def test_the_file_of_tokens_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("specmux_aggregator.catalogue.tokens.INTERVAL", 0.02)
     file = tmp_path / "paths"
@@ -252,7 +232,6 @@ def test_a_file_of_tokens_that_protects_nothing_is_refused(tmp_path: Path, text:
         PathTokens(tmp_path / "paths")
 
 
-@running
 async def test_what_is_remembered_of_requests_is_bounded(tmp_path: Path) -> None:
     async with serving(tmp_path) as client:
         files = client.app.schemas

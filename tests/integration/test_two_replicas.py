@@ -19,7 +19,6 @@ from running.cluster_service import (
     port_of,
     until_ready,
 )
-from running.event_loop import on_a_loop
 from running.service import Client, service
 from specmux_aggregator.config.settings import Kubernetes
 from specmux_aggregator.kubernetes.watch import Phase
@@ -56,7 +55,6 @@ def is_synced(client: Client) -> bool:
     return all(state.phase is Phase.SYNCED for state in cluster.watches.values())
 
 
-@on_a_loop
 async def test_a_frozen_replica_sends_nobody_in_circles_and_does_not_say_that_it_is_synced() -> None:
     async with FakeCluster({APPS: document(APPS)}) as cluster:
         cluster.put(API_SERVICES, builtin("apps", "v1"))
@@ -95,7 +93,6 @@ async def test_a_frozen_replica_sends_nobody_in_circles_and_does_not_say_that_it
             assert await live.paths() == await frozen.paths()
 
 
-@on_a_loop
 async def test_a_version_that_was_taken_out_is_published_by_none() -> None:
     """The apiserver keeps it in its root until it is started anew; the first replica saw it go."""
     async with FakeCluster({APPS: document(APPS)}) as cluster:

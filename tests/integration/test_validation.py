@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -135,55 +134,46 @@ def test_other_methods_and_paths(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_nothing_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        write_documents(tmp_path)
-        async with service(directory("shop", tmp_path)) as client:
-            await client.ready()
-            assert (await client.get(PATH, method="POST"))[0] == 404
-
-    asyncio.run(scenario())
+async def test_nothing_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:
+    write_documents(tmp_path)
+    async with service(directory("shop", tmp_path)) as client:
+        await client.ready()
+        assert (await client.get(PATH, method="POST"))[0] == 404
 
 
-def test_guard_is_asked_first(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        tokens = tmp_path / "tokens"
-        tokens.write_text("secret-of-alice,alice\n")
-        documents = tmp_path / "documents"
-        auth = Auth(mode="token-file", token_file=tokens)
-        async with shop(documents, auth=auth) as found:
-            for headers in ({}, {"Authorization": "Bearer wrong"}):
-                status, _, told = await found.post(order(count=1), **headers)
-                assert (status, told["reason"]) == (401, "Unauthorized")
-            status, _, told = await found.post(order(count=1), Authorization="Bearer secret-of-alice")
-            assert (status, told["status"]) == (200, "Success")
-
-    asyncio.run(scenario())
+async def test_guard_is_asked_first(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("secret-of-alice,alice\n")
+    documents = tmp_path / "documents"
+    auth = Auth(mode="token-file", token_file=tokens)
+    async with shop(documents, auth=auth) as found:
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            status, _, told = await found.post(order(count=1), **headers)
+            assert (status, told["reason"]) == (401, "Unauthorized")
+        status, _, told = await found.post(order(count=1), Authorization="Bearer secret-of-alice")
+        assert (status, told["status"]) == (200, "Success")
 
 
-def test_cluster_reviews_the_verb_post(tmp_path: Path) -> None:
+async def test_cluster_reviews_the_verb_post(tmp_path: Path) -> None:
     asked = []
 
     def allows(spec: dict[str, Any]) -> bool:
         asked.append(spec["nonResourceAttributes"])
         return bool(spec["user"] == "alice")
 
-    async def scenario() -> None:
-        cluster = FakeCluster({}, None)
-        cluster.review_token = lambda token: {"user": {"username": token}, "authenticated": True}
-        cluster.allows = allows
-        async with cluster:
-            reviewing = Kubernetes(in_cluster=True, api_services=False, crds=False, apiserver=False)
-            auth = Auth(mode="kubernetes")
-            source = backend("cluster", cluster.url)
-            async with shop(tmp_path, cluster=source, auth=auth, kubernetes=reviewing) as found:
-                status, _, _ = await found.post(order(count=1), Authorization="Bearer alice")
-                assert status == 200
-                status, _, told = await found.post(order(count=1), Authorization="Bearer bob")
-                assert (status, told["reason"]) == (403, "Forbidden")
-        assert {"path": PATH, "verb": "post"} in asked
-
-    asyncio.run(scenario())
+    cluster = FakeCluster({}, None)
+    cluster.review_token = lambda token: {"user": {"username": token}, "authenticated": True}
+    cluster.allows = allows
+    async with cluster:
+        reviewing = Kubernetes(in_cluster=True, api_services=False, crds=False, apiserver=False)
+        auth = Auth(mode="kubernetes")
+        source = backend("cluster", cluster.url)
+        async with shop(tmp_path, cluster=source, auth=auth, kubernetes=reviewing) as found:
+            status, _, _ = await found.post(order(count=1), Authorization="Bearer alice")
+            assert status == 200
+            status, _, told = await found.post(order(count=1), Authorization="Bearer bob")
+            assert (status, told["reason"]) == (403, "Forbidden")
+    assert {"path": PATH, "verb": "post"} in asked
 
 
 def test_connection_is_kept_and_counted(tmp_path: Path) -> None:

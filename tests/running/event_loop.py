@@ -1,16 +1,12 @@
-"""Event loops of tests: one in a thread, for tests whose subject brings its own, and one for each test that
-is a coroutine function."""
+"""An event loop in a thread, for tests whose subject brings its own."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, ParamSpec, Protocol, TypeVar
-
-P = ParamSpec("P")
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
 
 
 class Startable(Protocol):
@@ -35,13 +31,3 @@ def serving(server: Server) -> Iterator[Server]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
-
-
-def on_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test that is a coroutine function, run on a loop of its own."""
-
-    @functools.wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run

@@ -55,14 +55,11 @@ def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
     raise AssertionError(f"it does not listen; exit code {server.poll()}")
 
 
-def test_tools_answer_over_http(port: int) -> None:
-    async def whole() -> None:
-        async with asyncio.timeout(60), mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
-            listed: Any = await client.list_tools()
-            assert {"explain", "search", "validate"} <= {each.name for each in listed.tools}
-            assert 'DEFAULT:\n    "bed"' in await told(client, "explain", type="bed.spec.name")
-
-    asyncio.run(whole())
+async def test_tools_answer_over_http(port: int) -> None:
+    async with asyncio.timeout(60), mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
+        listed: Any = await client.list_tools()
+        assert {"explain", "search", "validate"} <= {each.name for each in listed.tools}
+        assert 'DEFAULT:\n    "bed"' in await told(client, "explain", type="bed.spec.name")
 
 
 @pytest.mark.parametrize(

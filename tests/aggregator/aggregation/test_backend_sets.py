@@ -25,66 +25,57 @@ class Force:
         self.running -= 1
 
 
-def test_both_sets_are_in_force_and_the_configuration_keeps_its_names(
+async def test_both_sets_are_in_force_and_the_configuration_keeps_its_names(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
-        force = Force()
-        sets = BackendSets(force.put)
+    force = Force()
+    sets = BackendSets(force.put)
+    await sets.configure((backend("a", "http://mine"),))
+    with caplog.at_level(logging.WARNING):
+        sets.find((backend("a", "http://found"), backend("b", "http://b")))
         await sets.configure((backend("a", "http://mine"),))
-        with caplog.at_level(logging.WARNING):
-            sets.find((backend("a", "http://found"), backend("b", "http://b")))
-            await sets.configure((backend("a", "http://mine"),))
-            await sets.configure((backend("a", "http://mine"),))
-        assert force.sets[-1] == ["a http://mine", "b http://b"]
-        assert [record.message for record in caplog.records] == [
-            "not taken from the cluster: a: the configuration has a backend of this name"
-        ]
-        assert len(sets.problems) == 1
-        await sets.configure(())
-        assert force.sets[-1] == ["a http://found", "b http://b"]
-        assert sets.problems == ()
-        await sets.close()
-
-    asyncio.run(scenario())
+        await sets.configure((backend("a", "http://mine"),))
+    assert force.sets[-1] == ["a http://mine", "b http://b"]
+    assert [record.message for record in caplog.records] == [
+        "not taken from the cluster: a: the configuration has a backend of this name"
+    ]
+    assert len(sets.problems) == 1
+    await sets.configure(())
+    assert force.sets[-1] == ["a http://found", "b http://b"]
+    assert sets.problems == ()
+    await sets.close()
 
 
-def test_burst_of_changes_is_put_in_force_one_after_the_other_and_few_times() -> None:
-    async def scenario() -> None:
-        force = Force()
-        sets = BackendSets(force.put)
-        for number in range(50):
-            sets.find((backend("b", f"http://b/{number}"),))
-            await asyncio.sleep(0.001 if number % 10 == 0 else 0)
-        await sets.configure((backend("a", "http://a"),))
-        assert force.sets[-1] == ["a http://a", "b http://b/49"]
-        assert len(force.sets) < 12
-        before = len(force.sets)
-        sets.find((backend("b", "http://b/49"),))
-        await asyncio.sleep(0.05)
-        assert len(force.sets) == before, "nothing changed"
-        await sets.close()
-
-    asyncio.run(scenario())
+async def test_burst_of_changes_is_put_in_force_one_after_the_other_and_few_times() -> None:
+    force = Force()
+    sets = BackendSets(force.put)
+    for number in range(50):
+        sets.find((backend("b", f"http://b/{number}"),))
+        await asyncio.sleep(0.001 if number % 10 == 0 else 0)
+    await sets.configure((backend("a", "http://a"),))
+    assert force.sets[-1] == ["a http://a", "b http://b/49"]
+    assert len(force.sets) < 12
+    before = len(force.sets)
+    sets.find((backend("b", "http://b/49"),))
+    await asyncio.sleep(0.05)
+    assert len(force.sets) == before, "nothing changed"
+    await sets.close()
 
 
-def test_set_that_cannot_be_put_in_force_is_told_and_the_next_one_is_tried(
+async def test_set_that_cannot_be_put_in_force_is_told_and_the_next_one_is_tried(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
-        async def put(backends: tuple[Backend, ...]) -> None:
-            if backends[0].name == "a":
-                raise RuntimeError("a bug")
-            done.set()
+    async def put(backends: tuple[Backend, ...]) -> None:
+        if backends[0].name == "a":
+            raise RuntimeError("a bug")
+        done.set()
 
-        done = asyncio.Event()
-        sets = BackendSets(put)
-        sets.find((backend("a"),))
-        await asyncio.sleep(0.01)
-        assert "could not be put in force" in caplog.text
-        sets.find((backend("b"),))
-        async with asyncio.timeout(5):
-            await done.wait()
-        await sets.close()
-
-    asyncio.run(scenario())
+    done = asyncio.Event()
+    sets = BackendSets(put)
+    sets.find((backend("a"),))
+    await asyncio.sleep(0.01)
+    assert "could not be put in force" in caplog.text
+    sets.find((backend("b"),))
+    async with asyncio.timeout(5):
+        await done.wait()
+    await sets.close()

@@ -157,55 +157,49 @@ async def running(origin: FakeOrigin, published: list[Observation], polling: Pol
     return Refresher(origin, FIRST, polling=polling, publish=publish, observed=lambda *_: None)
 
 
-def test_every_change_is_published_and_nothing_else() -> None:
-    async def scenario() -> None:
-        origin, published = FakeOrigin(seen("A"), Unchanged(), DOWN, DOWN, seen("B"), Unchanged()), []
-        refresher = await running(origin, published)
-        task = asyncio.create_task(refresher.run())
-        async with asyncio.timeout(5):
-            while origin.observed < 7:
-                await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert [(item.failure, [offer.hash for offer in item.offers.values()]) for item in published] == [
-            (None, ["A"]),
-            (DOWN, ["A"]),
-            (None, ["B"]),
-        ]
-        assert origin.is_closed
-
-    asyncio.run(scenario())
+async def test_every_change_is_published_and_nothing_else() -> None:
+    origin, published = FakeOrigin(seen("A"), Unchanged(), DOWN, DOWN, seen("B"), Unchanged()), []
+    refresher = await running(origin, published)
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(5):
+        while origin.observed < 7:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert [(item.failure, [offer.hash for offer in item.offers.values()]) for item in published] == [
+        (None, ["A"]),
+        (DOWN, ["A"]),
+        (None, ["B"]),
+    ]
+    assert origin.is_closed
 
 
-def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found() -> None:
-    async def scenario() -> None:
-        published, seen_by_clients = asyncio.Event(), asyncio.Event()
+async def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found() -> None:
+    published, seen_by_clients = asyncio.Event(), asyncio.Event()
 
-        async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
-            published.set()
-            await seen_by_clients.wait()
+    async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
+        published.set()
+        await seen_by_clients.wait()
 
-        refresher = Refresher(
-            FakeOrigin(seen("B"), Unchanged()),
-            step(FIRST, seen("A"), 0),
-            polling=replace(FAST, interval=60, revalidate_interval=60),
-            publish=publish,
-            observed=lambda *_: None,
-        )
-        task = asyncio.create_task(refresher.run())
-        async with asyncio.timeout(5):
-            await published.wait()
-            assert refresher.vouched_until is None
-            asking = asyncio.create_task(refresher.revalidate(timeout=5))
-            await asyncio.sleep(0)
-            assert not asking.done()
-            seen_by_clients.set()
-            await asking
-            assert refresher.vouched_until is not None
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(scenario())
+    refresher = Refresher(
+        FakeOrigin(seen("B"), Unchanged()),
+        step(FIRST, seen("A"), 0),
+        polling=replace(FAST, interval=60, revalidate_interval=60),
+        publish=publish,
+        observed=lambda *_: None,
+    )
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(5):
+        await published.wait()
+        assert refresher.vouched_until is None
+        asking = asyncio.create_task(refresher.revalidate(timeout=5))
+        await asyncio.sleep(0)
+        assert not asking.done()
+        seen_by_clients.set()
+        await asking
+        assert refresher.vouched_until is not None
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def test_system_that_has_no_descriptors_left_is_no_bug(caplog: pytest.LogCaptureFixture) -> None:
@@ -233,75 +227,63 @@ def test_system_that_has_no_descriptors_left_is_no_bug(caplog: pytest.LogCapture
     assert "Traceback" not in caplog.text
 
 
-def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        origin, published = FakeOrigin(ValueError("bug"), seen()), []
-        refresher = await running(origin, published)
-        task = asyncio.create_task(refresher.run())
-        async with asyncio.timeout(5):
-            while len(published) < 2:
-                await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert published[0].failure is not None
-        assert published[0].failure.cause is Cause.INTERNAL
-        assert published[1].failure is None
-
-    asyncio.run(scenario())
+async def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture) -> None:
+    origin, published = FakeOrigin(ValueError("bug"), seen()), []
+    refresher = await running(origin, published)
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(5):
+        while len(published) < 2:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert published[0].failure is not None
+    assert published[0].failure.cause is Cause.INTERNAL
+    assert published[1].failure is None
 
 
-def test_callers_of_revalidate_share_one_check_which_then_vouches() -> None:
-    async def scenario() -> None:
-        origin, published = FakeOrigin(seen()), []
-        refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.2))
-        task = asyncio.create_task(refresher.run())
-        async with asyncio.timeout(5):
-            while not published:
-                await asyncio.sleep(0.01)
-            assert refresher.vouched_until is not None
-            await asyncio.sleep(0.25)
-            assert refresher.vouched_until is None
-            await asyncio.gather(*(refresher.revalidate(timeout=5) for _ in range(50)))
-            assert origin.observed == 2
-            await refresher.revalidate(timeout=5)
-            assert origin.observed == 2
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(scenario())
+async def test_callers_of_revalidate_share_one_check_which_then_vouches() -> None:
+    origin, published = FakeOrigin(seen()), []
+    refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.2))
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(5):
+        while not published:
+            await asyncio.sleep(0.01)
+        assert refresher.vouched_until is not None
+        await asyncio.sleep(0.25)
+        assert refresher.vouched_until is None
+        await asyncio.gather(*(refresher.revalidate(timeout=5) for _ in range(50)))
+        assert origin.observed == 2
+        await refresher.revalidate(timeout=5)
+        assert origin.observed == 2
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
-def test_revalidate_waits_no_longer_than_it_may() -> None:
-    async def scenario() -> None:
-        origin, published = FakeOrigin(seen()), []
-        refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.01))
-        task = asyncio.create_task(refresher.run())
-        async with asyncio.timeout(5):
-            while not published:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.02)
-            origin.gate = asyncio.Event()
-            await refresher.revalidate(timeout=0.05)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(scenario())
+async def test_revalidate_waits_no_longer_than_it_may() -> None:
+    origin, published = FakeOrigin(seen()), []
+    refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.01))
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(5):
+        while not published:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02)
+        origin.gate = asyncio.Event()
+        await refresher.revalidate(timeout=0.05)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
-def test_failing_backend_is_not_asked_by_clients() -> None:
-    async def scenario() -> None:
-        origin, published = FakeOrigin(DOWN), []
-        polling = Polling(interval=60, backoff_min=60, revalidate_interval=0.01)
-        refresher = await running(origin, published, polling)
-        task = asyncio.create_task(refresher.run())
-        async with asyncio.timeout(5):
-            while not published:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.02)
-            await refresher.revalidate(timeout=5)
-            await refresher.revalidate(timeout=5, newer_than=0)
-        assert origin.observed == 1
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(scenario())
+async def test_failing_backend_is_not_asked_by_clients() -> None:
+    origin, published = FakeOrigin(DOWN), []
+    polling = Polling(interval=60, backoff_min=60, revalidate_interval=0.01)
+    refresher = await running(origin, published, polling)
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(5):
+        while not published:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02)
+        await refresher.revalidate(timeout=5)
+        await refresher.revalidate(timeout=5, newer_than=0)
+    assert origin.observed == 1
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

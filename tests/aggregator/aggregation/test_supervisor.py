@@ -78,81 +78,68 @@ class Bench:
             await asyncio.sleep(0)
 
 
-def test_nothing_is_published_without_its_bytes_in_a_storm_of_reloads_and_changes() -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        watching = asyncio.create_task(bench.watch())
-        for priority in range(60):
-            kept = backend("a", "http://a", priority=priority)
-            changed = backend("b", f"http://b/{priority}")
-            await bench.backends.apply([kept, changed] if priority % 3 else [kept])
-            await asyncio.sleep(0.003)
-        await bench.backends.close()
-        watching.cancel()
-        assert bench.publisher.current.generation >= 60
-        assert not bench.lost
-        assert ChangingOrigin.open == 0, "an origin was not closed"
-
-    asyncio.run(scenario())
+async def test_nothing_is_published_without_its_bytes_in_a_storm_of_reloads_and_changes() -> None:
+    bench = Bench()
+    watching = asyncio.create_task(bench.watch())
+    for priority in range(60):
+        kept = backend("a", "http://a", priority=priority)
+        changed = backend("b", f"http://b/{priority}")
+        await bench.backends.apply([kept, changed] if priority % 3 else [kept])
+        await asyncio.sleep(0.003)
+    await bench.backends.close()
+    watching.cancel()
+    assert bench.publisher.current.generation >= 60
+    assert not bench.lost
+    assert ChangingOrigin.open == 0, "an origin was not closed"
 
 
-def test_what_a_backend_offered_stands_when_its_address_did_not_change() -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        await bench.backends.apply([backend("a", "http://a")])
-        while APPS not in bench.publisher.current.entries:
-            await asyncio.sleep(0.001)
-        await bench.backends.apply([backend("a", "http://a", priority=5)])
-        assert APPS in bench.publisher.current.entries
-        await bench.backends.apply([backend("a", "http://elsewhere", priority=5)])
-        assert APPS not in bench.publisher.current.entries
-        await bench.backends.apply([])
-        assert not bench.publisher.current.observations
-        assert bench.backends.refresher("a") is None  # type: ignore[arg-type]
-        await bench.backends.close()
-
-    asyncio.run(scenario())
+async def test_what_a_backend_offered_stands_when_its_address_did_not_change() -> None:
+    bench = Bench()
+    await bench.backends.apply([backend("a", "http://a")])
+    while APPS not in bench.publisher.current.entries:
+        await asyncio.sleep(0.001)
+    await bench.backends.apply([backend("a", "http://a", priority=5)])
+    assert APPS in bench.publisher.current.entries
+    await bench.backends.apply([backend("a", "http://elsewhere", priority=5)])
+    assert APPS not in bench.publisher.current.entries
+    await bench.backends.apply([])
+    assert not bench.publisher.current.observations
+    assert bench.backends.refresher("a") is None  # type: ignore[arg-type]
+    await bench.backends.close()
 
 
-def test_backend_goes_on_running_when_only_its_standing_changed() -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b")])
-        while bench.publisher.current.entries.get(APPS) is None:
-            await asyncio.sleep(0.001)
-        running = bench.backends.refresher("b")  # type: ignore[arg-type]
-        assert running is not None
-        await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", priority=5)])
-        assert bench.publisher.current.entries[APPS].owner == "b"
-        found = Found(excluded=frozenset({APPS}))
-        await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", found=found)])
-        assert bench.publisher.current.entries[APPS].owner == "a"
-        await asyncio.sleep(0.05)  # checks go on, and do not bring back what stood before
-        assert bench.publisher.current.observations[running.observation.backend.name].backend.found == found
-        assert bench.backends.refresher("b") is running  # type: ignore[arg-type]
-        await bench.backends.apply([backend("b", "http://b", found=found, proxy_url="http://proxy")])
-        assert bench.backends.refresher("b") is not running  # type: ignore[arg-type]
-        await bench.backends.close()
-
-    asyncio.run(scenario())
+async def test_backend_goes_on_running_when_only_its_standing_changed() -> None:
+    bench = Bench()
+    await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b")])
+    while bench.publisher.current.entries.get(APPS) is None:
+        await asyncio.sleep(0.001)
+    running = bench.backends.refresher("b")  # type: ignore[arg-type]
+    assert running is not None
+    await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", priority=5)])
+    assert bench.publisher.current.entries[APPS].owner == "b"
+    found = Found(excluded=frozenset({APPS}))
+    await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", found=found)])
+    assert bench.publisher.current.entries[APPS].owner == "a"
+    await asyncio.sleep(0.05)  # checks go on, and do not bring back what stood before
+    assert bench.publisher.current.observations[running.observation.backend.name].backend.found == found
+    assert bench.backends.refresher("b") is running  # type: ignore[arg-type]
+    await bench.backends.apply([backend("b", "http://b", found=found, proxy_url="http://proxy")])
+    assert bench.backends.refresher("b") is not running  # type: ignore[arg-type]
+    await bench.backends.close()
 
 
-def test_client_that_waits_for_a_check_is_let_go_when_the_backend_is_removed() -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        await bench.backends.apply([backend("a", "http://a")])
-        refresher = bench.backends.refresher("a")  # type: ignore[arg-type]
-        assert refresher is not None
-        waiting = [
-            asyncio.create_task(refresher.revalidate(timeout=30.0, newer_than=float("inf")))
-            for _ in range(20)
-        ]
-        await asyncio.sleep(0)
-        waiting[0].cancel()
-        await bench.backends.apply([])
-        async with asyncio.timeout(5):
-            await asyncio.gather(*waiting, return_exceptions=True)
-        assert not refresher._waiting
-        await bench.backends.close()
-
-    asyncio.run(scenario())
+async def test_client_that_waits_for_a_check_is_let_go_when_the_backend_is_removed() -> None:
+    bench = Bench()
+    await bench.backends.apply([backend("a", "http://a")])
+    refresher = bench.backends.refresher("a")  # type: ignore[arg-type]
+    assert refresher is not None
+    waiting = [
+        asyncio.create_task(refresher.revalidate(timeout=30.0, newer_than=float("inf"))) for _ in range(20)
+    ]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await bench.backends.apply([])
+    async with asyncio.timeout(5):
+        await asyncio.gather(*waiting, return_exceptions=True)
+    assert not refresher._waiting
+    await bench.backends.close()

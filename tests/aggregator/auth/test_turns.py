@@ -13,7 +13,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from fakes.reviewer import TOKEN, reviewing
-from running.event_loop import on_a_loop
 from running.serving import eventually, read_answer, request, running
 from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.modes import gate_of
@@ -29,7 +28,6 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-@on_a_loop
 async def test_one_address_has_its_share_and_leaves_the_rest() -> None:
     turns = Turns(4, of_one=3, waiting_of_one=10)
     order: list[bytes] = []
@@ -54,7 +52,6 @@ async def test_one_address_has_its_share_and_leaves_the_rest() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-@on_a_loop
 async def test_no_more_of_one_address_wait_than_may() -> None:
     turns = Turns(2, of_one=1, waiting_of_one=2)
     await turns.take(GREEDY)
@@ -70,7 +67,6 @@ async def test_no_more_of_one_address_wait_than_may() -> None:
     assert not turns._waiting
 
 
-@on_a_loop
 async def test_turn_that_comes_as_its_taker_leaves_goes_to_the_next() -> None:
     turns = Turns(1, of_one=1, waiting_of_one=9)
     await turns.take(GREEDY)
@@ -83,7 +79,7 @@ async def test_turn_that_comes_as_its_taker_leaves_goes_to_the_next() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_happens_no_turn_is_lost_and_none_is_taken_twice(seed: int) -> None:
+async def test_whatever_happens_no_turn_is_lost_and_none_is_taken_twice(seed: int) -> None:
     chance = random.Random(seed)
     turns = Turns(5, of_one=3, waiting_of_one=6)
     taken: Counter[bytes] = Counter()
@@ -101,14 +97,11 @@ def test_whatever_happens_no_turn_is_lost_and_none_is_taken_twice(seed: int) -> 
         taken[address] -= 1
         turns.give_back(address)
 
-    async def scenario() -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(400):
-                group.create_task(client(chance.choice((GREEDY, GREEDY, GREEDY, MODEST, THIRD))))
-                if chance.random() < 0.1:
-                    await asyncio.sleep(0.001)
-
-    asyncio.run(scenario())
+    async with asyncio.TaskGroup() as group:
+        for _ in range(400):
+            group.create_task(client(chance.choice((GREEDY, GREEDY, GREEDY, MODEST, THIRD))))
+            if chance.random() < 0.1:
+                await asyncio.sleep(0.001)
     assert (turns._free, +turns._taken, len(turns._waiting)) == (5, Counter(), 0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
@@ -48,35 +47,29 @@ def test_large_values_are_parcels_while_they_are_sent() -> None:
 
 
 @pytest.mark.parametrize("how", ["parcels", "no such files", "not allowed"])
-def test_a_worker_gets_what_was_sent(monkeypatch: pytest.MonkeyPatch, how: str, tmp_path: Path) -> None:
+async def test_a_worker_gets_what_was_sent(monkeypatch: pytest.MonkeyPatch, how: str, tmp_path: Path) -> None:
     if how == "no such files":
         monkeypatch.delattr(os, "memfd_create")
     if how == "not allowed":
         # A number that the worker finds nothing under.
         monkeypatch.setattr(module, "_path", lambda number: str(tmp_path / str(number)))
 
-    async def scenario() -> None:
-        worker = Worker(timeout=60.0)
-        try:
-            assert await worker.run(length, SMALL) == [len(SMALL)]
-            before = open_files()  # the pool's own among them
-            for _ in range(2):
-                assert await worker.run(length, BODY, SMALL) == [len(BODY), len(SMALL)]
-                assert await worker.run(echoed, BODY) == BODY
-            assert open_files() <= before
-        finally:
-            await worker.close()
-
-    asyncio.run(scenario())
+    worker = Worker(timeout=60.0)
+    try:
+        assert await worker.run(length, SMALL) == [len(SMALL)]
+        before = open_files()  # the pool's own among them
+        for _ in range(2):
+            assert await worker.run(length, BODY, SMALL) == [len(BODY), len(SMALL)]
+            assert await worker.run(echoed, BODY) == BODY
+        assert open_files() <= before
+    finally:
+        await worker.close()
 
 
-def test_a_function_that_fails_is_told_as_ever() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=60.0)
-        try:
-            with pytest.raises(WorkerFailed, match="OSError"):
-                await worker.run(failing, BODY)
-        finally:
-            await worker.close()
-
-    asyncio.run(scenario())
+async def test_a_function_that_fails_is_told_as_ever() -> None:
+    worker = Worker(timeout=60.0)
+    try:
+        with pytest.raises(WorkerFailed, match="OSError"):
+            await worker.run(failing, BODY)
+    finally:
+        await worker.close()

@@ -39,176 +39,140 @@ async def until_gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_build_that_crashes_is_worker_failed_and_costs_no_process() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        pid = await worker.run(os.getpid)
-        with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
-            await worker.run(operator.truediv, 1, 0)
-        assert await worker.run(os.getpid) == pid
-        await worker.close()
-
-    asyncio.run(scenario())
+async def test_build_that_crashes_is_worker_failed_and_costs_no_process() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
+        await worker.run(operator.truediv, 1, 0)
+    assert await worker.run(os.getpid) == pid
+    await worker.close()
 
 
-def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        first = asyncio.create_task(worker.run(os._exit, 1))
-        waiting = [asyncio.create_task(worker.run(os.getpid)) for _ in range(3)]
-        with pytest.raises(WorkerFailed, match="died"):
-            await first
-        assert len(set(await asyncio.gather(*waiting))) == 1
-        await worker.close()
-
-    asyncio.run(scenario())
+async def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
+    worker = Worker(timeout=PATIENT)
+    first = asyncio.create_task(worker.run(os._exit, 1))
+    waiting = [asyncio.create_task(worker.run(os.getpid)) for _ in range(3)]
+    with pytest.raises(WorkerFailed, match="died"):
+        await first
+    assert len(set(await asyncio.gather(*waiting))) == 1
+    await worker.close()
 
 
-def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        pid = await worker.run(os.getpid)
-        os.kill(pid, signal.SIGKILL)
-        await until_gone(pid)
-        await asyncio.sleep(0.2)  # the executor notices in a thread of its own
-        assert await worker.run(os.getpid) != pid
-        await worker.close()
-
-    asyncio.run(scenario())
+async def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    os.kill(pid, signal.SIGKILL)
+    await until_gone(pid)
+    await asyncio.sleep(0.2)  # the executor notices in a thread of its own
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
 
 
-def test_build_that_takes_too_long_is_killed() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        pid = await worker.run(os.getpid)
-        worker._timeout = 0.2
-        with pytest.raises(WorkerFailed, match="not done after"):
-            await worker.run(time.sleep, 3600)
-        await until_gone(pid)
-        worker._timeout = PATIENT
-        assert await worker.run(os.getpid) != pid
-        await worker.close()
-
-    asyncio.run(scenario())
+async def test_build_that_takes_too_long_is_killed() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    worker._timeout = 0.2
+    with pytest.raises(WorkerFailed, match="not done after"):
+        await worker.run(time.sleep, 3600)
+    await until_gone(pid)
+    worker._timeout = PATIENT
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
 
 
-def test_caller_that_leaves_while_it_waits_kills_nobody_else_s_build() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        pid = await worker.run(os.getpid)
-        running = asyncio.create_task(worker.run(time.sleep, 0.3))
-        await asyncio.sleep(0.05)
-        waiting = asyncio.create_task(worker.run(os.getpid))
-        await asyncio.sleep(0.05)
-        waiting.cancel()
+async def test_caller_that_leaves_while_it_waits_kills_nobody_else_s_build() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    running = asyncio.create_task(worker.run(time.sleep, 0.3))
+    await asyncio.sleep(0.05)
+    waiting = asyncio.create_task(worker.run(os.getpid))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    await running
+    assert await worker.run(os.getpid) == pid
+    await worker.close()
+
+
+async def test_caller_that_leaves_during_its_build_ends_it() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    running = asyncio.create_task(worker.run(time.sleep, 3600))
+    await asyncio.sleep(0.05)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
         await running
-        assert await worker.run(os.getpid) == pid
-        await worker.close()
-
-    asyncio.run(scenario())
-
-
-def test_caller_that_leaves_during_its_build_ends_it() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        pid = await worker.run(os.getpid)
-        running = asyncio.create_task(worker.run(time.sleep, 3600))
-        await asyncio.sleep(0.05)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        await until_gone(pid)
-        assert await worker.run(os.getpid) != pid
-        await worker.close()
-
-    asyncio.run(scenario())
+    await until_gone(pid)
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
 
 
-def test_starting_does_not_hold_up_the_loop_nor_end_with_its_first_caller() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        turns = 0
-        first = asyncio.create_task(worker.run(os.getpid))
-        for _ in range(5):
-            await asyncio.sleep(0)
-            turns += not first.done()
-        assert turns == 5  # the loop came round while the process was being started
-        first.cancel()
-        assert await worker.run(os.getpid) != os.getpid()
-        await worker.close()
-
-    asyncio.run(scenario())
-
-
-def test_memo_is_kept_between_builds() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        assert await worker.build(id) == await worker.build(id)
-        await worker.close()
-
-    asyncio.run(scenario())
-
-
-def test_worker_closed_while_it_starts_leaves_no_process() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        first = asyncio.create_task(worker.run(os.getpid))
+async def test_starting_does_not_hold_up_the_loop_nor_end_with_its_first_caller() -> None:
+    worker = Worker(timeout=PATIENT)
+    turns = 0
+    first = asyncio.create_task(worker.run(os.getpid))
+    for _ in range(5):
         await asyncio.sleep(0)
-        starting = worker._pool
-        assert starting is not None
-        first.cancel()
-        await worker.close()
-        pool = (await starting).pool
-        with pytest.raises(RuntimeError, match="shutdown"):
-            pool.submit(os.getpid)
+        turns += not first.done()
+    assert turns == 5  # the loop came round while the process was being started
+    first.cancel()
+    assert await worker.run(os.getpid) != os.getpid()
+    await worker.close()
 
-    asyncio.run(scenario())
+
+async def test_memo_is_kept_between_builds() -> None:
+    worker = Worker(timeout=PATIENT)
+    assert await worker.build(id) == await worker.build(id)
+    await worker.close()
+
+
+async def test_worker_closed_while_it_starts_leaves_no_process() -> None:
+    worker = Worker(timeout=PATIENT)
+    first = asyncio.create_task(worker.run(os.getpid))
+    await asyncio.sleep(0)
+    starting = worker._pool
+    assert starting is not None
+    first.cancel()
+    await worker.close()
+    pool = (await starting).pool
+    with pytest.raises(RuntimeError, match="shutdown"):
+        pool.submit(os.getpid)
 
 
 @pytest.mark.parametrize("is_killed_before", [False, True])
-def test_nothing_of_a_closed_worker_is_left_for_the_interpreter_to_end(is_killed_before: bool) -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        pid = await worker.run(os.getpid)
-        if is_killed_before:
-            worker.end()
-        await worker.close()
-        assert not is_alive(pid)
-        assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
-
-    asyncio.run(scenario())
+async def test_nothing_of_a_closed_worker_is_left_for_the_interpreter_to_end(is_killed_before: bool) -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    if is_killed_before:
+        worker.end()
+    await worker.close()
+    assert not is_alive(pid)
+    assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
 
 
-def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        await worker.start()
-        assert worker._pool is not None
-        pid = worker._pool.result().pid
-        assert await worker.run(os.getpid) == pid
-        await worker.close()
-
-    asyncio.run(scenario())
+async def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
+    worker = Worker(timeout=PATIENT)
+    await worker.start()
+    assert worker._pool is not None
+    pid = worker._pool.result().pid
+    assert await worker.run(os.getpid) == pid
+    await worker.close()
 
 
-def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
+async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails() -> None:
         raise OSError(errno.EMFILE, "too many open files")
 
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        with monkeypatch.context() as patched:
-            patched.setattr(workers, "_new_process", fails)
-            await worker.start()
-            with pytest.raises(WorkerFailed, match="too many open files"):
-                await worker.run(os.getpid)
-        assert caplog.text.count("does not start") == 1
-        assert await worker.run(os.getpid) != os.getpid()
-        await worker.close()
-
-    asyncio.run(scenario())
+    worker = Worker(timeout=PATIENT)
+    with monkeypatch.context() as patched:
+        patched.setattr(workers, "_new_process", fails)
+        await worker.start()
+        with pytest.raises(WorkerFailed, match="too many open files"):
+            await worker.run(os.getpid)
+    assert caplog.text.count("does not start") == 1
+    assert await worker.run(os.getpid) != os.getpid()
+    await worker.close()
 
 
 def half_a_result() -> None:
@@ -220,22 +184,23 @@ def half_a_result() -> None:
     os._exit(9)
 
 
-def test_worker_that_is_killed_as_it_writes_a_result_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        monkeypatch.setattr(workers, "END_MAX", 0.2)
-        worker = Worker(timeout=1.0)
-        await worker.run(os.getpid)
-        with pytest.raises(WorkerFailed):
-            await worker.run(half_a_result)
-        async with asyncio.timeout(PATIENT):
-            assert await worker.run(os.getpid) != os.getpid()
-            await worker.close()
-        assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
+async def test_worker_that_is_killed_as_it_writes_a_result_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers, "END_MAX", 0.2)
+    worker = Worker(timeout=1.0)
+    await worker.run(os.getpid)
+    with pytest.raises(WorkerFailed):
+        await worker.run(half_a_result)
+    async with asyncio.timeout(PATIENT):
+        assert await worker.run(os.getpid) != os.getpid()
+        await worker.close()
+    assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
 
-    asyncio.run(scenario())
 
-
-def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As where the fork server is killed: Python says EOFError (multiprocessing.forkserver.read_signed)."""
     start = workers._new_process
     failures = [EOFError("unexpected EOF")]
@@ -245,18 +210,15 @@ def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(monkeypatch:
             raise failures.pop()
         return start()
 
-    async def scenario() -> None:
-        worker = Worker(timeout=PATIENT)
-        monkeypatch.setattr(workers, "_new_process", starts_late)
-        assert await worker.run(os.getpid) != os.getpid()
-        failures.extend([EOFError("unexpected EOF")] * 2)
-        worker.end()
-        with pytest.raises(WorkerFailed, match="died at once"):
-            await worker.run(os.getpid)
-        assert await worker.run(os.getpid) != os.getpid()
-        await worker.close()
-
-    asyncio.run(scenario())
+    worker = Worker(timeout=PATIENT)
+    monkeypatch.setattr(workers, "_new_process", starts_late)
+    assert await worker.run(os.getpid) != os.getpid()
+    failures.extend([EOFError("unexpected EOF")] * 2)
+    worker.end()
+    with pytest.raises(WorkerFailed, match="died at once"):
+        await worker.run(os.getpid)
+    assert await worker.run(os.getpid) != os.getpid()
+    await worker.close()
 
 
 def test_cycles_are_looked_for_rarely_and_among_what_is_new() -> None:

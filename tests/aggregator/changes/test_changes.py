@@ -13,7 +13,6 @@ import yaml
 from data.compared import definition, document
 from fakes.apiserver import FakeAPIServer
 from fakes.apiserver import serving as serving_apiserver
-from running.event_loop import on_a_loop
 from running.service import Client, backend, directory, service
 from specmux_aggregator.config.settings import Changes
 from specmux_aggregator.model.backend import Backend, BackendName, Kind
@@ -50,7 +49,6 @@ async def entries_of(client: Client, count: int) -> list[dict[str, Any]]:
     return await entries(client)
 
 
-@on_a_loop
 async def test_a_change_of_a_definition_is_logged_with_what_it_breaks(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a", "b"))
     async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
@@ -82,7 +80,6 @@ async def settled(client: Client) -> None:
     await client.until(lambda: history.is_settled, "settled")
 
 
-@on_a_loop
 async def test_a_document_that_changes_back_before_it_settles_did_not_change(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
     async with service(crds(tmp_path / "crds"), changes=Changes(settle=2.0)) as client:
@@ -102,7 +99,6 @@ async def _until_path(client: Client, is_so: Any) -> None:
             await asyncio.sleep(0.02)
 
 
-@on_a_loop
 async def test_a_document_that_was_there_before_returned(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
     async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
@@ -117,7 +113,6 @@ async def test_a_document_that_was_there_before_returned(tmp_path: Path) -> None
         assert await entries(client, f"/openapi/changes/{KEY}?since={found[1]['id']}") == found[:1]
 
 
-@on_a_loop
 async def test_group_versions_come_and_go(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
     async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
@@ -138,7 +133,6 @@ async def test_group_versions_come_and_go(tmp_path: Path) -> None:
         assert gone["new"] is None
 
 
-@on_a_loop
 async def test_conditional_requests_forms_and_comparisons_by_hash(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a", "b"))
     async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
@@ -170,7 +164,6 @@ async def test_conditional_requests_forms_and_comparisons_by_hash(tmp_path: Path
         assert (await client.get("/openapi/changes/apis/nowhere/v1"))[0] == 404
 
 
-@on_a_loop
 async def test_the_log_outlives_the_process_and_so_does_what_it_is_told_against(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a", "b"))
     state = tmp_path / "state"
@@ -187,7 +180,6 @@ async def test_the_log_outlives_the_process_and_so_does_what_it_is_told_against(
         assert second["id"] > first["id"]
 
 
-@on_a_loop
 async def test_all_entries_are_had_page_by_page_the_oldest_first(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
     async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
@@ -220,7 +212,6 @@ async def test_all_entries_are_had_page_by_page_the_oldest_first(tmp_path: Path)
 
 
 @pytest.mark.parametrize("fetches", [False, True])
-@on_a_loop
 async def test_native_documents_are_compared_where_both_are_at_hand(fetches: bool) -> None:
     async with serving_apiserver(FakeAPIServer({KEY: orjson.dumps(document(fields("a", "b")))})) as server:
         changes = Changes(settle=0.05, fetch_native=fetches)
@@ -232,7 +223,6 @@ async def test_native_documents_are_compared_where_both_are_at_hand(fetches: boo
             assert [each["id"] for each in entry["changes"]] == ["field-removed"] * fetches
 
 
-@on_a_loop
 async def test_another_owner_of_the_same_document_is_an_entry(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
@@ -247,7 +237,6 @@ async def test_another_owner_of_the_same_document_is_an_entry(tmp_path: Path) ->
         assert {entry["old"]["backend"], entry["new"]["backend"]} == {"one", "two"}
 
 
-@on_a_loop
 async def test_without_changes_there_is_no_such_path(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
     async with service(crds(tmp_path / "crds"), changes=Changes(enabled=False)) as client:

@@ -13,7 +13,6 @@ import cbor2
 import orjson
 import pytest
 
-from running.event_loop import on_a_loop
 from running.service import DEADLINE, Client, service
 from specmux_aggregator.changes.entries import PublishedVersion
 from specmux_aggregator.changes.events import Followers
@@ -49,7 +48,6 @@ def parts(client: Client) -> tuple[Followers, Connections]:
 
 
 @pytest.mark.parametrize("form", ["text/event-stream", "application/cbor-seq"])
-@on_a_loop
 async def test_those_who_read_nothing_share_one_copy(tmp_path: Path, form: str) -> None:
     async with service() as client:
         await client.says_ready()
@@ -76,7 +74,6 @@ async def test_those_who_read_nothing_share_one_copy(tmp_path: Path, form: str) 
             gc.enable()
 
 
-@on_a_loop
 async def test_large_event_comes_whole_in_every_form(tmp_path: Path) -> None:
     async with service() as client:
         await client.says_ready()

@@ -17,7 +17,6 @@ import yaml
 
 from data.compared import definition
 from fakes.cluster import FakeCluster
-from running.event_loop import on_a_loop
 from running.service import DEADLINE, Client, service
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Feed, Followers
@@ -78,7 +77,6 @@ async def refused(client: Client, **fields: str) -> None:
             await asyncio.sleep(0.02)
 
 
-@on_a_loop
 async def test_stream_ends_with_its_token_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +94,6 @@ async def test_stream_ends_with_its_token_in_the_file(
 
 
 @pytest.mark.parametrize("taken", ["token", "access"])
-@on_a_loop
 async def test_stream_ends_with_its_review(tmp_path: Path, taken: str) -> None:
     cluster = FakeCluster({})
     alice = {"user": {"username": "alice"}, "authenticated": True}
@@ -122,7 +119,6 @@ async def test_stream_ends_with_its_review(tmp_path: Path, taken: str) -> None:
 
 
 @pytest.mark.parametrize("taken", ["ca", "certificate"])
-@on_a_loop
 async def test_stream_ends_with_its_certificate(
     tmp_path: Path, taken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +157,6 @@ async def test_stream_ends_with_its_certificate(
             await ends_without_a_change(client, tmp_path, session, revoke)
 
 
-@on_a_loop
 async def test_address_has_a_share_of_followers() -> None:
     followers = Followers(ChangeLog(most_entries=3, most_bytes=1 << 20))
     taken = [followers.add(Feed.CHANGES, None, b"one") for _ in range(MOST_OF_ADDRESS)]

@@ -14,7 +14,6 @@ import orjson
 import yaml
 
 from data.compared import definition
-from running.event_loop import on_a_loop
 from running.service import Client, service
 from specmux_aggregator.changes.entries import Outcome, PublishedVersion, entry_of, read_entry
 from specmux_aggregator.changes.events import MOST_FOLLOWERS, MOST_QUEUED, SILENCE, Feed, Follower, Followers
@@ -81,7 +80,6 @@ async def following(client: Client, query: str = "", **headers: str) -> AsyncIte
         yield answer
 
 
-@on_a_loop
 async def test_a_change_is_streamed_once_and_resumed_after_its_id(tmp_path: Path) -> None:
     async with changing(tmp_path) as client:
         async with following(client) as answer:
@@ -106,7 +104,6 @@ async def test_a_change_is_streamed_once_and_resumed_after_its_id(tmp_path: Path
             assert len(await events(answer, 3)) == 3
 
 
-@on_a_loop
 async def test_publications_begin_with_all_and_go_on_with_what_differs(tmp_path: Path) -> None:
     async with changing(tmp_path) as client:
         async with following(client, "?kind=publications") as answer:
@@ -126,7 +123,6 @@ async def test_publications_begin_with_all_and_go_on_with_what_differs(tmp_path:
             assert [each["event"] for each in await events(answer, 1)] == ["publications"]
 
 
-@on_a_loop
 async def test_json_lines_and_a_cbor_sequence_say_the_same(tmp_path: Path) -> None:
     async with changing(tmp_path) as client:
         write(tmp_path, "a", "b")
@@ -146,7 +142,6 @@ async def test_json_lines_and_a_cbor_sequence_say_the_same(tmp_path: Path) -> No
         assert decoder.decode() == wanted
 
 
-@on_a_loop
 async def test_what_is_asked_wrongly_is_refused(tmp_path: Path) -> None:
     async with changing(tmp_path) as client:
         for query in ("?since=x", "?kind=rumours", "?since=" + "9" * 40):
@@ -156,7 +151,6 @@ async def test_what_is_asked_wrongly_is_refused(tmp_path: Path) -> None:
             assert answer.headers["Content-Type"] == "application/json"
 
 
-@on_a_loop
 async def test_the_end_of_the_service_is_told(tmp_path: Path) -> None:
     async with changing(tmp_path) as client, following(client) as answer:
         stopping = asyncio.create_task(client.app.stop())
@@ -167,7 +161,6 @@ async def test_the_end_of_the_service_is_told(tmp_path: Path) -> None:
         await stopping
 
 
-@on_a_loop
 async def test_a_follower_that_left_is_forgotten(tmp_path: Path) -> None:
     async with changing(tmp_path) as client:
         history = client.app.history
@@ -197,7 +190,6 @@ def note_next(followers: Followers, hash: str) -> None:
     followers.changed(entry)
 
 
-@on_a_loop
 async def test_who_reads_too_slowly_is_cut() -> None:
     hub = followers()
     slow = hub.add(Feed.CHANGES, None)
@@ -210,7 +202,6 @@ async def test_who_reads_too_slowly_is_cut() -> None:
     assert slow.is_cut
 
 
-@on_a_loop
 async def test_who_missed_what_is_gone_is_told_so() -> None:
     hub = followers(entries=2)
     for number in range(1, 5):
@@ -225,7 +216,6 @@ async def test_who_missed_what_is_gone_is_told_so() -> None:
     assert await early.next(0.01) is SILENCE
 
 
-@on_a_loop
 async def test_no_more_follow_than_may() -> None:
     hub = followers()
     taken = [hub.add(Feed.CHANGES, None) for _ in range(MOST_FOLLOWERS)]
@@ -236,7 +226,6 @@ async def test_no_more_follow_than_may() -> None:
     assert hub.add(Feed.CHANGES, None) is not None
 
 
-@on_a_loop
 async def test_publications_that_are_not_remembered_begin_anew() -> None:
     hub = followers()
     beginning = hub.add(Feed.PUBLICATIONS, None)
@@ -267,7 +256,6 @@ async def told(follower: Follower) -> tuple[str, int] | None:
     return None if event is None else (event.name, event.id)
 
 
-@on_a_loop
 async def test_an_id_of_another_replica_is_answered_with_all_or_a_reset() -> None:
     """B saw X, then Y; a reader of A was told X alone, and comes back to B."""
     here, there = followers(), followers()
@@ -292,7 +280,6 @@ async def test_an_id_of_another_replica_is_answered_with_all_or_a_reset() -> Non
     assert (await told(back) or ("",))[0] == "reset"
 
 
-@on_a_loop
 async def test_an_id_of_an_earlier_life_is_answered_with_a_reset() -> None:
     before = followers()
     note_next(before, "A")
@@ -307,7 +294,6 @@ async def test_an_id_of_an_earlier_life_is_answered_with_a_reset() -> None:
         assert (await told(back) or ("",))[0] == "reset"
 
 
-@on_a_loop
 async def test_what_was_dropped_is_known_after_a_restart() -> None:
     before = followers(entries=3)
     for number in range(10):
@@ -352,7 +338,6 @@ def test_a_log_of_an_earlier_version_goes_on_under_a_name_of_its_own() -> None:
     assert log.next_id() < 1 << 53
 
 
-@on_a_loop
 async def test_a_client_of_the_cache_follows_without_asking(tmp_path: Path) -> None:
     folder = tmp_path / "crds"
     folder.mkdir()
@@ -394,7 +379,6 @@ class HeldArchive:
         return None
 
 
-@on_a_loop
 async def test_who_comes_while_an_entry_is_written_is_told_it_once(tmp_path: Path) -> None:
     async with changing(tmp_path) as client, asyncio.timeout(30):
         history = client.app.history

@@ -20,27 +20,21 @@ class Maker:
 
 
 @pytest.mark.parametrize("size", [10, LARGE, 10 * LARGE])
-def test_all_who_ask_at_once_get_the_same_bytes(size: int) -> None:
-    async def scenario() -> None:
-        maker = Maker(size)
+async def test_all_who_ask_at_once_get_the_same_bytes(size: int) -> None:
+    maker = Maker(size)
+    body = SharedBody(maker.make)
+    bodies = await asyncio.gather(*(body.get() for _ in range(300)))
+    assert maker.times == 1
+    assert len({id(item) for item in bodies}) == 1
+
+
+async def test_large_body_is_kept_for_a_while_and_a_small_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = Maker(LARGE - 1), Maker(LARGE)
+    for maker in (small, large):
         body = SharedBody(maker.make)
-        bodies = await asyncio.gather(*(body.get() for _ in range(300)))
-        assert maker.times == 1
-        assert len({id(item) for item in bodies}) == 1
-
-    asyncio.run(scenario())
-
-
-def test_large_body_is_kept_for_a_while_and_a_small_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        small, large = Maker(LARGE - 1), Maker(LARGE)
-        for maker in (small, large):
-            body = SharedBody(maker.make)
-            for _ in range(3):
-                await body.get()
-            monkeypatch.setattr(shared_body, "KEPT", 0.0)
+        for _ in range(3):
             await body.get()
-            monkeypatch.undo()
-        assert (small.times, large.times) == (4, 2)
-
-    asyncio.run(scenario())
+        monkeypatch.setattr(shared_body, "KEPT", 0.0)
+        await body.get()
+        monkeypatch.undo()
+    assert (small.times, large.times) == (4, 2)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from aggregator.kubernetes.followed import QUICK, Followed, following, put
 from fakes.cluster import CRDS, FakeCluster
 from fakes.freezable_way import FreezableWay
-from running.event_loop import on_a_loop
 from specmux_aggregator.kubernetes.watch import Phase, Timing
 from specmux_aggregator.model.failure import Cause
 
@@ -28,7 +27,6 @@ async def followed_over(timing: Timing) -> AsyncIterator[tuple[FakeCluster, Free
             yield cluster, way, followed
 
 
-@on_a_loop
 async def test_watch_without_bookmarks_is_not_synced() -> None:
     async with followed_over(replace(QUICK, bookmarks=0.2)) as (cluster, way, followed):
         version = followed.watch.state.version
@@ -50,7 +48,6 @@ async def test_watch_without_bookmarks_is_not_synced() -> None:
         assert followed.lists() == 1
 
 
-@on_a_loop
 async def test_watch_that_is_doubted_proves_itself() -> None:
     async with followed_over(QUICK) as (cluster, way, followed):
         watches = followed.watches()
@@ -66,7 +63,6 @@ async def test_watch_that_is_doubted_proves_itself() -> None:
         await followed.until_names("a", "b")
 
 
-@on_a_loop
 async def test_server_without_bookmarks_may_be_silent() -> None:
     async with FakeCluster() as cluster:
         cluster.bookmark_interval = None

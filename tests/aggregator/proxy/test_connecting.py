@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 from fakes.cluster import CRDS, FakeCluster
 from fakes.freezable_way import FreezableWay
 from running.cluster_service import port_of
-from running.event_loop import on_a_loop
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.config.settings import Polling
 from specmux_aggregator.metrics.instruments import Metrics
@@ -24,7 +23,6 @@ from specmux_aggregator.upstream.identities import Identities
 from specmux_cache.access.server_access import ServerTLS
 
 
-@on_a_loop
 async def test_relayed_request_waits_for_a_slow_handshake_and_a_poll_does_not() -> None:
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -20,29 +20,26 @@ async def endless(seen: Seen) -> None:
     await seen.wait_until_left()
 
 
-def test_close_cuts_also_what_streams_from_a_backend_that_was_exchanged() -> None:
-    async def scenario() -> None:
-        async with (
-            streaming(StreamingBackend(script=endless)) as before,
-            streaming(StreamingBackend(script=endless)) as after,
-        ):
-            exchanges = Exchanges(
-                lambda: merge({}, generation=1),
-                Metrics(CollectorRegistry()),
-                polling=QUICK,
-                identities=Identities(),
-            )
-            begun = [
-                await exchanges.begin(backend("a", origin.url), "GET", "/", [], is_ours=False)
-                for origin in (before, after)
-            ]
-            assert not any(isinstance(item, Failure) for item in begun)
-            assert not before.requests[0].left.is_set()
-            await exchanges.close()
-            for origin in (before, after):
-                await asyncio.wait_for(origin.requests[0].left.wait(), 5)
-            for item in begun:
-                assert not isinstance(item, Failure)
-                await item.close()
-
-    asyncio.run(scenario())
+async def test_close_cuts_also_what_streams_from_a_backend_that_was_exchanged() -> None:
+    async with (
+        streaming(StreamingBackend(script=endless)) as before,
+        streaming(StreamingBackend(script=endless)) as after,
+    ):
+        exchanges = Exchanges(
+            lambda: merge({}, generation=1),
+            Metrics(CollectorRegistry()),
+            polling=QUICK,
+            identities=Identities(),
+        )
+        begun = [
+            await exchanges.begin(backend("a", origin.url), "GET", "/", [], is_ours=False)
+            for origin in (before, after)
+        ]
+        assert not any(isinstance(item, Failure) for item in begun)
+        assert not before.requests[0].left.is_set()
+        await exchanges.close()
+        for origin in (before, after):
+            await asyncio.wait_for(origin.requests[0].left.wait(), 5)
+        for item in begun:
+            assert not isinstance(item, Failure)
+            await item.close()

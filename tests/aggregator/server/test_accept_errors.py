@@ -17,38 +17,32 @@ from specmux_aggregator.server.stats import RequestStats
 FULL = {"message": TOLD, "exception": OSError(errno.EMFILE, os.strerror(errno.EMFILE))}
 
 
-def test_a_thousand_errors_are_one_line_and_room_is_made_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_thousand_errors_are_one_line_and_room_is_made_once(caplog: pytest.LogCaptureFixture) -> None:
     stats, made = RequestStats(), []
 
     def make_room() -> bool:
         made.append(1)
         return True
 
-    async def scenario() -> None:
-        handler = AcceptErrors(stats, make_room)
-        for _ in range(1000):
-            handler(asyncio.get_running_loop(), dict(FULL))
-
-    asyncio.run(scenario())
+    handler = AcceptErrors(stats, make_room)
+    for _ in range(1000):
+        handler(asyncio.get_running_loop(), dict(FULL))
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
     assert "Too many open files" in caplog.records[0].getMessage()
     assert (stats.accept_errors, len(made)) == (1000, ROOM)
 
 
-def test_other_errors_go_to_the_handler_before() -> None:
+async def test_other_errors_go_to_the_handler_before() -> None:
     told: list[Any] = []
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: told.append(context["message"]))
-        handler = AcceptErrors(RequestStats(), lambda: False)
-        handler.install(loop)
-        loop.call_exception_handler({"message": "another"})
-        loop.call_exception_handler(dict(FULL))
-        handler.remove(loop)
-        loop.call_exception_handler({"message": "after"})
-
-    asyncio.run(scenario())
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: told.append(context["message"]))
+    handler = AcceptErrors(RequestStats(), lambda: False)
+    handler.install(loop)
+    loop.call_exception_handler({"message": "another"})
+    loop.call_exception_handler(dict(FULL))
+    handler.remove(loop)
+    loop.call_exception_handler({"message": "after"})
     assert told == ["another", "after"]
 
 

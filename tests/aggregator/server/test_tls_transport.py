@@ -213,31 +213,25 @@ def test_many_records_come_in_order(pair: Pair) -> None:
     assert pair.listen() == b"".join(said)
 
 
-def test_nothing_is_heard_once_it_was_closed(pair: Pair) -> None:
-    async def scenario() -> None:
-        pair.say(BODY)
-        pair.send(2 * RECEIVE)
-        pair.server.close()
-        heard = len(pair.app.heard)
-        pair.send()
-        await turns()
-        assert 0 < len(pair.app.heard) == heard
-
-    asyncio.run(scenario())
+async def test_nothing_is_heard_once_it_was_closed(pair: Pair) -> None:
+    pair.say(BODY)
+    pair.send(2 * RECEIVE)
+    pair.server.close()
+    heard = len(pair.app.heard)
+    pair.send()
+    await turns()
+    assert 0 < len(pair.app.heard) == heard
 
 
-def test_end_that_is_followed_by_more_is_the_end(pair: Pair) -> None:
-    async def scenario() -> None:
-        pair.say(b"last words")
-        with pytest.raises(ssl.SSLWantReadError):
-            pair.client.unwrap()
-        pair.unsent += pair._out.read() + BODY
-        pair.send()
-        await turns()
-        assert pair.app.heard == b"last words"
-        assert pair.app.events == ["made", "eof"]
-
-    asyncio.run(scenario())
+async def test_end_that_is_followed_by_more_is_the_end(pair: Pair) -> None:
+    pair.say(b"last words")
+    with pytest.raises(ssl.SSLWantReadError):
+        pair.client.unwrap()
+    pair.unsent += pair._out.read() + BODY
+    pair.send()
+    await turns()
+    assert pair.app.heard == b"last words"
+    assert pair.app.events == ["made", "eof"]
 
 
 def test_large_writes_come_whole(pair: Pair) -> None:
@@ -248,39 +242,33 @@ def test_large_writes_come_whole(pair: Pair) -> None:
     assert pair.listen() == data + b"end"
 
 
-def test_nothing_is_delivered_while_reading_is_paused(pair: Pair) -> None:
-    async def scenario() -> None:
-        pair.server.pause_reading()
-        assert pair.wire.is_paused
-        pair.say(b"a" * 20_000)
-        pair.say(b"b")
-        pair.send()
-        assert pair.app.heard == b""
-        assert not pair.server.is_reading()
-        pair.server.resume_reading()
-        assert pair.app.heard == b""  # whoever resumes is not called from within
-        await turns()
-        assert not pair.wire.is_paused
-        assert pair.app.heard == b"a" * 20_000 + b"b"
-
-    asyncio.run(scenario())
+async def test_nothing_is_delivered_while_reading_is_paused(pair: Pair) -> None:
+    pair.server.pause_reading()
+    assert pair.wire.is_paused
+    pair.say(b"a" * 20_000)
+    pair.say(b"b")
+    pair.send()
+    assert pair.app.heard == b""
+    assert not pair.server.is_reading()
+    pair.server.resume_reading()
+    assert pair.app.heard == b""  # whoever resumes is not called from within
+    await turns()
+    assert not pair.wire.is_paused
+    assert pair.app.heard == b"a" * 20_000 + b"b"
 
 
-def test_end_that_comes_while_reading_is_paused_is_told_after_the_data(pair: Pair) -> None:
-    async def scenario() -> None:
-        pair.server.pause_reading()
-        pair.say(b"last words")
-        with pytest.raises(ssl.SSLWantReadError):
-            pair.client.unwrap()
-        pair.send()
-        assert pair.app.events == ["made"]
-        pair.server.resume_reading()
-        await asyncio.sleep(0)
-        assert pair.app.heard == b"last words"
-        assert pair.app.events == ["made", "eof"]
-        assert pair.wire.is_gone
-
-    asyncio.run(scenario())
+async def test_end_that_comes_while_reading_is_paused_is_told_after_the_data(pair: Pair) -> None:
+    pair.server.pause_reading()
+    pair.say(b"last words")
+    with pytest.raises(ssl.SSLWantReadError):
+        pair.client.unwrap()
+    pair.send()
+    assert pair.app.events == ["made"]
+    pair.server.resume_reading()
+    await asyncio.sleep(0)
+    assert pair.app.heard == b"last words"
+    assert pair.app.events == ["made", "eof"]
+    assert pair.wire.is_gone
 
 
 def test_server_says_that_it_ends(pair: Pair) -> None:

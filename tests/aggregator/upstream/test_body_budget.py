@@ -40,17 +40,14 @@ def test_what_is_held_is_given_back_with_its_last_reference() -> None:
     assert asyncio.run(scenario()) == [100, 100, 0]
 
 
-def test_a_body_larger_than_all_room_has_it_alone() -> None:
-    async def scenario() -> None:
-        budget = BodyBudget(ROOM)
-        share = await budget.take("a", 10 * ROOM)
-        waiting = asyncio.create_task(budget.take("b", 1))
-        await turns()
-        assert not waiting.done()
-        del share
-        await waiting
-
-    asyncio.run(scenario())
+async def test_a_body_larger_than_all_room_has_it_alone() -> None:
+    budget = BodyBudget(ROOM)
+    share = await budget.take("a", 10 * ROOM)
+    waiting = asyncio.create_task(budget.take("b", 1))
+    await turns()
+    assert not waiting.done()
+    del share
+    await waiting
 
 
 @pytest.mark.parametrize(

@@ -167,18 +167,15 @@ def test_document_refuses_every_other_redirect(location: str) -> None:
     assert answer.cause is Cause.REDIRECTED
 
 
-def test_redirects_are_never_followed() -> None:
+async def test_redirects_are_never_followed() -> None:
     trap = FaultyBackend({"apis/apps/v1": document("apis/apps/v1")})
 
-    async def scenario() -> None:
-        async with trap:
-            server = FaultyBackend(fault=faulty.with_status(302, Location=f"{trap.url}/openapi/v3"))
-            async with server, asking(backend_at(server.url)) as client:
-                for answer in (await client.root(), await client.swagger(), await document_of(client)):
-                    assert isinstance(answer, Failure)
-                    assert answer.cause is Cause.REDIRECTED
-
-    asyncio.run(scenario())
+    async with trap:
+        server = FaultyBackend(fault=faulty.with_status(302, Location=f"{trap.url}/openapi/v3"))
+        async with server, asking(backend_at(server.url)) as client:
+            for answer in (await client.root(), await client.swagger(), await document_of(client)):
+                assert isinstance(answer, Failure)
+                assert answer.cause is Cause.REDIRECTED
     assert trap.requests == []
 
 

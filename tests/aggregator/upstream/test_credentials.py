@@ -89,16 +89,13 @@ def test_remote_user_is_sent_where_configured() -> None:
     assert "authorization" not in fields
 
 
-def test_each_backend_gets_its_own_token(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with FaultyBackend({}) as one, FaultyBackend({}) as two:
-            for name, server in (("one", one), ("two", two)):
-                (tmp_path / name).write_text(name)
-                await root_of(backend_at(server.url, token_file=tmp_path / name))
-            assert one.requests[0].fields["authorization"] == "Bearer one"
-            assert two.requests[0].fields["authorization"] == "Bearer two"
-
-    asyncio.run(scenario())
+async def test_each_backend_gets_its_own_token(tmp_path: Path) -> None:
+    async with FaultyBackend({}) as one, FaultyBackend({}) as two:
+        for name, server in (("one", one), ("two", two)):
+            (tmp_path / name).write_text(name)
+            await root_of(backend_at(server.url, token_file=tmp_path / name))
+        assert one.requests[0].fields["authorization"] == "Bearer one"
+        assert two.requests[0].fields["authorization"] == "Bearer two"
 
 
 @pytest.mark.parametrize(

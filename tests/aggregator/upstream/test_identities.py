@@ -40,28 +40,25 @@ def test_identity_is_another_when_what_it_is_made_of_is(changed: dict[str, Any])
     assert held.take(SHARED) is not held.take(replace(SHARED, **changed))
 
 
-def test_program_goes_on_until_the_last_who_asks_is_gone(tmp_path: Path) -> None:
+async def test_program_goes_on_until_the_last_who_asks_is_gone(tmp_path: Path) -> None:
     command, pid = tmp_path / "plugin", tmp_path / "pid"
     command.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600\n")
     command.chmod(0o700)
     backend = replace(SHARED, credentials=Credentials(exec_plugin=ExecPlugin(command=str(command))))
 
-    async def scenario() -> None:
-        held = Identities()
-        one, two = held.take(backend), held.take(backend)
-        waiting = [asyncio.ensure_future(identity.shown()) for identity in (one, two)]
-        async with asyncio.timeout(10):
-            while not pid.exists():
-                await asyncio.sleep(0.01)
-        await held.give_back(backend)
-        assert not any(item.done() for item in waiting)
-        await held.give_back(backend)
-        for item in waiting:
-            with pytest.raises(asyncio.CancelledError):
-                await item
-        assert held.take(backend) is not one
-
-    asyncio.run(scenario())
+    held = Identities()
+    one, two = held.take(backend), held.take(backend)
+    waiting = [asyncio.ensure_future(identity.shown()) for identity in (one, two)]
+    async with asyncio.timeout(10):
+        while not pid.exists():
+            await asyncio.sleep(0.01)
+    await held.give_back(backend)
+    assert not any(item.done() for item in waiting)
+    await held.give_back(backend)
+    for item in waiting:
+        with pytest.raises(asyncio.CancelledError):
+            await item
+    assert held.take(backend) is not one
     stat = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not stat.exists() or stat.read_text().split()[2] == "Z"
 

@@ -192,17 +192,14 @@ def test_inline_token_without_tls_is_told(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize("is_tls", [True, False], ids=["https", "http"])
-def test_backend_is_reached_through_its_proxy(is_tls: bool, ca: trustme.CA) -> None:
-    async def scenario() -> None:
-        tls = serving_tls(ca, "127.0.0.1") if is_tls else None
-        async with FakeCluster({}, tls=tls) as server, ConnectProxy() as proxy:
-            answer = await root_of(backend_at(server.url, tls=trusting(ca), proxy_url=proxy.url))
-            assert isinstance(answer, Root)
-            address = server.url.split("//")[1]
-            wanted = f"CONNECT {address} HTTP/1.1" if is_tls else f"GET {server.url}/openapi/v3 HTTP/1.1"
-            assert proxy.seen == [wanted]
-
-    asyncio.run(scenario())
+async def test_backend_is_reached_through_its_proxy(is_tls: bool, ca: trustme.CA) -> None:
+    tls = serving_tls(ca, "127.0.0.1") if is_tls else None
+    async with FakeCluster({}, tls=tls) as server, ConnectProxy() as proxy:
+        answer = await root_of(backend_at(server.url, tls=trusting(ca), proxy_url=proxy.url))
+        assert isinstance(answer, Root)
+        address = server.url.split("//")[1]
+        wanted = f"CONNECT {address} HTTP/1.1" if is_tls else f"GET {server.url}/openapi/v3 HTTP/1.1"
+        assert proxy.seen == [wanted]
 
 
 def test_name_behind_a_proxy_is_the_proxy_s_to_resolve(ca: trustme.CA) -> None:
@@ -232,17 +229,14 @@ def test_proxy_may_speak_tls_itself(ca: trustme.CA) -> None:
 
 
 @pytest.mark.parametrize("is_tls", [True, False], ids=["https", "http"])
-def test_proxy_gets_its_password_and_the_backend_does_not(is_tls: bool, ca: trustme.CA) -> None:
-    async def scenario() -> None:
-        tls = serving_tls(ca, "127.0.0.1") if is_tls else None
-        async with FakeCluster({}, tls=tls) as server, ConnectProxy(password=f"jane:{SECRET}") as proxy:
-            url = proxy.url.replace("//", f"//jane:{SECRET}@")
-            answer = await root_of(backend_at(server.url, tls=trusting(ca), proxy_url=url))
-            assert isinstance(answer, Root)
-            if is_tls:
-                assert not [name for name, _ in server.header_fields[0] if name.startswith("Proxy")]
-
-    asyncio.run(scenario())
+async def test_proxy_gets_its_password_and_the_backend_does_not(is_tls: bool, ca: trustme.CA) -> None:
+    tls = serving_tls(ca, "127.0.0.1") if is_tls else None
+    async with FakeCluster({}, tls=tls) as server, ConnectProxy(password=f"jane:{SECRET}") as proxy:
+        url = proxy.url.replace("//", f"//jane:{SECRET}@")
+        answer = await root_of(backend_at(server.url, tls=trusting(ca), proxy_url=url))
+        assert isinstance(answer, Root)
+        if is_tls:
+            assert not [name for name, _ in server.header_fields[0] if name.startswith("Proxy")]
 
 
 def test_proxy_that_refuses_is_told_without_its_password(ca: trustme.CA) -> None:
@@ -259,22 +253,19 @@ def test_proxy_that_refuses_is_told_without_its_password(ca: trustme.CA) -> None
     assert away == Failure(Cause.REFUSED, "no connection to the proxy: connection refused")
 
 
-def test_watch_goes_through_the_proxy(ca: trustme.CA) -> None:
-    async def scenario() -> None:
-        async with FakeCluster(tls=serving_tls(ca, "127.0.0.1")) as server, ConnectProxy() as proxy:
-            client = ApiClient(backend_at(server.url, tls=trusting(ca), proxy_url=proxy.url), polling=POLLING)
-            server.put(CRDS, {"metadata": {"name": "a"}})
-            events: list[Any] = []
-            done = Failure(Cause.INTERNAL, "enough")
+async def test_watch_goes_through_the_proxy(ca: trustme.CA) -> None:
+    async with FakeCluster(tls=serving_tls(ca, "127.0.0.1")) as server, ConnectProxy() as proxy:
+        client = ApiClient(backend_at(server.url, tls=trusting(ca), proxy_url=proxy.url), polling=POLLING)
+        server.put(CRDS, {"metadata": {"name": "a"}})
+        events: list[Any] = []
+        done = Failure(Cause.INTERNAL, "enough")
 
-            def take(found: list[Any]) -> Failure:
-                events.extend(found)
-                return done
+        def take(found: list[Any]) -> Failure:
+            events.extend(found)
+            return done
 
-            target = f"{CRDS}?watch=1&resourceVersion=1000"
-            ended = await client.events(target, lasting=5.0, silence=9.0, opened=lambda: None, take=take)
-            assert ended is done
-            assert [event["object"]["metadata"]["name"] for event in events] == ["a"]
-            await client.close()
-
-    asyncio.run(scenario())
+        target = f"{CRDS}?watch=1&resourceVersion=1000"
+        ended = await client.events(target, lasting=5.0, silence=9.0, opened=lambda: None, take=take)
+        assert ended is done
+        assert [event["object"]["metadata"]["name"] for event in events] == ["a"]
+        await client.close()

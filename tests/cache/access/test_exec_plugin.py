@@ -132,23 +132,22 @@ def test_exchanged_shortly_before_its_end(tmp_path: Path, monkeypatch: pytest.Mo
     assert asyncio.run(scenario()) == [1, 1, 2, 2]
 
 
-def test_held_credentials_stand_in_while_they_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_held_credentials_stand_in_while_they_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = printing(tmp_path, credential({"token": "t", "expirationTimestamp": in_seconds(600)}))
     now = time.monotonic()
 
-    async def scenario() -> None:
-        held = ExecCredentials(plugin(command), backend().access)
+    held = ExecCredentials(plugin(command), backend().access)
+    await held.current()
+    program(tmp_path, "exit 3")
+    monkeypatch.setattr(time, "monotonic", lambda: now + 580)
+    assert (await held.current()).token == "t"
+    assert (await held.current()).token == "t"
+    assert runs(tmp_path) == 2, "a failed run is not repeated at once"
+    monkeypatch.setattr(time, "monotonic", lambda: now + 601)
+    with pytest.raises(UnusableCredentials, match="ended with status 3"):
         await held.current()
-        program(tmp_path, "exit 3")
-        monkeypatch.setattr(time, "monotonic", lambda: now + 580)
-        assert (await held.current()).token == "t"
-        assert (await held.current()).token == "t"
-        assert runs(tmp_path) == 2, "a failed run is not repeated at once"
-        monkeypatch.setattr(time, "monotonic", lambda: now + 601)
-        with pytest.raises(UnusableCredentials, match="ended with status 3"):
-            await held.current()
-
-    asyncio.run(scenario())
 
 
 def test_life_that_is_over_at_once_is_no_run_for_each_request(tmp_path: Path) -> None:
@@ -308,26 +307,23 @@ def client_of(server: FakeCluster, command: str, **tls: Any) -> BackendClient:
     return BackendClient(found, polling=POLLING, limits=Limits())
 
 
-def test_401_makes_a_new_run_and_one_more_try(tmp_path: Path) -> None:
+async def test_401_makes_a_new_run_and_one_more_try(tmp_path: Path) -> None:
     command = printing(tmp_path, credential({"token": "one"}))
 
-    async def scenario() -> None:
-        async with FakeCluster({}) as server:
-            server.tokens = {"one"}
-            client = client_of(server, command)
-            client._transport._identity._plugin._gap = 0.2  # type: ignore[union-attr] # seconds, for a test
-            assert isinstance(await client.root(), Root)
-            server.tokens = {"two"}
-            (tmp_path / "output").write_text(credential({"token": "two"}))
-            await asyncio.sleep(0.25)
-            assert isinstance(await client.root(), Root)
-            assert runs(tmp_path) == 2
-            assert [entry.headers["Authorization"] for entry in server.requests] == [
-                "Bearer one", "Bearer one", "Bearer two",
-            ]  # fmt: skip
-            await client.close()
-
-    asyncio.run(scenario())
+    async with FakeCluster({}) as server:
+        server.tokens = {"one"}
+        client = client_of(server, command)
+        client._transport._identity._plugin._gap = 0.2  # type: ignore[union-attr] # seconds, for a test
+        assert isinstance(await client.root(), Root)
+        server.tokens = {"two"}
+        (tmp_path / "output").write_text(credential({"token": "two"}))
+        await asyncio.sleep(0.25)
+        assert isinstance(await client.root(), Root)
+        assert runs(tmp_path) == 2
+        assert [entry.headers["Authorization"] for entry in server.requests] == [
+            "Bearer one", "Bearer one", "Bearer two",
+        ]  # fmt: skip
+        await client.close()
 
 
 def test_401_again_and_again_is_no_run_each_time(tmp_path: Path) -> None:

@@ -79,45 +79,36 @@ async def get(session: aiohttp.ClientSession, server: Server, **options: Any) ->
         return await response.read()
 
 
-def test_connection_is_kept_where_nothing_came_on_it() -> None:
-    async def scenario() -> None:
-        server = Server()
-        async with session_for(server) as session:
-            for _ in range(5):
-                assert await get(session, server) == b"ok"
-                await asyncio.sleep(0.005)
-        assert server.connections == 1
-
-    asyncio.run(scenario())
+async def test_connection_is_kept_where_nothing_came_on_it() -> None:
+    server = Server()
+    async with session_for(server) as session:
+        for _ in range(5):
+            assert await get(session, server) == b"ok"
+            await asyncio.sleep(0.005)
+    assert server.connections == 1
 
 
 @pytest.mark.parametrize(
     "answer", [OK, b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n', b"HTTP/1.1 204 No Content\r\n\r\n"]
 )
 @pytest.mark.parametrize("stray", [OTHER, OTHER[:20], b"x", b"\r\n", OTHER * 10])
-def test_whatever_comes_after_an_answer_is_nobodys(answer: bytes, stray: bytes) -> None:
-    async def scenario() -> None:
-        server = Server(answer=answer, stray=stray)
-        async with session_for(server) as session:
-            await get(session, server)
-            await asyncio.sleep(0.04)
-            assert await get(session, server) == b"ok"
-        assert server.connections == 2
-
-    asyncio.run(scenario())
+async def test_whatever_comes_after_an_answer_is_nobodys(answer: bytes, stray: bytes) -> None:
+    server = Server(answer=answer, stray=stray)
+    async with session_for(server) as session:
+        await get(session, server)
+        await asyncio.sleep(0.04)
+        assert await get(session, server) == b"ok"
+    assert server.connections == 2
 
 
-def test_what_lies_in_the_socket_unread_is_nobodys() -> None:
-    async def scenario() -> None:
-        server = Server()
-        async with session_for(server) as session:
-            await get(session, server)
-            # Straight into the socket, and asked again before the event loop can have read it.
-            os.write(server.writers[0].get_extra_info("socket").fileno(), OTHER)
-            assert await get(session, server) == b"ok"
-        assert server.connections == 2
-
-    asyncio.run(scenario())
+async def test_what_lies_in_the_socket_unread_is_nobodys() -> None:
+    server = Server()
+    async with session_for(server) as session:
+        await get(session, server)
+        # Straight into the socket, and asked again before the event loop can have read it.
+        os.write(server.writers[0].get_extra_info("socket").fileno(), OTHER)
+        assert await get(session, server) == b"ok"
+    assert server.connections == 2
 
 
 def test_server_that_sent_too_much_gets_a_connection_for_each_request(
@@ -140,67 +131,55 @@ def test_server_that_sent_too_much_gets_a_connection_for_each_request(
     assert len(caplog.records) == 1
 
 
-def test_server_that_says_it_waited_too_long_is_trusted_still(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        server = Server(stray=b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
-        async with session_for(server) as session:
-            await get(session, server)
-            await asyncio.sleep(0.04)
-            for _ in range(3):
-                assert await get(session, server) == b"ok"
-        assert server.connections == 2
-
-    asyncio.run(scenario())
+async def test_server_that_says_it_waited_too_long_is_trusted_still(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server(stray=b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+    async with session_for(server) as session:
+        await get(session, server)
+        await asyncio.sleep(0.04)
+        for _ in range(3):
+            assert await get(session, server) == b"ok"
+    assert server.connections == 2
     assert caplog.records == []
 
 
-def test_answer_to_nothing_asked_is_a_fault() -> None:
-    async def scenario() -> None:
-        server = Server(greeting=OTHER)
-        async with session_for(server) as session:
+async def test_answer_to_nothing_asked_is_a_fault() -> None:
+    server = Server(greeting=OTHER)
+    async with session_for(server) as session:
 
-            async def greeted(*_: object) -> None:
-                await asyncio.sleep(0.02)
+        async def greeted(*_: object) -> None:
+            await asyncio.sleep(0.02)
 
-            slow = aiohttp.TraceConfig()
-            slow.on_connection_create_end.append(greeted)
-            slow.freeze()
-            session.trace_configs.append(slow)
-            with pytest.raises(aiohttp.ClientConnectionError, match="before it was asked"):
-                await get(session, server)
-
-    asyncio.run(scenario())
+        slow = aiohttp.TraceConfig()
+        slow.on_connection_create_end.append(greeted)
+        slow.freeze()
+        session.trace_configs.append(slow)
+        with pytest.raises(aiohttp.ClientConnectionError, match="before it was asked"):
+            await get(session, server)
 
 
 @pytest.mark.parametrize(
     ("method", "fields"),
     [("HEAD", {}), ("GET", {"If-None-Match": '"1"'}), ("GET", {"if-modified-since": "x"})],
 )
-def test_connection_is_not_kept_after_an_answer_without_body_where_that_is_asked_for(
+async def test_connection_is_not_kept_after_an_answer_without_body_where_that_is_asked_for(
     method: str, fields: dict[str, str]
 ) -> None:
-    async def scenario() -> None:
-        server = Server(answer=OK.removesuffix(b"ok") if method == "HEAD" else OK)
-        async with session_for(server, keeps_after_no_body=False) as session:
-            async with session.request(method, server.url, headers=fields):
-                pass
-            await get(session, server)
-            await get(session, server)
-        assert server.connections == 2
-
-    asyncio.run(scenario())
+    server = Server(answer=OK.removesuffix(b"ok") if method == "HEAD" else OK)
+    async with session_for(server, keeps_after_no_body=False) as session:
+        async with session.request(method, server.url, headers=fields):
+            pass
+        await get(session, server)
+        await get(session, server)
+    assert server.connections == 2
 
 
-def test_server_that_closes_an_idle_connection_is_asked_over_another() -> None:
-    async def scenario() -> None:
-        server = Server()
-        async with session_for(server) as session:
-            await get(session, server)
-            server.writers[0].close()
-            await asyncio.sleep(0.01)
-            assert await get(session, server) == b"ok"
-
-    asyncio.run(scenario())
+async def test_server_that_closes_an_idle_connection_is_asked_over_another() -> None:
+    server = Server()
+    async with session_for(server) as session:
+        await get(session, server)
+        server.writers[0].close()
+        await asyncio.sleep(0.01)
+        assert await get(session, server) == b"ok"
 
 
 @pytest.mark.parametrize("turn", [response_reader.TURN, -1.0], ids=["at once", "piece by piece"])
@@ -268,24 +247,23 @@ class Slow(ResponseReader):
         super()._lose()
 
 
-def test_what_takes_long_to_parse_is_parsed_in_turns_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        monkeypatch.setattr(response_reader, "TURN", -1.0)
-        slow = Slow()
-        sent = bytes(range(256)) * 256
-        slow.data_received(sent)
-        assert not slow.wire.is_on
-        slow.data_received(b"more")
-        slow.eof_received()
-        slow.connection_lost(None)
-        for slow.turn in range(1, 40):
-            await asyncio.sleep(0)
-        data = [item for _, item in slow.told if isinstance(item, bytes)]
-        assert b"".join(data) == sent + b"more"
-        assert slow.told[-1][1] == "lost"
-        assert len({turn for turn, _ in slow.told}) > 10
-
-    asyncio.run(scenario())
+async def test_what_takes_long_to_parse_is_parsed_in_turns_and_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(response_reader, "TURN", -1.0)
+    slow = Slow()
+    sent = bytes(range(256)) * 256
+    slow.data_received(sent)
+    assert not slow.wire.is_on
+    slow.data_received(b"more")
+    slow.eof_received()
+    slow.connection_lost(None)
+    for slow.turn in range(1, 40):
+        await asyncio.sleep(0)
+    data = [item for _, item in slow.told if isinstance(item, bytes)]
+    assert b"".join(data) == sent + b"more"
+    assert slow.told[-1][1] == "lost"
+    assert len({turn for turn, _ in slow.told}) > 10
 
 
 class Costly(Slow):
@@ -298,132 +276,108 @@ class Costly(Slow):
             pass
 
 
-def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
-    async def scenario() -> None:
-        costly = Costly()
-        began = time.monotonic()
-        costly.data_received(bytes(1000))
-        assert not costly.wire.is_on
-        costly.data_received(b"a" * 5_000)
-        costly.data_received(b"more")
-        async with asyncio.timeout(30):
-            while costly.told[-1][1] != b"more":
-                await asyncio.sleep(0.001)
-        data = [item for _, item in costly.told if isinstance(item, bytes)]
-        assert b"".join(data) == bytes(1000) + b"a" * 5_000 + b"more"
-        assert time.monotonic() - began > 0.2
-        async with asyncio.timeout(30):
-            while not costly.wire.is_on:
-                await asyncio.sleep(0.001)
-
-    asyncio.run(scenario())
+async def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
+    costly = Costly()
+    began = time.monotonic()
+    costly.data_received(bytes(1000))
+    assert not costly.wire.is_on
+    costly.data_received(b"a" * 5_000)
+    costly.data_received(b"more")
+    async with asyncio.timeout(30):
+        while costly.told[-1][1] != b"more":
+            await asyncio.sleep(0.001)
+    data = [item for _, item in costly.told if isinstance(item, bytes)]
+    assert b"".join(data) == bytes(1000) + b"a" * 5_000 + b"more"
+    assert time.monotonic() - began > 0.2
+    async with asyncio.timeout(30):
+        while not costly.wire.is_on:
+            await asyncio.sleep(0.001)
 
 
-def test_plain_bytes_never_wait() -> None:
-    async def scenario() -> None:
-        slow = Slow()
-        for _ in range(50):
-            slow.data_received(bytes(256 * 1024))
-            for _ in range(100):  # turns, and no seconds
-                await asyncio.sleep(0)
-            assert slow.wire.is_on
-            slow.told.clear()
-
-    asyncio.run(scenario())
-
-
-def test_others_have_their_turn_after_each_read_of_encrypted_bytes() -> None:
-    async def scenario() -> None:
-        slow = Slow(encryption=object())
-        assert slow.wire.decrypts_later == response_reader.ENCRYPTED
-        slow.begin(has_body=True)
-        slow.answer(None)  # no answer has begun
-        slow.data_received(b"x")
-        assert not slow.wire.is_on
-        await asyncio.sleep(0)
+async def test_plain_bytes_never_wait() -> None:
+    slow = Slow()
+    for _ in range(50):
+        slow.data_received(bytes(256 * 1024))
+        for _ in range(100):  # turns, and no seconds
+            await asyncio.sleep(0)
         assert slow.wire.is_on
-        slow.answer(EMPTY_PAYLOAD)  # it is whole: paused, the connection would be taken for one with more
-        slow.data_received(b"y")
-        assert slow.wire.is_on
-
-    asyncio.run(scenario())
+        slow.told.clear()
 
 
-def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
-    async def scenario() -> None:
-        costly = Costly()
-        costly.data_received(bytes(1000))
-        costly.connection_lost(None)
-        assert costly.told[-1][1] == "lost"
-
-    asyncio.run(scenario())
-
-
-def test_what_is_not_parsed_when_the_answer_is_whole_is_stray(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        monkeypatch.setattr(response_reader, "TURN", -1.0)
-        strays: list[int] = []
-        slow = Slow(lambda: strays.append(1))
-        slow.data_received(b"x" * 20_000)
-        slow.connection_lost(None)
-        slow.rest()
-        assert (slow.transport, strays) == (None, [1])
-        assert slow.told[-1][1] == "lost"
-        await asyncio.sleep(0)
-
-    asyncio.run(scenario())
+async def test_others_have_their_turn_after_each_read_of_encrypted_bytes() -> None:
+    slow = Slow(encryption=object())
+    assert slow.wire.decrypts_later == response_reader.ENCRYPTED
+    slow.begin(has_body=True)
+    slow.answer(None)  # no answer has begun
+    slow.data_received(b"x")
+    assert not slow.wire.is_on
+    await asyncio.sleep(0)
+    assert slow.wire.is_on
+    slow.answer(EMPTY_PAYLOAD)  # it is whole: paused, the connection would be taken for one with more
+    slow.data_received(b"y")
+    assert slow.wire.is_on
 
 
-def test_what_is_not_parsed_of_an_answer_that_was_given_up_says_nothing_about_the_server(
+async def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
+    costly = Costly()
+    costly.data_received(bytes(1000))
+    costly.connection_lost(None)
+    assert costly.told[-1][1] == "lost"
+
+
+async def test_what_is_not_parsed_when_the_answer_is_whole_is_stray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(response_reader, "TURN", -1.0)
+    strays: list[int] = []
+    slow = Slow(lambda: strays.append(1))
+    slow.data_received(b"x" * 20_000)
+    slow.connection_lost(None)
+    slow.rest()
+    assert (slow.transport, strays) == (None, [1])
+    assert slow.told[-1][1] == "lost"
+    await asyncio.sleep(0)
+
+
+async def test_what_is_not_parsed_of_an_answer_that_was_given_up_says_nothing_about_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        monkeypatch.setattr(response_reader, "TURN", -1.0)
-        strays: list[int] = []
-        slow = Slow(lambda: strays.append(1))
-        slow.answer(None)
-        slow.data_received(b"x" * 20_000)
-        slow.rest()
-        assert (slow.transport, strays) == (None, [])
-        await asyncio.sleep(0)
-
-    asyncio.run(scenario())
+    monkeypatch.setattr(response_reader, "TURN", -1.0)
+    strays: list[int] = []
+    slow = Slow(lambda: strays.append(1))
+    slow.answer(None)
+    slow.data_received(b"x" * 20_000)
+    slow.rest()
+    assert (slow.transport, strays) == (None, [])
+    await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.05], ids=["at once", "as it comes"])
-def test_server_is_trusted_still_when_a_request_was_given_up(
+async def test_server_is_trusted_still_when_a_request_was_given_up(
     pause: float, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-        server = Server(answer=head + b"1\r\na\r\n" * 60_000)
-        async with session_for(server) as session:
-            monkeypatch.setattr(response_reader, "TURN", -1.0)  # the loop is starved: each piece is the last
-            async with session.get(server.url):
-                await asyncio.sleep(pause)
-            monkeypatch.undo()
-            for _ in range(3):
-                assert await get(session, server) == b"ok"
-        assert server.connections == 2
-        assert not [line for line in caplog.messages if "more than its answers" in line]
-
-    asyncio.run(scenario())
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    server = Server(answer=head + b"1\r\na\r\n" * 60_000)
+    async with session_for(server) as session:
+        monkeypatch.setattr(response_reader, "TURN", -1.0)  # the loop is starved: each piece is the last
+        async with session.get(server.url):
+            await asyncio.sleep(pause)
+        monkeypatch.undo()
+        for _ in range(3):
+            assert await get(session, server) == b"ok"
+    assert server.connections == 2
+    assert not [line for line in caplog.messages if "more than its answers" in line]
 
 
 @pytest.mark.parametrize("turn", [response_reader.TURN, -1.0], ids=["at once", "piece by piece"])
 @pytest.mark.parametrize("size", [1, 4_096, 300_000, 5_000_000])
-def test_large_answers_come_whole(turn: float, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_large_answers_come_whole(turn: float, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_reader, "TURN", turn)
 
-    async def scenario() -> None:
-        body = bytes(size)
-        for framing in (b"Content-Length: %d\r\n\r\n" % size, b"\r\n"):
-            server = Server(answer=b"HTTP/1.1 200 OK\r\n" + framing + body)
-            server.is_over = framing == b"\r\n"
-            async with session_for(server) as session:
-                assert await get(session, server) == body
-
-    asyncio.run(scenario())
+    body = bytes(size)
+    for framing in (b"Content-Length: %d\r\n\r\n" % size, b"\r\n"):
+        server = Server(answer=b"HTTP/1.1 200 OK\r\n" + framing + body)
+        server.is_over = framing == b"\r\n"
+        async with session_for(server) as session:
+            assert await get(session, server) == body
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n%sServer: a\r\n\r\n"
@@ -454,18 +408,15 @@ def test_a_length_is_told_by_a_usual_head_alone(data: bytes, length: int) -> Non
     assert told_length(data) == length
 
 
-def test_a_body_of_a_told_length_is_passed_on_as_it_comes_and_what_follows_in_pieces() -> None:
-    async def scenario() -> None:
-        slow = Slow()
-        head = HEAD % b"Content-Length: 100000\r\n"
-        slow.begin(has_body=True)
-        for data in (head + bytes(50_000), bytes(50_000 + 5000)):
-            slow.data_received(data)
-        received = [len(data) for _, data in slow.told]
-        assert received == [len(head) + 50_000, 50_000, 2048, 5000 - 2048]
-        slow.told.clear()
-        slow.begin(has_body=False)
-        slow.data_received(head + bytes(5000))
-        assert len(slow.told[0][1]) == 2048
-
-    asyncio.run(scenario())
+async def test_a_body_of_a_told_length_is_passed_on_as_it_comes_and_what_follows_in_pieces() -> None:
+    slow = Slow()
+    head = HEAD % b"Content-Length: 100000\r\n"
+    slow.begin(has_body=True)
+    for data in (head + bytes(50_000), bytes(50_000 + 5000)):
+        slow.data_received(data)
+    received = [len(data) for _, data in slow.told]
+    assert received == [len(head) + 50_000, 50_000, 2048, 5000 - 2048]
+    slow.told.clear()
+    slow.begin(has_body=False)
+    slow.data_received(head + bytes(5000))
+    assert len(slow.told[0][1]) == 2048

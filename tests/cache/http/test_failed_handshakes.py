@@ -99,31 +99,28 @@ async def neighbours() -> AsyncIterator[NeighbourFiles]:
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="no memory files on this system")
 @pytest.mark.parametrize("fail", FAILURES)
-def test_failed_handshake_closes_its_own_socket_once(fail: Callable[[socket.socket], None]) -> None:
-    async def scenario() -> None:
-        sockets = OpenedSockets()
-        connector = CheckedConnector(new_socket=sockets.make, limit=AT_ONCE, ssl=trusting())
-        timeout = aiohttp.ClientTimeout(total=None, connect=PATIENCE)
-        with handshakes_that(fail) as port:
-            async with (
-                aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
-                neighbours() as files,
-            ):
+async def test_failed_handshake_closes_its_own_socket_once(fail: Callable[[socket.socket], None]) -> None:
+    sockets = OpenedSockets()
+    connector = CheckedConnector(new_socket=sockets.make, limit=AT_ONCE, ssl=trusting())
+    timeout = aiohttp.ClientTimeout(total=None, connect=PATIENCE)
+    with handshakes_that(fail) as port:
+        async with (
+            aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
+            neighbours() as files,
+        ):
 
-                async def ask() -> bool:
-                    try:
-                        async with session.get(f"https://127.0.0.1:{port}/"):
-                            return True
-                    except (aiohttp.ClientError, OSError):
-                        return False
+            async def ask() -> bool:
+                try:
+                    async with session.get(f"https://127.0.0.1:{port}/"):
+                        return True
+                except (aiohttp.ClientError, OSError):
+                    return False
 
-                for _ in range(HANDSHAKES // AT_ONCE):
-                    assert not any(await asyncio.gather(*(ask() for _ in range(AT_ONCE))))
-        assert files.lost == 0
-        assert len(sockets.made) >= HANDSHAKES
-        assert {(made.fileno(), made.closed, made.detached) for made in sockets.made} == {(-1, 1, 0)}
-
-    asyncio.run(scenario())
+            for _ in range(HANDSHAKES // AT_ONCE):
+                assert not any(await asyncio.gather(*(ask() for _ in range(AT_ONCE))))
+    assert files.lost == 0
+    assert len(sockets.made) >= HANDSHAKES
+    assert {(made.fileno(), made.closed, made.detached) for made in sockets.made} == {(-1, 1, 0)}
 
 
 def trusting() -> ssl.SSLContext:
@@ -132,59 +129,50 @@ def trusting() -> ssl.SSLContext:
     return context
 
 
-def test_request_that_is_given_up_in_the_handshake_closes_its_socket() -> None:
+async def test_request_that_is_given_up_in_the_handshake_closes_its_socket() -> None:
     """Cancelled at any moment of its way."""
 
-    async def scenario() -> None:
-        sockets = OpenedSockets()
-        with handshakes_that(hang) as port:
-            async with aiohttp.ClientSession(
-                connector=CheckedConnector(new_socket=sockets.make, ssl=trusting())
-            ) as session:
-                for turns in range(40):
-                    asking = asyncio.ensure_future(session.get(f"https://127.0.0.1:{port}/"))
-                    for _ in range(turns):
-                        await asyncio.sleep(0)
-                    asking.cancel()
-                    await asyncio.gather(asking, return_exceptions=True)
-                await asyncio.sleep(0.01)
-        assert len(sockets.made) > 20
-        assert {(made.fileno(), made.detached) for made in sockets.made} == {(-1, 0)}
-
-    asyncio.run(scenario())
+    sockets = OpenedSockets()
+    with handshakes_that(hang) as port:
+        async with aiohttp.ClientSession(
+            connector=CheckedConnector(new_socket=sockets.make, ssl=trusting())
+        ) as session:
+            for turns in range(40):
+                asking = asyncio.ensure_future(session.get(f"https://127.0.0.1:{port}/"))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+            await asyncio.sleep(0.01)
+    assert len(sockets.made) > 20
+    assert {(made.fileno(), made.detached) for made in sockets.made} == {(-1, 0)}
 
 
-def test_first_address_that_answers_is_taken_and_the_others_are_closed() -> None:
-    async def scenario() -> None:
-        sockets = OpenedSockets()
-        with handshakes_that(hang) as good, socket.create_server(("127.0.0.1", 0), backlog=0) as unheard:
-            closed = unheard.getsockname()[1]
-            unheard.close()
-            found = [(socket.AF_INET, ("127.0.0.1", port)) for port in (closed, good, good)]
-            wire, address = await opening._first_connected(found, sockets.make)
-            assert address[1][1] == good
-            assert wire.getpeername()[1] == good
-            wire.close()
-            with pytest.raises(ConnectionRefusedError):
-                await opening._first_connected(found[:1] * 3, sockets.make)
-        assert {(made.fileno(), made.closed) for made in sockets.made} == {(-1, 1)}
-
-    asyncio.run(scenario())
+async def test_first_address_that_answers_is_taken_and_the_others_are_closed() -> None:
+    sockets = OpenedSockets()
+    with handshakes_that(hang) as good, socket.create_server(("127.0.0.1", 0), backlog=0) as unheard:
+        closed = unheard.getsockname()[1]
+        unheard.close()
+        found = [(socket.AF_INET, ("127.0.0.1", port)) for port in (closed, good, good)]
+        wire, address = await opening._first_connected(found, sockets.make)
+        assert address[1][1] == good
+        assert wire.getpeername()[1] == good
+        wire.close()
+        with pytest.raises(ConnectionRefusedError):
+            await opening._first_connected(found[:1] * 3, sockets.make)
+    assert {(made.fileno(), made.closed) for made in sockets.made} == {(-1, 1)}
 
 
-def test_addresses_are_tried_one_beside_the_other_when_one_is_silent(
+async def test_addresses_are_tried_one_beside_the_other_when_one_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        monkeypatch.setattr(opening, "STAGGER", 0.02)
-        sockets = OpenedSockets()
-        silent = (socket.AF_INET, ("192.0.2.1", 9))  # TEST-NET-1: nobody is there
-        with handshakes_that(hang) as good:
-            wire, address = await opening._first_connected(
-                [silent, (socket.AF_INET, ("127.0.0.1", good))], sockets.make
-            )
-            assert address[1][1] == good
-            wire.close()
-        assert {made.fileno() for made in sockets.made} == {-1}
-
-    asyncio.run(scenario())
+    monkeypatch.setattr(opening, "STAGGER", 0.02)
+    sockets = OpenedSockets()
+    silent = (socket.AF_INET, ("192.0.2.1", 9))  # TEST-NET-1: nobody is there
+    with handshakes_that(hang) as good:
+        wire, address = await opening._first_connected(
+            [silent, (socket.AF_INET, ("127.0.0.1", good))], sockets.make
+        )
+        assert address[1][1] == good
+        wire.close()
+    assert {made.fileno() for made in sockets.made} == {-1}

@@ -86,39 +86,30 @@ async def serving(server: TLSServer) -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.mark.parametrize("record", [1_200, 15_360, len(BODY)])
-def test_connection_is_kept_after_bodies_of_many_records(record: int) -> None:
-    async def scenario() -> None:
-        server = TLSServer(record=record)
-        async with serving(server) as session:
-            for _ in range(20):
-                async with session.get(server.url) as response:
-                    assert await response.read() == BODY
-        assert server.connections == 1
-
-    asyncio.run(scenario())
-
-
-def test_server_of_an_answer_that_is_given_up_can_send_no_more() -> None:
-    async def scenario() -> None:
-        server = TLSServer(length=FOR_EVER)
-        async with serving(server) as session:
+async def test_connection_is_kept_after_bodies_of_many_records(record: int) -> None:
+    server = TLSServer(record=record)
+    async with serving(server) as session:
+        for _ in range(20):
             async with session.get(server.url) as response:
-                await response.content.read(1000)
-            assert await asyncio.to_thread(server.has_ended)
-
-    asyncio.run(scenario())
+                assert await response.read() == BODY
+    assert server.connections == 1
 
 
-def test_server_that_answers_when_nobody_waits_any_more_can_send_no_more() -> None:
-    async def scenario() -> None:
-        server = TLSServer(late=0.5)
-        async with serving(server) as session:
-            async with session.get(server.url) as response:
-                await response.read()
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await session.get(server.url)
-            assert await asyncio.to_thread(server.has_ended)
-        assert (server.connections, server.requests) == (1, 2)
+async def test_server_of_an_answer_that_is_given_up_can_send_no_more() -> None:
+    server = TLSServer(length=FOR_EVER)
+    async with serving(server) as session:
+        async with session.get(server.url) as response:
+            await response.content.read(1000)
+        assert await asyncio.to_thread(server.has_ended)
 
-    asyncio.run(scenario())
+
+async def test_server_that_answers_when_nobody_waits_any_more_can_send_no_more() -> None:
+    server = TLSServer(late=0.5)
+    async with serving(server) as session:
+        async with session.get(server.url) as response:
+            await response.read()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await session.get(server.url)
+        assert await asyncio.to_thread(server.has_ended)
+    assert (server.connections, server.requests) == (1, 2)

@@ -138,26 +138,23 @@ def fillings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("authority", [None, trustme.CA()], ids=["plain", "TLS"])
 @pytest.mark.parametrize("piece", [1 << 30, 70_000, 1_000], ids=["at once", "in pieces", "in small pieces"])
 @pytest.mark.parametrize("size", [0, 1, 50_000, 300_000, 2_000_000])
-def test_bodies_come_whole_and_their_connection_is_kept(
+async def test_bodies_come_whole_and_their_connection_is_kept(
     size: int, piece: int, authority: trustme.CA | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_into_place = fillings(monkeypatch)
 
-    async def scenario() -> None:
-        server = Server([whole(pattern(size), piece=piece)])
-        async with session_for(server, authority) as session:
-            for _ in range(3):
-                assert await body_of(session, server) == pattern(size)
-        assert server.connections == 1
-        if size < 30_000 or authority is not None:
-            assert not read_into_place
-        elif size == 2_000_000:
-            assert len(read_into_place) == 3
-
-    asyncio.run(scenario())
+    server = Server([whole(pattern(size), piece=piece)])
+    async with session_for(server, authority) as session:
+        for _ in range(3):
+            assert await body_of(session, server) == pattern(size)
+    assert server.connections == 1
+    if size < 30_000 or authority is not None:
+        assert not read_into_place
+    elif size == 2_000_000:
+        assert len(read_into_place) == 3
 
 
-def test_a_body_is_not_copied_from_the_place_it_was_read_into(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_is_not_copied_from_the_place_it_was_read_into(monkeypatch: pytest.MonkeyPatch) -> None:
     places: list[int] = []
     begin = Filling.begin
 
@@ -167,58 +164,46 @@ def test_a_body_is_not_copied_from_the_place_it_was_read_into(monkeypatch: pytes
 
     monkeypatch.setattr(Filling, "begin", noted)
 
-    async def scenario() -> None:
-        server = Server([whole(pattern(500_000))])
-        async with session_for(server) as session:
-            body = await body_of(session, server)
-        assert body == pattern(500_000)
-        assert id(body) < places.pop() < id(body) + len(body)  # CPython's id is the address
-
-    asyncio.run(scenario())
+    server = Server([whole(pattern(500_000))])
+    async with session_for(server) as session:
+        body = await body_of(session, server)
+    assert body == pattern(500_000)
+    assert id(body) < places.pop() < id(body) + len(body)  # CPython's id is the address
 
 
 @pytest.mark.parametrize("authority", [None, trustme.CA()], ids=["plain", "TLS"])
 @pytest.mark.parametrize("pause", [0.0, 0.05], ids=["in one", "later"])
 @pytest.mark.parametrize("stray", [b"x", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"])
 @pytest.mark.parametrize("size", [100, 1_000_000])
-def test_what_follows_a_body_is_nobodys_answer(
+async def test_what_follows_a_body_is_nobodys_answer(
     size: int, stray: bytes, pause: float, authority: trustme.CA | None
 ) -> None:
-    async def scenario() -> None:
-        server = Server([whole(pattern(size), stray=stray, pause=pause), whole(b"second")])
-        async with session_for(server, authority) as session:
-            assert await body_of(session, server) == pattern(size)
-            await asyncio.sleep(2 * pause)
-            assert await body_of(session, server) == b"second"
-        assert server.connections == 2
-
-    asyncio.run(scenario())
+    server = Server([whole(pattern(size), stray=stray, pause=pause), whole(b"second")])
+    async with session_for(server, authority) as session:
+        assert await body_of(session, server) == pattern(size)
+        await asyncio.sleep(2 * pause)
+        assert await body_of(session, server) == b"second"
+    assert server.connections == 2
 
 
 @pytest.mark.parametrize("sent", [10, 400_000, 999_999])
-def test_a_body_that_is_cut_is_none(sent: int) -> None:
-    async def scenario() -> None:
-        server = Server([cut(1_000_000, sent), whole(b"second")])
-        async with session_for(server) as session:
-            with pytest.raises(aiohttp.ClientPayloadError):
-                await body_of(session, server)
-            assert await body_of(session, server) == b"second"
-
-    asyncio.run(scenario())
+async def test_a_body_that_is_cut_is_none(sent: int) -> None:
+    server = Server([cut(1_000_000, sent), whole(b"second")])
+    async with session_for(server) as session:
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await body_of(session, server)
+        assert await body_of(session, server) == b"second"
 
 
 @pytest.mark.parametrize("sent", [0, 10, 400_000])
-def test_a_body_that_stays_away_is_waited_for_as_long_as_any_other(sent: int) -> None:
-    async def scenario() -> None:
-        server = Server([silent(1_000_000, sent), whole(b"second")])
-        timeout = aiohttp.ClientTimeout(total=None, sock_read=0.2)
-        async with session_for(server) as session:
-            with pytest.raises(aiohttp.SocketTimeoutError):
-                await body_of(session, server, timeout=timeout)
-            assert await body_of(session, server) == b"second"
-        assert server.connections == 2
-
-    asyncio.run(scenario())
+async def test_a_body_that_stays_away_is_waited_for_as_long_as_any_other(sent: int) -> None:
+    server = Server([silent(1_000_000, sent), whole(b"second")])
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=0.2)
+    async with session_for(server) as session:
+        with pytest.raises(aiohttp.SocketTimeoutError):
+            await body_of(session, server, timeout=timeout)
+        assert await body_of(session, server) == b"second"
+    assert server.connections == 2
 
 
 @pytest.mark.parametrize("authority", [None, trustme.CA()], ids=["plain", "TLS"])
@@ -242,21 +227,18 @@ def test_a_body_that_is_given_up_ends_its_connection_and_says_nothing_about_the_
     assert not caplog.messages
 
 
-def test_a_told_length_takes_no_memory_before_its_bytes_come() -> None:
-    async def scenario() -> None:
-        server = Server([silent(60_000_000, 10)])
-        async with session_for(server) as session:
-            before = resident()
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.3) as deadline:
-                    asking = asyncio.ensure_future(body_of(session, server))
-                    await asyncio.sleep(0.2)
-                    grown = resident() - before
-                    deadline.reschedule(asyncio.get_running_loop().time())
-                    await asking
-        assert grown < 10_000_000
-
-    asyncio.run(scenario())
+async def test_a_told_length_takes_no_memory_before_its_bytes_come() -> None:
+    server = Server([silent(60_000_000, 10)])
+    async with session_for(server) as session:
+        before = resident()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3) as deadline:
+                asking = asyncio.ensure_future(body_of(session, server))
+                await asyncio.sleep(0.2)
+                grown = resident() - before
+                deadline.reschedule(asyncio.get_running_loop().time())
+                await asking
+    assert grown < 10_000_000
 
 
 def resident() -> int:
