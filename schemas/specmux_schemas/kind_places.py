@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_schemas.explain.similar import similar_to
+from specmux_schemas.explanation.similar import similar_to
 from specmux_schemas.resources import GroupVersionKind, api_version
 
 

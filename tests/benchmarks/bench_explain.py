@@ -36,8 +36,8 @@ from specmux_aggregator.questions.answers import Answer  # noqa: E402
 from specmux_aggregator.questions.pages import KindRequest, kind_page  # noqa: E402
 from specmux_aggregator.questions.state import ReaderState  # noqa: E402
 from specmux_aggregator.questions.tree import tree_html  # noqa: E402
-from specmux_schemas.explain.plaintext import of_kind  # noqa: E402
-from specmux_schemas.explain.tree import FieldPlace, tree_of  # noqa: E402
+from specmux_schemas.explanation.plaintext import of_kind  # noqa: E402
+from specmux_schemas.explanation.tree import FieldPlace, tree_of  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402
 from specmux_schemas.resources import GroupVersionKind  # noqa: E402
 

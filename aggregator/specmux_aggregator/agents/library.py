@@ -37,14 +37,14 @@ from specmux_schemas.differences import Served, add_document, compare
 from specmux_schemas.differences.policy import NO_POLICY
 from specmux_schemas.differences.reports import render, report_of
 from specmux_schemas.errors import InvalidPath, UnknownKind
-from specmux_schemas.explain.kind_names import Asked, KindName
-from specmux_schemas.explain.skeleton import skeleton
-from specmux_schemas.explain.text import text
-from specmux_schemas.explain.tree import find
+from specmux_schemas.explanation.kind_names import Asked, KindName
+from specmux_schemas.explanation.skeleton import skeleton
+from specmux_schemas.explanation.text import text
+from specmux_schemas.explanation.tree import find
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.resources import api_version, joined
-from specmux_schemas.search.as_json import found_json
-from specmux_schemas.search.query import search
+from specmux_schemas.search_index.as_json import found_json
+from specmux_schemas.search_index.query import search
 from specmux_schemas.validation import Validator
 from specmux_schemas.validation.decoding.manifests import definition_in, preserving_kinds
 from specmux_schemas.validation.decoding.streams import parts_of

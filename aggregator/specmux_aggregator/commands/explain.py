@@ -20,8 +20,8 @@ from specmux_aggregator.sources.completion import complete_kinds
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_aggregator.sources.source import Loaded, Source
     from specmux_schemas.errors import UnknownField, UnknownKind
-    from specmux_schemas.explain.field_path import Step
-    from specmux_schemas.explain.kind_names import Asked, KindName
+    from specmux_schemas.explanation.field_path import Step
+    from specmux_schemas.explanation.kind_names import Asked, KindName
 
 Form = Literal["plaintext", "text", "json", "yaml", "skeleton"]
 
@@ -171,32 +171,32 @@ def _explained(
 ) -> Any:
     """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
     from specmux_aggregator.sources.kinds import schema_of
-    from specmux_schemas.explain.tree import MOST_DEPTH, find, tree_of
+    from specmux_schemas.explanation.tree import MOST_DEPTH, find, tree_of
 
     found = schema_of(loaded, name)
     place = find(found.document, found.schema, steps)
     match wanted.form:
         case "skeleton":
-            from specmux_schemas.explain.skeleton import skeleton
+            from specmux_schemas.explanation.skeleton import skeleton
 
             return skeleton(found.document, name.kind, found.schema)
         case "plaintext":
-            from specmux_schemas.explain.plaintext import of_kind
+            from specmux_schemas.explanation.plaintext import of_kind
 
             return of_kind(found.document, name.kind, place.names, recursive=wanted.is_recursive)
         case "text":
-            from specmux_schemas.explain.text import text
+            from specmux_schemas.explanation.text import text
 
             others = [_version(each) for each in also if _has(loaded, each, steps)]
             return text(found.document, name.kind, place.names, recursive=wanted.is_recursive, also_in=others)
-    from specmux_schemas.explain.as_json import as_json
+    from specmux_schemas.explanation.as_json import as_json
 
     depth = wanted.depth or (MOST_DEPTH if wanted.is_recursive else 1)
     return as_json(name.kind, place.names, tree_of(found.document, place, depth=depth))
 
 
 def _has(loaded: Loaded, name: KindName, steps: tuple[Step, ...]) -> bool:
-    from specmux_schemas.explain.tree import find
+    from specmux_schemas.explanation.tree import find
 
     found = loaded.documents.find(name.kind)
     if found is None:

@@ -15,8 +15,8 @@ from specmux_aggregator.sources import SourceOptions, opened, report_unread, sou
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_aggregator.sources.source import Source
-    from specmux_schemas.search.index import Index
-    from specmux_schemas.search.query import Found, Row
+    from specmux_schemas.search_index.index import Index
+    from specmux_schemas.search_index.query import Found, Row
 
 
 @click.command(
@@ -55,8 +55,8 @@ def search(
     Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage, 4 no answer.
     """
     with reported_errors(), reported_unknown(), opened(source) as documents:
-        from specmux_schemas.search.as_json import found_json
-        from specmux_schemas.search.query import search as rows_for
+        from specmux_schemas.search_index.as_json import found_json
+        from specmux_schemas.search_index.query import search as rows_for
 
         found = rows_for(_index(documents, source), " ".join(words), limit=limit, offset=offset, group=group)
         groups = () if found.rows or group is None else _groups(documents)
@@ -99,7 +99,7 @@ def _lines(found: Found) -> list[str]:
 def _cells(row: Row) -> tuple[str, str, str, str]:
     from specmux_schemas.reports.printing import printable
     from specmux_schemas.resources import api_version
-    from specmux_schemas.search.query import path_text
+    from specmux_schemas.search_index.query import path_text
 
     version = api_version(row.kind.kind.group, row.kind.kind.version)
     more = f" (+{row.also_in_count})" if row.also_in_count else ""

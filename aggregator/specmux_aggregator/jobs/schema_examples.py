@@ -14,7 +14,7 @@ from specmux_converters.document import Document
 from specmux_converters.go.regexp_match import Pattern
 from specmux_converters.json_schema import Kind, Schema
 from specmux_converters.yaml.reader import parse_yaml_stream
-from specmux_schemas.explain.skeleton import skeleton
+from specmux_schemas.explanation.skeleton import skeleton
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.schema.formats import find_format
 

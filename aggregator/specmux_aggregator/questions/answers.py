@@ -17,16 +17,16 @@ from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants,
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import InvalidPath, SchemasError, UnknownField, UnknownKind
-from specmux_schemas.explain.as_json import as_json
-from specmux_schemas.explain.field_path import Step, parse
-from specmux_schemas.explain.kind_names import KindName, asked_for, names_in
-from specmux_schemas.explain.plaintext import of_kind
-from specmux_schemas.explain.skeleton import skeleton
-from specmux_schemas.explain.text import text
-from specmux_schemas.explain.tree import MOST_DEPTH, find, tree_of
+from specmux_schemas.explanation.as_json import as_json
+from specmux_schemas.explanation.field_path import Step, parse
+from specmux_schemas.explanation.kind_names import KindName, asked_for, names_in
+from specmux_schemas.explanation.plaintext import of_kind
+from specmux_schemas.explanation.skeleton import skeleton
+from specmux_schemas.explanation.text import text
+from specmux_schemas.explanation.tree import MOST_DEPTH, find, tree_of
 from specmux_schemas.kinds import KindSchema, kinds_of
-from specmux_schemas.search.as_json import found_json
-from specmux_schemas.search.query import search
+from specmux_schemas.search_index.as_json import found_json
+from specmux_schemas.search_index.query import search
 
 Output = Literal["json", "text", "plaintext", "skeleton"]
 

@@ -42,10 +42,10 @@ from specmux_aggregator.questions.state import ReaderState, Wants
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 from specmux_schemas.errors import InvalidPath
-from specmux_schemas.explain.field_path import parse
-from specmux_schemas.explain.tree import MOST_DEPTH
-from specmux_schemas.search.query import MOST_OFFSET, MOST_ROWS
-from specmux_schemas.search.words import asked
+from specmux_schemas.explanation.field_path import parse
+from specmux_schemas.explanation.tree import MOST_DEPTH
+from specmux_schemas.search_index.query import MOST_OFFSET, MOST_ROWS
+from specmux_schemas.search_index.words import asked
 
 EXPLAIN: Final = "/openapi/explain/"
 SEARCH: Final = "/openapi/search/"

@@ -32,8 +32,8 @@ from specmux_aggregator.questions.reading import (
 from specmux_aggregator.questions.state import ReaderState, Wants
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.search.query import MOST_OFFSET, MOST_ROWS
-from specmux_schemas.search.words import MOST_CHARACTERS
+from specmux_schemas.search_index.query import MOST_OFFSET, MOST_ROWS
+from specmux_schemas.search_index.words import MOST_CHARACTERS
 
 PREFIX: Final = "/openapi/ui/"
 _ASSETS: Final = "assets/"

@@ -26,14 +26,14 @@ from specmux_aggregator.questions.tree import tree_html
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import SchemasError
-from specmux_schemas.explain.field_path import written
-from specmux_schemas.explain.kind_names import KindName
-from specmux_schemas.explain.skeleton import skeleton
-from specmux_schemas.explain.tree import MOST_FIELDS, FieldPlace, tree_of
+from specmux_schemas.explanation.field_path import written
+from specmux_schemas.explanation.kind_names import KindName
+from specmux_schemas.explanation.skeleton import skeleton
+from specmux_schemas.explanation.tree import MOST_FIELDS, FieldPlace, tree_of
 from specmux_schemas.order import discovery_rank
 from specmux_schemas.resources import GroupVersionKind, api_version, split
-from specmux_schemas.search.query import Row, search
-from specmux_schemas.search.versions import beside
+from specmux_schemas.search_index.query import Row, search
+from specmux_schemas.search_index.versions import beside
 
 RENDER_SECONDS: Final = 2.0  # of processor time
 _OPERATIONS_MAX: Final = 60

@@ -19,7 +19,7 @@ from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.search.index import Index
+from specmux_schemas.search_index.index import Index
 
 R = TypeVar("R")
 

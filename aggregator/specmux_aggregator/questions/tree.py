@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from markupsafe import escape
 
 from specmux_aggregator.questions.prose import linked, prose
-from specmux_schemas.explain.text import notes_on
-from specmux_schemas.explain.tree import Field
+from specmux_schemas.explanation.text import notes_on
+from specmux_schemas.explanation.tree import Field
 
 _TITLES = {
     "DEPRECATED": "Deprecated",

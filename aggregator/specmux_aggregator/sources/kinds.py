@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.sources.source import Loaded, Source
 from specmux_schemas.errors import UnknownKind
-from specmux_schemas.explain.field_path import parse
-from specmux_schemas.explain.kind_names import Asked, KindName, asked_for, names_of
+from specmux_schemas.explanation.field_path import parse
+from specmux_schemas.explanation.kind_names import Asked, KindName, asked_for, names_of
 from specmux_schemas.kind_places import built_in_kinds
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.order import discovery_rank

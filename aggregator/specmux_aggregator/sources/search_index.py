@@ -19,8 +19,8 @@ from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_converters.document import Document
-from specmux_schemas.search.index import Index
-from specmux_schemas.search.stored import dump, load
+from specmux_schemas.search_index.index import Index
+from specmux_schemas.search_index.stored import dump, load
 
 NAME: Final = "/search"
 """Where an entry has a group-version, or the path of a resource."""

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from data.explained_documents import release, release_kinds
 from shared_data import shared
 from specmux_aggregator.cli import main
-from specmux_schemas.explain.skeleton import skeleton
+from specmux_schemas.explanation.skeleton import skeleton
 
 
 @shared

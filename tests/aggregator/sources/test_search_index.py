@@ -21,7 +21,7 @@ from specmux_aggregator.sources.search_index import SearchIndex
 from specmux_aggregator.sources.source import Loaded, Source
 from specmux_cache import DiskStore
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.search.query import search
+from specmux_schemas.search_index.query import search
 
 GARDEN, FIELD = GroupVersion("apis/garden.example.org/v1"), {"type": "string"}
 LIBRARY = GroupVersion("apis/library.example.org/v1")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_schemas.explain.layers import Schema, strings
+from specmux_schemas.explanation.layers import Schema, strings
 
 _LIMITS: Final = (
     "minimum",

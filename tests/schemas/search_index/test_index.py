@@ -12,11 +12,11 @@ from data.explained_documents import bed, release, release_kinds
 from shared_data import shared
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.explain.tree import Field, FieldPlace, tree_of
+from specmux_schemas.explanation.tree import Field, FieldPlace, tree_of
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search.index import Index
-from specmux_schemas.search.query import path_text, search
-from specmux_schemas.search.stored import dump, load
+from specmux_schemas.search_index.index import Index
+from specmux_schemas.search_index.query import path_text, search
+from specmux_schemas.search_index.stored import dump, load
 
 KEY = GroupVersion("apis/garden.example.org/v1")
 TEXT = {"type": "string", "description": "What it is called."}

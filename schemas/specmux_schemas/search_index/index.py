@@ -13,12 +13,12 @@ from typing import Final
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.explain.kind_names import KindName, names_in
+from specmux_schemas.explanation.kind_names import KindName, names_in
 from specmux_schemas.kinds import kinds_of
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search.graph import DocumentReader, EntryId, Graph
-from specmux_schemas.search.places import Root, SearchPlaces, places_of
-from specmux_schemas.search.words import of_description, of_name
+from specmux_schemas.search_index.graph import DocumentReader, EntryId, Graph
+from specmux_schemas.search_index.places import Root, SearchPlaces, places_of
+from specmux_schemas.search_index.words import of_description, of_name
 
 _PLACES_KEPT: Final = 32
 """Of single kinds and groups; each has two numbers for every entry."""

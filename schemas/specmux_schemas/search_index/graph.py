@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
-from specmux_schemas.explain.layers import (
+from specmux_schemas.explanation.layers import (
     Layers,
     Schema,
     component_in,
@@ -24,7 +24,7 @@ from specmux_schemas.explain.layers import (
     properties_of,
     said_by,
 )
-from specmux_schemas.explain.plaintext import type_of
+from specmux_schemas.explanation.plaintext import type_of
 from specmux_schemas.references import schemas_of
 
 MOST_DEPTH: Final = 64

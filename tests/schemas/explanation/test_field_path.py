@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_schemas.errors import InvalidPath
-from specmux_schemas.explain.field_path import Step, parse, written
+from specmux_schemas.explanation.field_path import Step, parse, written
 
 READ = {
     "deploy": ["deploy"],

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from specmux_converters.document import Document
 from specmux_schemas.errors import UnknownField, UnknownKind
-from specmux_schemas.explain.word_wrap import wrapped
+from specmux_schemas.explanation.word_wrap import wrapped
 from specmux_schemas.reports.printing import printable_lines
 from specmux_schemas.resources import GroupVersionKind
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_schemas.explain.kind_names import KindName
+from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search.graph import Graph, GraphNode
-from specmux_schemas.search.index import Held, Index, Postings
-from specmux_schemas.search.places import Root
+from specmux_schemas.search_index.graph import Graph, GraphNode
+from specmux_schemas.search_index.index import Held, Index, Postings
+from specmux_schemas.search_index.places import Root
 
 FORM: Final = 2
 """Goes up with every change of what is indexed or how it is written."""

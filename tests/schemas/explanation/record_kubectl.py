@@ -1,7 +1,7 @@
 """Writes ``kubectl_outputs.jsonl``: what kubectl prints for every resource of the reference data, plainly and
 recursively, and for random paths, as digests. The documents are served by specmux from a folder.
 
-    .venv/bin/python tests/schemas/explain/record_kubectl.py [--paths 300] [--check]
+    .venv/bin/python tests/schemas/explanation/record_kubectl.py [--paths 300] [--check]
 
 ``--check`` compares our outputs with kubectl's of now, to the byte, and writes nothing.
 """
@@ -26,7 +26,7 @@ from data.explained_documents import random_path, release, release_kinds, releas
 from running.kubectl import KUBECTLS, Kubectl  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from specmux_schemas.errors import SchemasError  # noqa: E402
-from specmux_schemas.explain.plaintext import plaintext  # noqa: E402
+from specmux_schemas.explanation.plaintext import plaintext  # noqa: E402
 from specmux_schemas.resources import api_version, split  # noqa: E402
 
 Case = tuple[str, str, list[str], bool]

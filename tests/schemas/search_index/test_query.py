@@ -15,9 +15,9 @@ from data.search_queries import QUERIES
 from shared_data import shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import InvalidPath
-from specmux_schemas.search.index import Index
-from specmux_schemas.search.query import path_text, search
-from specmux_schemas.search.words import asked, of_name
+from specmux_schemas.search_index.index import Index
+from specmux_schemas.search_index.query import path_text, search
+from specmux_schemas.search_index.words import asked, of_name
 
 
 @functools.cache

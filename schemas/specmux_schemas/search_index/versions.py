@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from specmux_schemas.explain.field_path import written
-from specmux_schemas.search.graph import EntryId, Graph
+from specmux_schemas.explanation.field_path import written
+from specmux_schemas.search_index.graph import EntryId, Graph
 
 MOST_NAMED: Final = 40
 _MOST_COMPARED: Final = 5000

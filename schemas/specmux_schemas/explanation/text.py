@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from specmux_converters.document import Document
-from specmux_schemas.explain.details import Details, details_of
-from specmux_schemas.explain.layers import Schema, innermost, layers_of, said_by
-from specmux_schemas.explain.plaintext import Note, of_kind, value_text
+from specmux_schemas.explanation.details import Details, details_of
+from specmux_schemas.explanation.layers import Schema, innermost, layers_of, said_by
+from specmux_schemas.explanation.plaintext import Note, of_kind, value_text
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind
 

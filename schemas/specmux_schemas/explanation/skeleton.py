@@ -12,7 +12,7 @@ import orjson
 
 from specmux_converters.document import Document
 from specmux_converters.yaml.writer import to_yaml
-from specmux_schemas.explain.layers import (
+from specmux_schemas.explanation.layers import (
     Layers,
     Schema,
     components_in,

@@ -9,10 +9,10 @@ import pytest
 from data.explained_documents import KIND, bed, release_kinds, schema_of
 from shared_data import shared
 from specmux_schemas.errors import UnknownField
-from specmux_schemas.explain.as_json import as_json
-from specmux_schemas.explain.details import DeclaredRule
-from specmux_schemas.explain.field_path import parse
-from specmux_schemas.explain.tree import Field, FieldPlace, find, tree_of
+from specmux_schemas.explanation.as_json import as_json
+from specmux_schemas.explanation.details import DeclaredRule
+from specmux_schemas.explanation.field_path import parse
+from specmux_schemas.explanation.tree import Field, FieldPlace, find, tree_of
 
 SOIL = {"$ref": "#/components/schemas/Soil"}
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
 
-from specmux_schemas.explain.field_path import written
-from specmux_schemas.explain.kind_names import KindName
+from specmux_schemas.explanation.field_path import written
+from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.resources import api_version
-from specmux_schemas.search.graph import EntryId
-from specmux_schemas.search.index import Index, Postings
-from specmux_schemas.search.places import Root, SearchPlaces
-from specmux_schemas.search.words import asked
+from specmux_schemas.search_index.graph import EntryId
+from specmux_schemas.search_index.index import Index, Postings
+from specmux_schemas.search_index.places import Root, SearchPlaces
+from specmux_schemas.search_index.words import asked
 
 MOST_ROWS: Final = 200
 MOST_OFFSET: Final = 1000

@@ -12,9 +12,9 @@ from typing import Final
 
 from specmux_converters.document import Document
 from specmux_schemas.errors import UnknownField
-from specmux_schemas.explain.details import Details, details_of
-from specmux_schemas.explain.field_path import Step
-from specmux_schemas.explain.layers import (
+from specmux_schemas.explanation.details import Details, details_of
+from specmux_schemas.explanation.field_path import Step
+from specmux_schemas.explanation.layers import (
     Layers,
     Schema,
     components_in,
@@ -25,8 +25,8 @@ from specmux_schemas.explain.layers import (
     required_of,
     said_by,
 )
-from specmux_schemas.explain.plaintext import type_of
-from specmux_schemas.explain.similar import similar_to
+from specmux_schemas.explanation.plaintext import type_of
+from specmux_schemas.explanation.similar import similar_to
 from specmux_schemas.references import component_of, schemas_of
 
 MOST_FIELDS: Final = 10_000

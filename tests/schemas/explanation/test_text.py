@@ -9,8 +9,8 @@ import pytest
 from data.explained_documents import KIND, bed, random_path, release_kinds
 from shared_data import shared
 from specmux_schemas.errors import UnknownField, UnknownKind
-from specmux_schemas.explain.plaintext import of_kind, plaintext
-from specmux_schemas.explain.text import text
+from specmux_schemas.explanation.plaintext import of_kind, plaintext
+from specmux_schemas.explanation.text import text
 from specmux_schemas.resources import GroupVersionKind
 
 

@@ -8,8 +8,8 @@ from data.explained_documents import bed, release
 from shared_data import shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import InvalidPath, UnknownKind
-from specmux_schemas.explain.field_path import parse
-from specmux_schemas.explain.kind_names import asked_for, kind_names
+from specmux_schemas.explanation.field_path import parse
+from specmux_schemas.explanation.kind_names import asked_for, kind_names
 
 BEDS = kind_names({GroupVersion("apis/garden.example.org/v1"): bed()})
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmux_schemas.explain.field_path import written
-from specmux_schemas.search.query import Found, Row
+from specmux_schemas.explanation.field_path import written
+from specmux_schemas.search_index.query import Found, Row
 
 
 def found_json(found: Found) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from specmux_schemas.explain.kind_names import KindName
+from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.order import BUILT_IN_GROUPS, maturity
-from specmux_schemas.search.graph import EntryId, Graph
+from specmux_schemas.search_index.graph import EntryId, Graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.errors import InvalidPath, UnknownKind
-from specmux_schemas.explain.field_path import Step
-from specmux_schemas.explain.similar import similar_to
+from specmux_schemas.explanation.field_path import Step
+from specmux_schemas.explanation.similar import similar_to
 from specmux_schemas.kinds import kinds_of
 from specmux_schemas.order import discovery_rank
 from specmux_schemas.resources import GroupVersionKind, Resources, api_version, split

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from specmux_schemas.explain.details import Details
-from specmux_schemas.explain.field_path import written
-from specmux_schemas.explain.tree import Field
+from specmux_schemas.explanation.details import Details
+from specmux_schemas.explanation.field_path import written
+from specmux_schemas.explanation.tree import Field
 from specmux_schemas.resources import GroupVersionKind
 
 
