@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from specmux_aggregator.commands.listing import CommandList, Listed
+from specmux_aggregator.commands.listing import CommandList, LazyCommand
 from specmux_aggregator.commands.output import output_of_group
 from specmux_aggregator.console import set_verbosity
 from specmux_aggregator.version import VERSION
@@ -19,53 +19,67 @@ _COMMANDS: Final = "specmux_aggregator.commands"
 
 SECTIONS: Final = {
     "Start": {
-        "demo": Listed(f"{_COMMANDS}.demo:demo", "Run the service with example backends on this machine."),
-        "serve": Listed(f"{_COMMANDS}.serve:serve", "Serve the discovery and the documents of all backends."),
-        "status": Listed(
+        "demo": LazyCommand(
+            f"{_COMMANDS}.demo:demo", "Run the service with example backends on this machine."
+        ),
+        "serve": LazyCommand(
+            f"{_COMMANDS}.serve:serve", "Serve the discovery and the documents of all backends."
+        ),
+        "status": LazyCommand(
             f"{_COMMANDS}.status:status", "Show the state of a running service and its backends."
         ),
-        "init": Listed(f"{_COMMANDS}.init:init", "Write a configuration to start from."),
-        "ui": Listed(
+        "init": LazyCommand(f"{_COMMANDS}.init:init", "Write a configuration to start from."),
+        "ui": LazyCommand(
             f"{_COMMANDS}.ui:ui", "Browse and search kinds and fields in a browser, on this machine."
         ),
-        "check-config": Listed(
+        "check-config": LazyCommand(
             f"{_COMMANDS}.check_config:check_config", "Check a configuration, and show what it means."
         ),
     },
     "Documents": {
-        "explain": Listed(f"{_COMMANDS}.explain:explain", "Explain a kind, or one of its fields."),
-        "mcp": Listed(
+        "explain": LazyCommand(f"{_COMMANDS}.explain:explain", "Explain a kind, or one of its fields."),
+        "mcp": LazyCommand(
             f"{_COMMANDS}.mcp:mcp", "Run an MCP server: tools for agents that use Kubernetes APIs."
         ),
-        "search": Listed(f"{_COMMANDS}.search:search", "Search kinds and fields by words."),
-        "convert": Listed(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
-        "schemas": Listed(
+        "search": LazyCommand(f"{_COMMANDS}.search:search", "Search kinds and fields by words."),
+        "convert": LazyCommand(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
+        "schemas": LazyCommand(
             f"{_COMMANDS}.schemas:schemas", "Write JSON Schemas of all kinds, for editors and CI."
         ),
-        "check": Listed(
+        "check": LazyCommand(
             f"{_COMMANDS}.check:check", "Check OpenAPI documents and CustomResourceDefinitions for errors."
         ),
-        "conformance": Listed(
+        "conformance": LazyCommand(
             f"{_COMMANDS}.conformance:conformance",
             "Try what KEP-2896 promises of /openapi/v3 against a server.",
         ),
-        "merge": Listed(f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."),
-        "diff": Listed(f"{_COMMANDS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
+        "merge": LazyCommand(
+            f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."
+        ),
+        "diff": LazyCommand(f"{_COMMANDS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
     },
     "Objects": {
-        "validate": Listed(f"{_COMMANDS}.validate:validate", "Validate manifests as an apiserver would."),
+        "validate": LazyCommand(
+            f"{_COMMANDS}.validate:validate", "Validate manifests as an apiserver would."
+        ),
     },
     "Client": {
-        "get": Listed(f"{_COMMANDS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."),
-        "cache": Listed(
+        "get": LazyCommand(
+            f"{_COMMANDS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."
+        ),
+        "cache": LazyCommand(
             f"{_COMMANDS}.cache:cache", "Manage the disk cache of OpenAPI documents.", is_group=True
         ),
     },
     "Other": {
-        "completion": Listed(f"{_COMMANDS}.completion:completion", "Print the completion script of a shell."),
-        "man": Listed(f"{_COMMANDS}.man:write_man", "Write the man pages of all commands into a folder."),
-        "help": Listed(f"{_COMMANDS}.help:show_help", "Print the help of a command."),
-        "version": Listed(f"{_COMMANDS}.help:print_version", "Print the version."),
+        "completion": LazyCommand(
+            f"{_COMMANDS}.completion:completion", "Print the completion script of a shell."
+        ),
+        "man": LazyCommand(
+            f"{_COMMANDS}.man:write_man", "Write the man pages of all commands into a folder."
+        ),
+        "help": LazyCommand(f"{_COMMANDS}.help:show_help", "Print the help of a command."),
+        "version": LazyCommand(f"{_COMMANDS}.help:print_version", "Print the version."),
     },
 }
 """A command's line says where it is and what it does; a module is imported when its command is used."""

@@ -18,7 +18,7 @@ from typing import Final
 from prometheus_client import disable_created_metrics
 
 from specmux_aggregator.app import App
-from specmux_aggregator.config.settings import Log, Settings
+from specmux_aggregator.config.settings import LogSettings, Settings
 from specmux_aggregator.documents.archive import open_state
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.cluster_access import chosen
@@ -113,7 +113,7 @@ def handled_signals(stop: asyncio.Event, reread: asyncio.Event, *, is_last: bool
                 signal.signal(number, signal.SIG_IGN)
 
 
-def configure_logging(log: Log) -> None:
+def configure_logging(log: LogSettings) -> None:
     """One line per record on standard error, as text or as JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(

@@ -21,14 +21,14 @@ from specmux_cache.errors import (
 from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import IN_THREADS, Calls, Flights
 from specmux_cache.reading.decoding import read_document
-from specmux_cache.reading.documents import Reading
+from specmux_cache.reading.documents import ServerDocuments
 from specmux_cache.reading.events import CacheStats, Event, EventLog
-from specmux_cache.reading.opening import Opened, opened
+from specmux_cache.reading.opening import OpenCache, opened
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
-    Merged,
+    MergedDocument,
     Paths,
-    Prefetched,
+    PrefetchResult,
     Publication,
     Resource,
     Schema,
@@ -38,7 +38,7 @@ from specmux_cache.store.keys import partition_of
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
     import ssl
 
-    from specmux_cache.reading.exchange import Obtained
+    from specmux_cache.reading.exchange import ExchangeResult
     from specmux_cache.store.compaction import CompactionReport
     from specmux_converters.byte_bounded import ByteBounded
 
@@ -91,7 +91,7 @@ class AsyncSchemaCache:
         self._proxy = proxy
         self._server_name = server_name
         self._transport: Any = None
-        self._opened: Opened | None = None
+        self._opened: OpenCache | None = None
 
     @cached_property
     def _decoded(self) -> ByteBounded[str, Mapping[str, Any]]:
@@ -105,7 +105,7 @@ class AsyncSchemaCache:
 
     _calls: Calls = IN_THREADS
 
-    def _flights(self) -> Flights[Obtained]:
+    def _flights(self) -> Flights[ExchangeResult]:
         from specmux_cache.reading.flight import SingleFlight
 
         return SingleFlight()
@@ -274,7 +274,7 @@ class AsyncSchemaCache:
 
     async def prefetch(
         self, group_versions: Iterable[str] | None = None, *, concurrency: int = 4
-    ) -> Prefetched:
+    ) -> PrefetchResult:
         """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
@@ -286,7 +286,7 @@ class AsyncSchemaCache:
 
         return await prefetched(tuple(dict.fromkeys(names)), fetch, concurrency=concurrency)
 
-    async def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
+    async def merge(self, group_versions: Iterable[str] | None = None) -> MergedDocument:
         """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""
         from specmux_cache.reading.merging import merge_documents
 
@@ -356,14 +356,14 @@ class AsyncSchemaCache:
         return stored
 
     @property
-    def _open(self) -> Opened:
+    def _open(self) -> OpenCache:
         if self._opened is None:
             raise RuntimeError(NOT_OPEN)
         return self._opened
 
     @property
-    def _reading(self) -> Reading:
-        return Reading(self.server, self._open, options=self.options, clock=self._clock)
+    def _reading(self) -> ServerDocuments:
+        return ServerDocuments(self.server, self._open, options=self.options, clock=self._clock)
 
     async def _hashes(self) -> dict[str, str]:
         paths = await self.paths(refresh=True)

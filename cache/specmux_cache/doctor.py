@@ -22,7 +22,7 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing looked at."""
 
     subject: Literal["directory", "space", "locks", "file system", "server"]
@@ -30,7 +30,7 @@ class Finding:
     detail: str
 
 
-def examine(directory: Path, server: str | None) -> list[Finding]:
+def examine(directory: Path, server: str | None) -> list[DoctorFinding]:
     """Findings about the directory, and the server where one is named."""
     findings = list(_examine_directory(directory))
     if server is not None:
@@ -38,28 +38,28 @@ def examine(directory: Path, server: str | None) -> list[Finding]:
     return findings
 
 
-def _examine_directory(directory: Path) -> Iterator[Finding]:
+def _examine_directory(directory: Path) -> Iterator[DoctorFinding]:
     try:
         with DiskStore.open(directory) as store:
             stats, limits = store.stats(), store.limits
-            yield Finding(
+            yield DoctorFinding(
                 "directory", True, f"{directory}: {stats.entries} entries, {stats.bytes_used} bytes"
             )
             yield _locks(store.directory)
     except StoreError as error:
-        yield Finding("directory", False, str(error))
+        yield DoctorFinding("directory", False, str(error))
         return
     free, needed = shutil.disk_usage(directory).free, limits.high_bytes - stats.bytes_used
-    yield Finding("space", free >= needed, f"{free} bytes free, {max(needed, 0)} may still be used")
+    yield DoctorFinding("space", free >= needed, f"{free} bytes free, {max(needed, 0)} may still be used")
     kind = _file_system(directory)
-    yield Finding("file system", kind not in NETWORK_FILE_SYSTEMS, kind or "unknown")
+    yield DoctorFinding("file system", kind not in NETWORK_FILE_SYSTEMS, kind or "unknown")
 
 
-def _locks(directory: Path) -> Finding:
+def _locks(directory: Path) -> DoctorFinding:
     with tempfile.TemporaryDirectory(dir=directory, prefix="doctor-") as own:
         path = Path(own, "lock")
         with locked(path, timeout=1), locked(path, timeout=0) as got_twice:
-            return Finding("locks", not got_twice, "not exclusive" if got_twice else "exclusive")
+            return DoctorFinding("locks", not got_twice, "not exclusive" if got_twice else "exclusive")
 
 
 def _file_system(directory: Path) -> str:
@@ -77,16 +77,16 @@ def _file_system(directory: Path) -> str:
     return max(found)[1] if found else ""
 
 
-def _examine_server(server: str) -> Finding:
+def _examine_server(server: str) -> DoctorFinding:
     try:
         with SchemaCache(server, CacheOptions(directory=None, timeout=10.0)) as client:
             paths, again = client.paths(), client.paths()
     except (CacheError, ValueError) as error:
-        return Finding("server", False, str(error))
+        return DoctorFinding("server", False, str(error))
     hashed = sum(bool(document.hash) for document in paths.documents.values())
     detail = f"{len(paths.documents)} documents, {hashed} with a hash"
     if paths.refused:
         detail += f", {len(paths.refused)} with a URL that is not the server's"
     if not again.from_cache:
         detail += "; its root has no usable ETag and is transferred every time"
-    return Finding("server", not paths.refused, detail)
+    return DoctorFinding("server", not paths.refused, detail)

@@ -21,7 +21,7 @@ from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import IN_PLACE, OwnFlights, finished
 from specmux_cache.reading.events import CacheStats, Event
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.results import Merged, Paths, Prefetched, Publication, Resource, Schema
+from specmux_cache.reading.results import MergedDocument, Paths, PrefetchResult, Publication, Resource, Schema
 from specmux_cache.reading.root import Root
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
@@ -177,11 +177,11 @@ class SchemaCache:
 
     def prefetch(
         self, group_versions: Iterable[str] | None = None, *, concurrency: int = CONCURRENCY
-    ) -> Prefetched:
+    ) -> PrefetchResult:
         """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
         return self._run(self._cache.prefetch(group_versions, concurrency=concurrency))
 
-    def merge(self, group_versions: Iterable[str] | None = None) -> Merged:
+    def merge(self, group_versions: Iterable[str] | None = None) -> MergedDocument:
         """These group-versions, or all of the root, as one OpenAPI document."""
         return self._run(self._cache.merge(group_versions))
 
@@ -247,7 +247,7 @@ class _InPlace(AsyncSchemaCache):
 
     async def prefetch(
         self, group_versions: Iterable[str] | None = None, *, concurrency: int = CONCURRENCY
-    ) -> Prefetched:
+    ) -> PrefetchResult:
         root = await self._open.catalog.root()
         names = tuple(dict.fromkeys(root.discovery.documents if group_versions is None else group_versions))
         missing = () if self.options.offline else await self._missing(root, names)
@@ -266,7 +266,7 @@ class _InPlace(AsyncSchemaCache):
 
             with ThreadPoolExecutor(concurrency) as threads:
                 list(threads.map(fetch, missing))
-        return Prefetched(
+        return PrefetchResult(
             fetched=tuple(name for name in missing if name not in failed),
             present=tuple(name for name in names if name not in missing),
             failed=MappingProxyType(failed),

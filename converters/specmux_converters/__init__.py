@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.errors import ConverterError
     from specmux_converters.group_versions import GroupVersion as GroupVersion
     from specmux_converters.losses import Grade, Loss
-    from specmux_converters.merging.merge import Merged as Merged
+    from specmux_converters.merging.merge import MergeResult as MergeResult
     from specmux_converters.merging.merge import merge
     from specmux_converters.swagger2.conversion import Conversion, convert, convert_whole
     from specmux_converters.swagger2.conversion import WholeConversion as WholeConversion
@@ -51,7 +51,7 @@ _MODULES = {
     "GroupVersion": "group_versions",
     "Limits": "document",
     "Loss": "losses",
-    "Merged": "merging.merge",
+    "MergeResult": "merging.merge",
     "WholeConversion": "swagger2.conversion",
     "canonical": "document",
     "content_hash": "document",

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.own_memory import in_own_memory
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 from specmux_converters.revisions import Revisions
 
 
@@ -22,7 +22,7 @@ class ConversionMemo:
     """
 
     def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
-        self._parts: ByteBounded[tuple[Hashable, int], tuple[bytes, Part]] = ByteBounded(
+        self._parts: ByteBounded[tuple[Hashable, int], tuple[bytes, DocumentPart]] = ByteBounded(
             max_bytes, size=_cost
         )
         self.revisions = Revisions(max_bytes=max_bytes)
@@ -30,14 +30,14 @@ class ConversionMemo:
     def __len__(self) -> int:
         return len(self._parts)
 
-    def get(self, place: Hashable, text: bytes) -> Part | None:
+    def get(self, place: Hashable, text: bytes) -> DocumentPart | None:
         entry = self._parts.get((place, len(text)))
         return entry[1] if entry is not None and entry[0] == text else None
 
-    def put(self, place: Hashable, text: bytes, part: Part) -> None:
+    def put(self, place: Hashable, text: bytes, part: DocumentPart) -> None:
         """``text`` is what ``part`` was made of. One that is larger than the whole memo is not kept."""
         self._parts.put((place, len(text)), (in_own_memory(text), part))
 
 
-def _cost(entry: tuple[bytes, Part]) -> int:
+def _cost(entry: tuple[bytes, DocumentPart]) -> int:
     return len(entry[0]) + len(entry[1].json)

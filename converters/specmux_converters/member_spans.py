@@ -32,7 +32,7 @@ class Span(NamedTuple):
     name: str
 
 
-class Change(NamedTuple):
+class SpanChange(NamedTuple):
     """The value of the span of this number stands in the other text from ``start`` to ``end``."""
 
     number: int
@@ -54,7 +54,7 @@ def member_spans(data: bytes, document: dict[str, Any], sections: Sequence[str])
     return spans
 
 
-def changes(old: bytes, spans: Sequence[Span], new: bytes) -> list[Change] | None:
+def changes(old: bytes, spans: Sequence[Span], new: bytes) -> list[SpanChange] | None:
     """The members that differ. None when something else does, or nearly everything.
 
     It holds for texts whose values at the places that are returned are JSON: what else is JSON in ``old`` is
@@ -81,13 +81,13 @@ def changes(old: bytes, spans: Sequence[Span], new: bytes) -> list[Change] | Non
         if end < start:
             return None
         if new[start:end] != old[span.start : span.end]:
-            found.append(Change(index, start, end))
+            found.append(SpanChange(index, start, end))
         if index < last:
             start = end + len(between)
     return found
 
 
-def moved(spans: Sequence[Span], changed: Sequence[Change]) -> list[Span]:
+def moved(spans: Sequence[Span], changed: Sequence[SpanChange]) -> list[Span]:
     """Where the same members stand in the text with the changes."""
     result: list[Span] = []
     done = shift = 0

@@ -13,7 +13,7 @@ import orjson
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 
 ENTRY_COST = 64
 """Bytes that a component costs in a document beside its own JSON: its name and its place in a dict."""
@@ -24,8 +24,8 @@ class Outline:
     """One document as the parts it is made of. ``components`` are by kind, then by name."""
 
     frame: Document
-    paths: Mapping[str, Part]
-    components: Mapping[str, Mapping[str, Part]]
+    paths: Mapping[str, DocumentPart]
+    components: Mapping[str, Mapping[str, DocumentPart]]
 
     def json(self) -> bytes:
         return orjson.dumps(
@@ -33,9 +33,9 @@ class Outline:
         )
 
     def document(self) -> Document:
-        return self._joined(Part.value)
+        return self._joined(DocumentPart.value)
 
-    def _joined(self, form: Callable[[Part], Any]) -> Document:
+    def _joined(self, form: Callable[[DocumentPart], Any]) -> Document:
         result = {**self.frame, "paths": {path: form(part) for path, part in self.paths.items()}}
         components = dict(self.frame.get("components", {}))
         for kind, parts in self.components.items():

@@ -17,7 +17,7 @@ from specmux_converters.own_memory import in_own_memory
 
 
 @dataclass(slots=True)
-class Part:
+class DocumentPart:
     """``refs`` are the components that the part names ("schemas/Pod")."""
 
     json: bytes

@@ -19,7 +19,7 @@ _CRD_LIST: Final = "CustomResourceDefinitionList"
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class RecognisedInput:
     """``documents`` is one for the two specifications, any number of manifests for CRDS. ``losses`` is what
     reading changed: integers that no JSON parser keeps."""
 
@@ -30,7 +30,7 @@ class Recognised:
 
 def recognise(
     data: bytes, *, limits: Limits = DEFAULT_LIMITS, revisions: Revisions | None = None
-) -> Recognised:
+) -> RecognisedInput:
     """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf; CRD manifests as
     JSON or YAML, a stream or a List of them too. Manifests are read as YAML 1.1, as kubectl does, anything
     else as YAML 1.2.
@@ -47,20 +47,20 @@ def recognise(
     return _recognised(_Reading(data, limits, revisions, is_manifest=is_manifest))
 
 
-def _recognised(reading: _Reading) -> Recognised:
+def _recognised(reading: _Reading) -> RecognisedInput:
     documents, losses = reading.documents(), reading.losses
     if not documents:
         raise NoDocument("0 documents: there is nothing in it")
     manifests = [item for document in documents for item in _items(document)]
     crds = tuple(item for item in manifests if item.get("kind") == _CRD)
     if crds:
-        return Recognised(DocumentKind.CRDS, crds, tuple(losses))
+        return RecognisedInput(DocumentKind.CRDS, crds, tuple(losses))
     if len(documents) != 1:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind = kind_of(documents[0])
     if kind is None:
         raise NoDocument("neither Swagger 2.0, OpenAPI 3.0 nor CustomResourceDefinitions")
-    return Recognised(kind, documents, tuple(losses))
+    return RecognisedInput(kind, documents, tuple(losses))
 
 
 @dataclass(slots=True)

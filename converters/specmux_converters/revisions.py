@@ -13,7 +13,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.losses import Loss
 from specmux_converters.member_spans import Span, changes, member_spans, moved
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 
 _SECTIONS: Final = ("definitions", "paths")
 _MIN_BYTES: Final = 64 * 1024
@@ -36,9 +36,9 @@ class Revision:
     limits: Limits
     cost: int
     spans: list[Span] | None = None
-    made: dict[tuple[str | int, ...], tuple[Hashable, Any, Part]] = field(default_factory=dict)
+    made: dict[tuple[str | int, ...], tuple[Hashable, Any, DocumentPart]] = field(default_factory=dict)
 
-    def part(self, path: tuple[str | int, ...], depends_on: Hashable, node: Any) -> Part | None:
+    def part(self, path: tuple[str | int, ...], depends_on: Hashable, node: Any) -> DocumentPart | None:
         kept = self.made.get(path)
         return kept[2] if kept is not None and kept[1] is node and kept[0] == depends_on else None
 

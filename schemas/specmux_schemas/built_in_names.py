@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from specmux_schemas.resources import Names
+from specmux_schemas.resources import ResourceNames
 
 _ALL: Final = ("all",)
 _EXTENSIONS: Final = ("api-extensions",)
 
 
-def _short(*short_names: str, categories: tuple[str, ...] = ()) -> Names:
-    return Names("", short_names, categories)
+def _short(*short_names: str, categories: tuple[str, ...] = ()) -> ResourceNames:
+    return ResourceNames("", short_names, categories)
 
 
-_NO_NAMES: Final[Mapping[str, Names]] = {}
+_NO_NAMES: Final[Mapping[str, ResourceNames]] = {}
 
-_BY_GROUP: Final[Mapping[str, Mapping[str, Names]]] = {
+_BY_GROUP: Final[Mapping[str, Mapping[str, ResourceNames]]] = {
     "": {
         "componentstatuses": _short("cs"),
         "configmaps": _short("cm"),
@@ -71,6 +71,6 @@ _BY_GROUP: Final[Mapping[str, Mapping[str, Names]]] = {
 }
 
 
-def built_in_names(group: str) -> Mapping[str, Names]:
+def built_in_names(group: str) -> Mapping[str, ResourceNames]:
     """By plural; nothing for a group that is not Kubernetes' own."""
     return _BY_GROUP.get(group, _NO_NAMES)

@@ -35,7 +35,7 @@ class Subresource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class APIResource:
     name: str
     """The plural, as it stands in URLs."""
     kind: GroupVersionKind
@@ -47,11 +47,11 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
 
 
-Resources = tuple[Resource, ...]
+Resources = tuple[APIResource, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ResourceNames:
     """What a CustomResourceDefinition calls its objects, beside plural and kind."""
 
     singular: str

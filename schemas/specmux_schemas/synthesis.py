@@ -14,7 +14,14 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.references import component_of, schemas_of
-from specmux_schemas.resources import NO_KIND, GroupVersionKind, Names, Resource, Resources, Subresource
+from specmux_schemas.resources import (
+    NO_KIND,
+    APIResource,
+    GroupVersionKind,
+    ResourceNames,
+    Resources,
+    Subresource,
+)
 
 _VERBS: Final = {
     "list": "list",
@@ -80,7 +87,7 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
                 _add(draft, place, method, operation, _parameter_names(document, item, operation))
                 draft.answers |= _answered_kinds(document, operation) if place.subresource else set()
     return tuple(
-        Resource(
+        APIResource(
             name=name,
             kind=parts[""].kind,
             is_namespaced=any(draft.is_namespaced for draft in parts.values()),
@@ -93,7 +100,7 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
     )
 
 
-def named(resources: Resources, names: Mapping[str, Names]) -> Resources:
+def named(resources: Resources, names: Mapping[str, ResourceNames]) -> Resources:
     """The resources with what their definitions call them; ``names`` by plural."""
     return tuple(
         replace(
@@ -108,7 +115,7 @@ def named(resources: Resources, names: Mapping[str, Names]) -> Resources:
     )
 
 
-def names_of(manifest: Document) -> tuple[str, Names] | None:
+def names_of(manifest: Document) -> tuple[str, ResourceNames] | None:
     """The plural and the names in the manifest of a CustomResourceDefinition; None where it has no plural."""
     spec = manifest.get("spec")
     names = spec.get("names") if isinstance(spec, dict) else None
@@ -116,7 +123,7 @@ def names_of(manifest: Document) -> tuple[str, Names] | None:
     if not isinstance(names, dict) or not isinstance(plural, str):
         return None
     singular = names.get("singular")
-    return plural, Names(
+    return plural, ResourceNames(
         singular if isinstance(singular, str) else "",
         _strings(names.get("shortNames")),
         _strings(names.get("categories")),

@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from specmux_aggregator.config.settings import Listen, Settings
+from specmux_aggregator.config.settings import ListenSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.process import run
 
-SETTINGS = Settings(listen=Listen(port=0, shutdown_timeout=1.0))
+SETTINGS = Settings(listen=ListenSettings(port=0, shutdown_timeout=1.0))
 
 
 def test_bug_in_following_the_configuration_is_told_and_serving_goes_on(

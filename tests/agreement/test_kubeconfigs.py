@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.kubernetes.cluster_access import chosen
 from specmux_aggregator.sources.access import access_of
@@ -104,7 +104,7 @@ def by_command(path: Path, environ: dict[str, str]) -> str:
 
 def by_service(path: Path, environ: dict[str, str]) -> str:
     """What its configuration says; connections show what ``credentials`` and ``tls`` hold."""
-    access = chosen(Kubernetes(kubeconfig=path), environ)
+    access = chosen(KubernetesSettings(kubeconfig=path), environ)
     assert access is not None
     server = access.server
     headers = dict(server.credentials.impersonation)

@@ -33,10 +33,10 @@ from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from running.process import write_documents
 from running.service import backend, directory, service
 from shared_data import DATA, documents, read
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES
-from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.server.protocols import Pending
 
 RELEASE = "1.35"
@@ -96,9 +96,9 @@ def p99_of(load: subprocess.Popen[str]) -> str:
 
 async def lag_while_converting() -> None:
     swagger = read(DATA / "k8s-pairs" / RELEASE / "v2" / "swagger.json.gz")
-    polling = Polling(interval=0.2)
+    polling = PollingSettings(interval=0.2)
     with separate_server(swagger) as (url, change):
-        async with service(backend("old", url, kind=Kind.V2), polling=polling) as client:
+        async with service(backend("old", url, kind=BackendKind.V2), polling=polling) as client:
             await client.ready()
             await client.get("/openapi/v3")
             stop, samples = asyncio.Event(), []

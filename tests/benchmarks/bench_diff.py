@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from figures import keep
 
 from shared_data import DATA, documents, load
-from specmux_schemas.differences import Served, add_document, compare
+from specmux_schemas.differences import ServedSide, add_document, compare
 
 OASDIFF = "github.com/oasdiff/oasdiff@v1.33.0"
 ROUNDS = 3
@@ -112,7 +112,7 @@ def _library(group_version: str) -> float:
     times = []
     for _ in range(LIBRARY_ROUNDS):
         start = time.process_time()
-        sides = Served(), Served()
+        sides = ServedSide(), ServedSide()
         add_document(sides[0], old)
         add_document(sides[1], new)
         compare(*sides)

@@ -32,7 +32,7 @@ from data.explained_documents import release  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
-from specmux_aggregator.questions.answers import Answer  # noqa: E402
+from specmux_aggregator.questions.answers import ReaderAnswer  # noqa: E402
 from specmux_aggregator.questions.pages import KindRequest, kind_page  # noqa: E402
 from specmux_aggregator.questions.state import ReaderState  # noqa: E402
 from specmux_aggregator.questions.tree import tree_html  # noqa: E402
@@ -86,7 +86,7 @@ def page_sizes(documents: DocumentSet) -> list[float]:
         state.keep(found.group_version, orjson.dumps(found.document))
         asked = KindRequest(group_version=found.group_version, hash=found.group_version, kind=found.kind.kind)
         page = kind_page(state, "all", (), asked, Coding.GZIP)
-        assert isinstance(page, Answer)
+        assert isinstance(page, ReaderAnswer)
         sizes.append(len(page.body) / 1e3)
     return sorted(sizes)
 

@@ -29,7 +29,7 @@ import aiohttp
 from bench_first_fetch import SIZES, made_document
 
 from running.process import specmux, write_documents
-from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.client import BackendClient, Payload
@@ -66,7 +66,9 @@ async def exchanges(url: str, target: str, size: int, count: int) -> dict[str, f
         await reader.readuntil(b"\r\n\r\n")
         return await reader.readexactly(size)
 
-    client = BackendClient(Backend(name=BackendName("b"), url=url), polling=Polling(), limits=Limits())
+    client = BackendClient(
+        Backend(name=BackendName("b"), url=url), polling=PollingSettings(), limits=LimitSettings()
+    )
     hash = Hash(target.rpartition("=")[2])
 
     async def as_documents() -> bytes:

@@ -37,11 +37,11 @@ from running.service import directory, service  # noqa: E402
 from specmux_aggregator.http.messages import Request  # noqa: E402
 from specmux_aggregator.jobs.schema_examples import example_of  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
-from specmux_converters.json_schema import STRICT, DocumentSchemas, Form  # noqa: E402
+from specmux_converters.json_schema import STRICT, DocumentSchemas, SchemaForm  # noqa: E402
 from specmux_converters.json_schema.catalogue import text_of  # noqa: E402
 from specmux_converters.json_schema.definitions import dispatcher  # noqa: E402
 
-BUNDLE = Form(is_named=True)
+BUNDLE = SchemaForm(is_named=True)
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def fresh() -> list[DocumentSchemas]:
     return [DocumentSchemas(each.document, key, example_of) for key, each in catalogue.schemas().items()]
 
 
-def texts(form: Form) -> list[tuple[float, bytes]]:
+def texts(form: SchemaForm) -> list[tuple[float, bytes]]:
     """Each kind's seconds and bytes."""
     found = []
     for each in fresh():

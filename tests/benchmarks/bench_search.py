@@ -30,7 +30,7 @@ from data.search_queries import QUERIES  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_converters.document import Document  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
-from specmux_schemas.search_index.index import Index  # noqa: E402
+from specmux_schemas.search_index.index import FieldIndex  # noqa: E402
 from specmux_schemas.search_index.query import search  # noqa: E402
 from specmux_schemas.search_index.stored import dump, load  # noqa: E402
 
@@ -74,7 +74,7 @@ def measured(title: str, documents: dict[GroupVersion, Document], rounds: int) -
     for _ in range(rounds):
         gc.collect()
         started = time.process_time()
-        index = Index()
+        index = FieldIndex()
         for key, document in documents.items():
             before = time.process_time()
             index.put(key, document, hash="1")
@@ -95,7 +95,7 @@ def measured(title: str, documents: dict[GroupVersion, Document], rounds: int) -
     return statistics.median(builds), loading
 
 
-def queries(index: Index) -> list[float]:
+def queries(index: FieldIndex) -> list[float]:
     made = []
     for query in (*(each for each, _ in QUERIES), *QUERIES_MORE):
         for words in (query, query[: max(2, len(query) // 2)]):
@@ -108,7 +108,7 @@ def queries(index: Index) -> list[float]:
 def held(documents: Any) -> float:
     """MiB of an index."""
     tracemalloc.start()
-    index = Index()
+    index = FieldIndex()
     for key, document in documents.items():
         index.put(key, document, hash="1")
     index.places  # noqa: B018

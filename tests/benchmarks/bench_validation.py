@@ -41,8 +41,8 @@ from made_documents import made_object  # noqa: E402
 
 from shared_data import DATA, GOLDEN, documents, load, read  # noqa: E402
 from specmux_aggregator.app import App  # noqa: E402
-from specmux_aggregator.config.settings import Listen, Settings, Validation  # noqa: E402
-from specmux_aggregator.model.backend import Backend, BackendName, Kind  # noqa: E402
+from specmux_aggregator.config.settings import ListenSettings, Settings, ValidationSettings  # noqa: E402
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_schemas.kinds import DocumentSet  # noqa: E402
 from specmux_schemas.validation import Directive, ValidationReport, Validator  # noqa: E402
@@ -125,11 +125,11 @@ def timed(call: Callable[[], object], times: int = 300) -> float:
 async def report_http(clients: int = 64, seconds: float = 10.0) -> None:
     """How late the loop is while nobody asks, and while ``clients`` do."""
     source = Backend(
-        name=BackendName("kubernetes"), kind=Kind.DIRECTORY, directory=DATA / "k8s-pairs/1.35/v3"
+        name=BackendName("kubernetes"), kind=BackendKind.DIRECTORY, directory=DATA / "k8s-pairs/1.35/v3"
     )
     settings = Settings(
-        listen=Listen(port=0),
-        validation=Validation(enabled=True, max_in_flight=2 * clients),
+        listen=ListenSettings(port=0),
+        validation=ValidationSettings(enabled=True, max_in_flight=2 * clients),
         backends=(source,),
     )
     app = App(settings, None)

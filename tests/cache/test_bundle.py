@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from specmux_cache.errors import BundleError
-from specmux_cache.http.responses import Entry, Held
+from specmux_cache.http.responses import Entry, StoredHead
 from specmux_cache.reading.bundle import MANIFEST, read_bundle, write_bundle
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
@@ -17,7 +17,7 @@ TOTAL = 10_000_000
 
 def entry(group_version: str, body: bytes) -> Entry:
     key = Key("https://h:443", "hmac-secret", group_version, "HASH", "application/json")
-    held = Held((("etag", '"a"'),), 1.0, 2.0, {"accept": None, "x": "1"})
+    held = StoredHead((("etag", '"a"'),), 1.0, 2.0, {"accept": None, "x": "1"})
     return Entry(key, held, body, digest_of(body))
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from specmux_cache.http.responses import Held
+from specmux_cache.http.responses import StoredHead
 from specmux_cache.reading.entries import EntryStore
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.limits import StoreLimits
@@ -17,8 +17,8 @@ def opened(directory, warn=print):
     return open_store(directory, limits=StoreLimits(), clock=time.time, warn=warn)
 
 
-def held(received: float = 0.0) -> Held:
-    return Held((("etag", '"a"'),), received, received, {})
+def held(received: float = 0.0) -> StoredHead:
+    return StoredHead((("etag", '"a"'),), received, received, {})
 
 
 def test_secret_when_many_come_at_once_is_one(tmp_path):

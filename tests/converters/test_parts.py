@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from specmux_converters.conversion_memo import ConversionMemo
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 
 
-def part(text: bytes = b"{}") -> Part:
-    return Part(text, frozenset(), ())
+def part(text: bytes = b"{}") -> DocumentPart:
+    return DocumentPart(text, frozenset(), ())
 
 
 def text(length: int, letter: str = "x") -> bytes:

@@ -15,7 +15,7 @@ from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import STRICT, DocumentSchemas, Form, Kind
+from specmux_converters.json_schema import STRICT, DocumentSchemas, Kind, SchemaForm
 from specmux_converters.recognise import DocumentKind as Recognised
 from specmux_converters.recognise import recognise
 
@@ -64,7 +64,7 @@ def kinds() -> dict[tuple[str, str], tuple[DocumentSchemas, Kind]]:
 
 
 @cache
-def validator(api_version: str, kind: str, form: Form = STRICT) -> Any:
+def validator(api_version: str, kind: str, form: SchemaForm = STRICT) -> Any:
     owner, found = kinds()[api_version, kind]
     return jsonschema_rs.Draft7Validator(owner.kind(found, form), validate_formats=True)
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from specmux_schemas.differences import Basis, Comparison, Served, add_document, add_manifests, compare
+from specmux_schemas.differences import Basis, Comparison, ServedSide, add_document, add_manifests, compare
 
 
 def definition(schema: dict[str, Any], **version: Any) -> dict[str, Any]:
@@ -57,15 +57,15 @@ def document(
     }
 
 
-def of_documents(documents: Iterable[dict[str, Any]]) -> Served:
-    served = Served()
+def of_documents(documents: Iterable[dict[str, Any]]) -> ServedSide:
+    served = ServedSide()
     for item in documents:
         add_document(served, item)
     return served
 
 
-def of_manifests(manifests: Iterable[dict[str, Any]]) -> Served:
-    served = Served()
+def of_manifests(manifests: Iterable[dict[str, Any]]) -> ServedSide:
+    served = ServedSide()
     add_manifests(served, manifests)
     return served
 

@@ -10,7 +10,7 @@ from shared_data import GOLDEN, documents, load
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import GroupVersionKind, Resource, split
+from specmux_schemas.resources import APIResource, GroupVersionKind, split
 from specmux_schemas.synthesis import synthesise
 
 KIND = GroupVersionKind("garden.example.org", "v1", "Bed")
@@ -72,7 +72,7 @@ def release_kinds() -> DocumentSet:
 
 
 @functools.cache
-def release_resources() -> tuple[tuple[GroupVersion, Resource], ...]:
+def release_resources() -> tuple[tuple[GroupVersion, APIResource], ...]:
     """Every resource whose kind a document describes, by document and name."""
     return tuple(
         (key, resource)

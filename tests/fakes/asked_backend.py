@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.upstream.client import BackendClient
 
-POLLING = Polling(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
+POLLING = PollingSettings(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
 
 
 async def root_of(backend: Backend, times: int = 1) -> Any:
     """The last of ``times`` answers to one client."""
-    client = BackendClient(backend, polling=POLLING, limits=Limits())
+    client = BackendClient(backend, polling=POLLING, limits=LimitSettings())
     try:
         for _ in range(times):
             answer = await client.root()

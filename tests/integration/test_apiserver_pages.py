@@ -7,7 +7,7 @@ import pytest
 from fakes.apiserver import document
 from fakes.cluster import API_SERVICES, FakeCluster
 from running.cluster_service import APPS, builtin, serves
-from specmux_aggregator.config.settings import Proxy
+from specmux_aggregator.config.settings import ProxySettings
 
 PAGES = {
     "/healthz": b"ok",
@@ -21,7 +21,7 @@ async def test_pages_of_the_apiserver_are_relayed_with_resources(is_on: bool) ->
     async with FakeCluster({APPS: document(APPS)}) as cluster:
         cluster.put(API_SERVICES, builtin("apps", "v1"))
         cluster.pages = dict(PAGES)
-        async with serves(cluster, settings={"proxy": Proxy(resources=is_on)}) as client:
+        async with serves(cluster, settings={"proxy": ProxySettings(resources=is_on)}) as client:
             for path, body in PAGES.items():
                 status, _, answered = await client.get(f"{path}?verbose", Authorization="Bearer alice")
                 assert (status, answered if is_on else b"") == ((200, body) if is_on else (404, b"")), path

@@ -15,11 +15,11 @@ import pytest
 from fakes.streaming_backend import StreamingBackend, streaming
 from running.service import Client, backend, service
 from running.wire_client import connected
-from specmux_aggregator.config.settings import Limits
+from specmux_aggregator.config.settings import LimitSettings
 
 ROOT = "/openapi/v3"
 GOOD = "/openapi/v3/apis/apps/v1"
-LIMITS = Limits(max_root_bytes=4_000_000)
+LIMITS = LimitSettings(max_root_bytes=4_000_000)
 LAST = b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
@@ -146,7 +146,7 @@ async def test_backend_that_attacks_is_told_apart_and_others_are_served(attack: 
         saying_always(said) as url,
         streaming(StreamingBackend()) as origin,
         service(
-            backend("evil", url), backend("good", origin.url), limits=Limits(max_root_bytes=4_000_000)
+            backend("evil", url), backend("good", origin.url), limits=LimitSettings(max_root_bytes=4_000_000)
         ) as client,
     ):
         await client.until(

@@ -18,12 +18,18 @@ from running.process import specmux
 from running.service import DEADLINE, Client, backend, service
 from specmux_aggregator.app import App
 from specmux_aggregator.auth import token_file
-from specmux_aggregator.config.settings import Auth, Kubernetes, Listen, Proxy, Settings
+from specmux_aggregator.config.settings import (
+    AuthSettings,
+    KubernetesSettings,
+    ListenSettings,
+    ProxySettings,
+    Settings,
+)
 from specmux_aggregator.errors import InvalidConfig
 
 APPS = "apis/apps/v1"
 ALICE = {"Authorization": "Bearer alice-token"}
-REVIEWING = Kubernetes(in_cluster=True, api_services=False, crds=False, apiserver=False)
+REVIEWING = KubernetesSettings(in_cluster=True, api_services=False, crds=False, apiserver=False)
 
 
 def known(token: str) -> dict[str, Any] | None:
@@ -39,7 +45,11 @@ async def reviewed(
     cluster = FakeCluster({APPS: document(APPS)}, swagger("apis/old/v1"))
     cluster.review_token, cluster.allows = known, allows
     async with cluster:
-        made = {"auth": Auth(mode="kubernetes", cache_seconds=0.3), "kubernetes": REVIEWING, **settings}
+        made = {
+            "auth": AuthSettings(mode="kubernetes", cache_seconds=0.3),
+            "kubernetes": REVIEWING,
+            **settings,
+        }
         source = backend("a", cluster.url)
         async with service(source, cluster=source, **made) as client:
             await client.ready()
@@ -119,7 +129,7 @@ async def test_paths_are_asked_about_one_by_one() -> None:
 
 
 async def test_reviews_that_fail_are_told_by_readyz_and_metrics(caplog: pytest.LogCaptureFixture) -> None:
-    auth = Auth(mode="kubernetes", cache_seconds=0.3, review_grace=0)
+    auth = AuthSettings(mode="kubernetes", cache_seconds=0.3, review_grace=0)
     async with reviewed(auth=auth) as (cluster, client):
         assert (await client.get("/openapi/v3", **ALICE))[0] == 200
         await cluster.stop()
@@ -188,7 +198,7 @@ async def test_resource_goes_to_its_backend_for_whoever_is_known() -> None:
     """The backend authorises it, by the client's own token: a SubjectAccessReview would ask about a path."""
     target = "/apis/apps/v1/deployments"
 
-    async with reviewed(lambda spec: False, proxy=Proxy(resources=True)) as (cluster, client):
+    async with reviewed(lambda spec: False, proxy=ProxySettings(resources=True)) as (cluster, client):
         cluster.pages[target] = b'{"items": []}'
         for _ in range(2):
             status, _, body = await client.get(target, **ALICE, X_Remote_User="root")
@@ -260,9 +270,9 @@ async def test_start_warns_of_what_is_given_away(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, address: str, mode: str, said: str | None
 ) -> None:
     (tmp_path / "tokens").write_text("one,alice\n")
-    auth = Auth(mode=mode, token_file=tmp_path / "tokens" if mode == "token-file" else None)
+    auth = AuthSettings(mode=mode, token_file=tmp_path / "tokens" if mode == "token-file" else None)
 
-    app = App(Settings(listen=Listen(address=address, port=0), auth=auth), None)
+    app = App(Settings(listen=ListenSettings(address=address, port=0), auth=auth), None)
     await app.start()
     await app.stop()
     lines = [item.getMessage() for item in caplog.records if item.levelno >= logging.WARNING]
@@ -274,11 +284,11 @@ async def test_token_file_guards_the_service(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(token_file, "INTERVAL", 0.05)
     path = tmp_path / "tokens"
     with pytest.raises(InvalidConfig, match="No such file"):
-        App(Settings(auth=Auth(mode="token-file", token_file=path)), None)
+        App(Settings(auth=AuthSettings(mode="token-file", token_file=path)), None)
     path.write_text("alice-token,alice\n")
 
     cluster = FakeCluster({APPS: document(APPS)})
-    auth = Auth(mode="token-file", token_file=path)
+    auth = AuthSettings(mode="token-file", token_file=path)
     async with cluster, service(backend("a", cluster.url), auth=auth) as client:
         await client.ready()
         await serves(client, "/readyz")

@@ -21,14 +21,14 @@ import trustme
 from fakes import faulty_backend as faulty
 from fakes.faulty_backend import FAULTS, SLOW_FAULTS, Fault, FaultyBackend, document, document_hash
 from running.service import QUICK, Client, backend, service
-from specmux_aggregator.config.settings import Limits
-from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.config.settings import LimitSettings
+from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Cause
 from specmux_cache.access.server_access import ServerTLS
 from specmux_converters.media_types import CBOR, PROTOBUF
 
 GOOD, BAD = "apis/good/v1", "apis/bad/v1"
-LIMITS = Limits(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
+LIMITS = LimitSettings(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
 PATIENT = replace(QUICK, connect_timeout=20.0, idle_timeout=20.0, total_timeout=30.0)
 V2_FAULTS = [
     "reset", "reset_mid_body", "disconnect", "drip", "hang", "error_500", "throttled_429", "redirect_302",
@@ -150,7 +150,7 @@ async def test_fault_of_a_v3_backend_is_contained(name: str, caplog: pytest.LogC
 async def test_fault_of_a_v2_backend_is_contained(name: str) -> None:
     fault, causes = FAULTS[name]
 
-    async with bench(FaultyBackend(swagger=swagger("v2")), name, kind=Kind.V2) as at:
+    async with bench(FaultyBackend(swagger=swagger("v2")), name, kind=BackendKind.V2) as at:
         await assert_fault_is_contained(at, fault, causes)
         await assert_recovery_within_two_polls(at)
 

@@ -8,8 +8,8 @@ import yaml
 
 from data.compared import definition
 from running.service import Client, service
-from specmux_aggregator.config.settings import Changes
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.config.settings import ChangeSettings
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.questions.page_endpoint import POLICY
 
 KEY = "apis/example.com/v1"
@@ -24,7 +24,7 @@ def write(folder: Path, *names: str) -> None:
 
 
 def crds(folder: Path) -> Backend:
-    return Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=folder)
+    return Backend(name=BackendName("crds"), kind=BackendKind.CRDS, directory=folder)
 
 
 async def read(client: Client, page: str) -> tuple[str, str]:
@@ -39,7 +39,7 @@ async def read(client: Client, page: str) -> tuple[str, str]:
 
 async def test_a_change_is_on_the_pages_of_its_kind_and_its_group_version(tmp_path: Path) -> None:
     write(tmp_path, "a", "<b>")
-    async with service(crds(tmp_path), changes=Changes(settle=0.05)) as client:
+    async with service(crds(tmp_path), changes=ChangeSettings(settle=0.05)) as client:
         history = client.app.history
         assert history is not None
         await client.ready()
@@ -68,7 +68,7 @@ async def test_a_change_is_on_the_pages_of_its_kind_and_its_group_version(tmp_pa
 
 async def test_the_pages_say_that_no_log_is_kept(tmp_path: Path) -> None:
     write(tmp_path, "a")
-    async with service(crds(tmp_path), changes=Changes(enabled=False)) as client:
+    async with service(crds(tmp_path), changes=ChangeSettings(enabled=False)) as client:
         await client.ready()
         kind, *others = PAGES
         assert 'id="changes"' not in (await read(client, kind))[1]

@@ -17,7 +17,7 @@ import pytest
 
 from fakes.openapi_server import Reference, Server, document
 from running.service import DEADLINE, directory, service
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_cache import AsyncSchemaCache, CacheOptions, GroupVersionNotFound, Schema
 from specmux_cache.errors import ServerUnreachable
 
@@ -73,7 +73,7 @@ class Aggregator:
 
     async def start(self) -> None:
         port = int(self.url.rpartition(":")[2] or 0)
-        listen = Listen(port=port, shutdown_timeout=1.0)
+        listen = ListenSettings(port=port, shutdown_timeout=1.0)
         self._running = service(directory("files", self._documents), listen=listen)
         client = await self._running.__aenter__()
         await client.ready()

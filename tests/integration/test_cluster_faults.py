@@ -34,9 +34,9 @@ from running.cluster_service import (
     within,
 )
 from running.service import Client, backend, service
-from specmux_aggregator.config.settings import Discovery
+from specmux_aggregator.config.settings import DiscoverySettings
 from specmux_aggregator.discovery.accept import AGGREGATED
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.recognise import recognise
 
@@ -288,7 +288,7 @@ def test_login_page_in_place_of_what_an_apiserver_says_keeps_what_was_known(path
         cluster.discovery.version = {"gitVersion": "v1.35.0"}
         cluster.put(CRDS, definition("Widget"))
         async with serves(
-            cluster, settings={"discovery": Discovery(interval=0.1, stale_grace=30.0)}
+            cluster, settings={"discovery": DiscoverySettings(interval=0.1, stale_grace=30.0)}
         ) as client:
             await client.until(lambda: {APPS, WIDGETS} <= listed(client), "listed")
             cluster.answers[path] = login
@@ -315,7 +315,7 @@ async def test_manifest_of_any_kind_costs_no_neighbour(name: str, tmp_path: Path
         MANIFEST.format(plural="bads", kind="Bad") + {**UNUSUAL, **BROKEN, **NOTED}[name]
     )
 
-    crds = Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=tmp_path)
+    crds = Backend(name=BackendName("crds"), kind=BackendKind.CRDS, directory=tmp_path)
     async with service(crds) as client:
         await client.until(lambda: WIDGETS in client.app.publisher.current.entries, "published")
         components = await kinds(client)

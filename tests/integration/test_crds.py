@@ -11,7 +11,7 @@ import yaml
 
 from running.service import backend, service
 from shared_data import DATA, GOLDEN, load, shared
-from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.model.backend import BackendKind
 
 WIDGETS = "apis/example.com/v1"
 
@@ -41,7 +41,7 @@ def write(path: Path, *manifests: dict[str, Any]) -> None:
 
 
 def crds(folder: Path) -> Any:
-    return backend("crds", kind=Kind.CRDS, directory=folder)
+    return backend("crds", kind=BackendKind.CRDS, directory=folder)
 
 
 def components(body: bytes) -> set[str]:

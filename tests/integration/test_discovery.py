@@ -11,11 +11,11 @@ from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from fakes.discovery import V2, resource
 from integration.discovered import APPS, BATCH, CORE, complete, is_shown, items, run, server, shown
 from running.service import backend, service
-from specmux_aggregator.config.settings import Discovery
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.config.settings import DiscoverySettings
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_converters.group_versions import GroupVersion
 
-SOON = Discovery(interval=0.1, stale_grace=60.0)
+SOON = DiscoverySettings(interval=0.1, stale_grace=60.0)
 
 
 def test_backends_are_one_for_a_client() -> None:
@@ -139,7 +139,7 @@ def test_new_group_version_is_found_soon_when_its_document_came_before_its_listi
 def test_backend_that_is_down_is_current_for_the_grace_and_then_stale_with_its_resources() -> None:
     async def scenario() -> None:
         one, two = server(APPS), server(BATCH)
-        settings = Discovery(interval=0.05, stale_grace=1.0)
+        settings = DiscoverySettings(interval=0.05, stale_grace=1.0)
         async with (
             serving(one),
             serving(two),
@@ -212,8 +212,8 @@ def test_one_failing_list_costs_no_other() -> None:
     run(scenario)
 
 
-@pytest.mark.parametrize("kind", [Kind.V3, Kind.V2])
-def test_backend_without_discovery_is_read_off_its_documents(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [BackendKind.V3, BackendKind.V2])
+def test_backend_without_discovery_is_read_off_its_documents(kind: BackendKind) -> None:
     def with_kind(body: bytes) -> bytes:
         tree = orjson.loads(body)
         for item in tree["paths"].values():
@@ -228,7 +228,7 @@ def test_backend_without_discovery_is_read_off_its_documents(kind: Kind) -> None
     async def scenario() -> None:
         one = (
             FakeAPIServer({APPS: with_kind(document(APPS))})
-            if kind is Kind.V3
+            if kind is BackendKind.V3
             else FakeAPIServer(None, with_kind(swagger(APPS)))
         )
         one.discovery.form = None
@@ -298,7 +298,7 @@ def test_manifests_are_discovered_with_their_names_and_followed(tmp_path: Path) 
     path.write_text(CRD.replace("SHORT", "wd"))
 
     async def scenario() -> None:
-        crds = Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=tmp_path)
+        crds = Backend(name=BackendName("crds"), kind=BackendKind.CRDS, directory=tmp_path)
         async with service(crds) as client:
             await complete(client)
             keys = {"apis/example.com/v1": "crds Current", "apis/example.com/v1alpha1": "crds Current"}

@@ -14,7 +14,7 @@ from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.discovery import V2, resource
 from integration.discovered import APPS, BATCH, complete, is_shown, items, run, server, shown
 from running.service import QUICK, backend, directory, service
-from specmux_aggregator.config.settings import Discovery
+from specmux_aggregator.config.settings import DiscoverySettings
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -131,7 +131,10 @@ def test_restart_of_discovery_is_followed_when_documents_are_a_directory(tmp_pat
 def test_paths_are_not_ours_when_discovery_is_off() -> None:
     async def scenario() -> None:
         one = server(APPS)
-        async with serving(one), service(backend("a", one.url), discovery=Discovery(enabled=False)) as client:
+        async with (
+            serving(one),
+            service(backend("a", one.url), discovery=DiscoverySettings(enabled=False)) as client,
+        ):
             await client.ready()
             assert (await client.get("/apis"))[0] == 404
             assert (await client.status())["discovery"] is None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import Documents
+from specmux_aggregator.config.settings import DocumentSettings
 
 OK = {"200": {"description": "d"}}
 
@@ -40,7 +40,7 @@ async def test_what_is_found_is_in_status_metrics_and_the_log_once(
     write(tmp_path, "good.io", OK)
     write(tmp_path, "bad.io", 1)
     caplog.set_level(logging.WARNING)
-    async with service(directory("files", tmp_path), documents=Documents(check="warn")) as client:
+    async with service(directory("files", tmp_path), documents=DocumentSettings(check="warn")) as client:
         await client.ready()
         report = await checks(client, count=2)
         assert report["findings"].keys() == {"apis/bad.io/v1"}
@@ -63,7 +63,7 @@ async def test_what_is_found_is_in_status_metrics_and_the_log_once(
 
 async def test_a_document_that_takes_too_long_is_not_checked(tmp_path: Path) -> None:
     write(tmp_path, "slow.io", OK)
-    impatient = Documents(check="warn", check_timeout=0.01)
+    impatient = DocumentSettings(check="warn", check_timeout=0.01)
     async with service(directory("files", tmp_path), documents=impatient) as client:
         await client.ready()
         report = await checks(client, count=1)

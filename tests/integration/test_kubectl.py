@@ -23,8 +23,8 @@ from running.kubectl import KUBECTLS, Kubectl
 from running.service import Client, backend, directory, service
 from shared_data import DATA, read, shared
 from specmux_aggregator.demo.backends import serving as serving_application
-from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, Resource, openapi_v3, swagger_2
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, DemoResource, openapi_v3, swagger_2
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_converters.media_types import PROTOBUF_V2
 
 pytestmark = pytest.mark.skipif(not KUBECTLS, reason="no kubectl on this machine")
@@ -58,7 +58,7 @@ def asked(passed: list[Passed]) -> list[str]:
     return [f"{item.method} {HASH.sub('?hash=H', item.target)}" for item in passed]
 
 
-def with_patch(document: Any, item: Resource) -> Any:
+def with_patch(document: Any, item: DemoResource) -> Any:
     """The document of a server that validates fields itself, as all do since Kubernetes 1.25."""
     path = document["paths"][f"/{item.group_version}/namespaces/{{namespace}}/{item.plural}/{{name}}"]
     path["patch"] = {
@@ -170,7 +170,7 @@ def test_manifests_alone(tmp_path: Path) -> None:
     (tmp_path / "crds" / "widgets.yaml").write_text(CRD)
 
     async def scenario() -> None:
-        crds = Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=tmp_path / "crds")
+        crds = Backend(name=BackendName("crds"), kind=BackendKind.CRDS, directory=tmp_path / "crds")
         async with kubectl_before(tmp_path / "home", crds) as (kubectl, proxy, client):
             explained = await kubectl.good("explain", "wd")
             # v1 goes before the version that the manifest names first.

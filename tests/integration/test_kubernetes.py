@@ -36,7 +36,7 @@ from running.cluster_service import (
 from running.process import specmux
 from running.service import backend, service
 from shared_data import DATA, GOLDEN, load, read, shared
-from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.recognise import recognise
@@ -246,7 +246,7 @@ def test_extension_apiserver_is_verified_by_its_bundle_and_is_shown_nothing_of_o
             item = extension(metrics)
             item["spec"]["caBundle"] = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
             cluster.put(API_SERVICES, item)
-            async with service(cluster=server, kubernetes=Kubernetes(**options)) as client:
+            async with service(cluster=server, kubernetes=KubernetesSettings(**options)) as client:
                 await until_ready(client)
                 failed = (await client.status())["backends"]["v1beta1.metrics.k8s.io"]
                 assert failed["error"]["cause"] == "bad_tls"
@@ -256,7 +256,7 @@ def test_extension_apiserver_is_verified_by_its_bundle_and_is_shown_nothing_of_o
                 await within(client, lambda: owner(client, METRICS) == "v1beta1.metrics.k8s.io", "verified")
                 assert not any("Authorization" in seen.headers for seen in metrics.requests)
             options["service_token_file"] = token
-            async with service(cluster=server, kubernetes=Kubernetes(**options)) as client:
+            async with service(cluster=server, kubernetes=KubernetesSettings(**options)) as client:
                 await until_ready(client)
                 shown = metrics.requests[-1].headers["Authorization"]
                 assert shown == "Bearer for-extensions"
@@ -396,7 +396,7 @@ def test_readiness_waits_for_the_first_lists() -> None:
         cluster.answers[CRDS] = held
         cluster.put(CRDS, definition("Widget"))
         server = Backend(name=BackendName("kubernetes"), url=cluster.url)
-        async with service(cluster=server, kubernetes=Kubernetes(in_cluster=True)) as client:
+        async with service(cluster=server, kubernetes=KubernetesSettings(in_cluster=True)) as client:
             source = client.app.cluster
             assert source is not None
             await client.until(lambda: source.pending == ("customresourcedefinitions",), "APIServices")

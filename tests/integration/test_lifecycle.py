@@ -13,7 +13,7 @@ import pytest
 from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from running.service import QUICK, backend, directory, service
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.model.backend import BackendKind
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
 
@@ -48,7 +48,7 @@ async def test_v2_backend_is_converted_and_taken_over_when_it_learns_v3() -> Non
 
 async def test_changed_v2_document_is_published_with_another_hash() -> None:
     origin = FakeAPIServer(None, swagger(APPS))
-    async with serving(origin), service(backend("old", origin.url, kind=Kind.V2)) as client:
+    async with serving(origin), service(backend("old", origin.url, kind=BackendKind.V2)) as client:
         await client.ready()
         publisher = client.app.publisher
         before = publisher.current.entries[APPS].offer.hash  # type: ignore[index]
@@ -73,7 +73,7 @@ async def test_v3_that_is_missing_once_is_no_v2_backend() -> None:
 
 async def test_kind_v3_never_falls_back() -> None:
     origin = FakeAPIServer(None, swagger(APPS))
-    async with serving(origin), service(backend("a", origin.url, kind=Kind.V3)) as client:
+    async with serving(origin), service(backend("a", origin.url, kind=BackendKind.V3)) as client:
         await client.ready()
         assert (await client.status())["backends"]["a"]["error"]["cause"] == "not_found"
         assert origin.count("/openapi/v2") == 0

@@ -20,7 +20,7 @@ import pytest
 from data.explained_documents import bed
 from running.nginx import needs_nginx, nginx_before
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import Changes
+from specmux_aggregator.config.settings import ChangeSettings
 from specmux_cache import CacheOptions, SchemaCache
 
 pytestmark = needs_nginx
@@ -67,7 +67,7 @@ async def behind_nginx(folder: Path) -> AsyncIterator[Front]:
     path = folder / f"{KEY}.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(orjson.dumps(bed(name={"type": "string"})))
-    changes = Changes(settle=0.05)
+    changes = ChangeSettings(settle=0.05)
     async with (
         service(directory("garden", folder), changes=changes) as client,
         nginx_before(client.base, PREFIX) as nginx,

@@ -16,7 +16,7 @@ from fakes.apiserver import document
 from fakes.cluster import FakeCluster
 from running.cluster_service import APPS, until_ready
 from running.service import backend, service
-from specmux_aggregator.config.settings import Auth, Kubernetes, Proxy
+from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings, ProxySettings
 from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
 
 OURS, THEIRS = "token-of-the-plugin", "token-of-a-client"
@@ -60,9 +60,9 @@ def test_plugin_runs_once_however_many_parts_of_the_service_ask(
             )
             async with service(
                 cluster=server,
-                kubernetes=Kubernetes(in_cluster=True),
-                auth=Auth(mode="kubernetes"),
-                proxy=Proxy(resources=True),
+                kubernetes=KubernetesSettings(in_cluster=True),
+                auth=AuthSettings(mode="kubernetes"),
+                proxy=ProxySettings(resources=True),
             ) as client:
                 await until_ready(client)
                 asking = {"Authorization": f"Bearer {THEIRS}"}

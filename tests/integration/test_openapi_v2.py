@@ -12,13 +12,13 @@ import pytest
 import zstandard
 
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import Documents
+from specmux_aggregator.config.settings import DocumentSettings
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits
 
 PATH = "/openapi/v2"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-MERGED = Documents(openapi_v2="merged")
+MERGED = DocumentSettings(openapi_v2="merged")
 
 
 def write(folder: Path, group: str, text: str = "d") -> None:
@@ -121,7 +121,7 @@ async def test_memory_that_is_short_lets_the_bytes_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["off", "passthrough"])
 async def test_nobody_answers_where_nothing_is_merged(tmp_path: Path, mode: str) -> None:
     write(tmp_path, "apps")
-    async with service(directory("files", tmp_path), documents=Documents(openapi_v2=mode)) as client:
+    async with service(directory("files", tmp_path), documents=DocumentSettings(openapi_v2=mode)) as client:
         await client.ready()
         assert client.app.swagger is None
         assert (await client.get(PATH))[0] in (404, 503)

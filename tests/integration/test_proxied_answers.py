@@ -15,7 +15,7 @@ from integration.proxied import gauge, watch
 from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, proxying
 from running.service import QUICK, backend
 from running.wire_client import WireClient, connected
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_connection_has_time_for_its_next_request_after_a_slow_answer_to_a
         await asyncio.sleep(0.6)
         await seen.write(OK)
 
-    listen = Listen(port=0, header_timeout=0.3, shutdown_timeout=1.0)
+    listen = ListenSettings(port=0, header_timeout=0.3, shutdown_timeout=1.0)
     async with proxying(slow, listen=listen) as (_, client), connected(client.base) as wire:
         for _ in range(2):
             await wire.ask(THINGS, method="POST", body=b"abc")
@@ -180,7 +180,7 @@ async def test_watch_outlives_every_timeout_but_the_clients() -> None:
         await seen.write(b"0\r\n\r\n")
 
     impatient = replace(QUICK, idle_timeout=0.2, total_timeout=0.5)
-    listen = Listen(
+    listen = ListenSettings(
         port=0, header_timeout=0.3, keepalive_timeout=0.5, write_timeout=0.5, shutdown_timeout=1.0
     )
     settings = {"polling": impatient, "listen": listen, "proxy": replace(ON, answer_timeout=0.5)}
@@ -201,7 +201,7 @@ async def test_client_that_reads_nothing_of_a_watch_is_cut_off() -> None:
         finally:
             seen.left.set()
 
-    listen = Listen(port=0, write_timeout=0.5, shutdown_timeout=1.0)
+    listen = ListenSettings(port=0, write_timeout=0.5, shutdown_timeout=1.0)
     async with proxying(flood, listen=listen) as (origin, client), connected(client.base) as wire:
         wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await wire.ask(f"{THINGS}?watch=true")

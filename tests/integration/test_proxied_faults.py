@@ -24,7 +24,7 @@ from running.proxying_service import APPS, ON, THINGS, exchange, proxying, reaso
 from running.service import QUICK, Client, backend, directory, service
 from running.wire_client import connected
 from specmux_aggregator.aggregation.publisher import Publisher
-from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.group_versions import GroupVersion
 
@@ -203,7 +203,7 @@ async def test_resources_of_a_cluster_go_to_their_extension_or_to_the_apiserver_
         cluster.pages.update(made)
         ours = Credentials(token="ours", impersonation=(("Impersonate-User", "specmux"),))
         server = backend("kubernetes", cluster.url, credentials=ours)
-        watched = Kubernetes(in_cluster=True, service_url="http://127.0.0.1:{port}")
+        watched = KubernetesSettings(in_cluster=True, service_url="http://127.0.0.1:{port}")
         async with service(cluster=server, kubernetes=watched, proxy=ON) as client:
             await until_ready(client)
             await client.until(lambda: METRICS in client.app.publisher.current.entries)

@@ -17,13 +17,13 @@ from integration.proxied import resident
 from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, proxying, reason_of
 from running.service import backend, service
 from running.wire_client import connected
-from specmux_aggregator.config.settings import Proxy
+from specmux_aggregator.config.settings import ProxySettings
 from specmux_cache.access.server_access import Credentials, ServerTLS
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 async def test_resources_are_answered_as_anything_unknown_while_the_switch_is_off(method: str) -> None:
-    async with proxying(proxy=Proxy()) as (origin, client):
+    async with proxying(proxy=ProxySettings()) as (origin, client):
         unknown = await client.get("/nothing/at/all/here", method=method)
         answer = await client.get(THINGS, method=method)
         assert (answer[0], answer[2]) == (unknown[0], unknown[2])

@@ -14,7 +14,7 @@ from fakes.streaming_backend import Seen, saying
 from running.proxying_service import APPS, CHUNKED, proxying, reason_of
 from running.service import QUICK, backend, directory, service
 from running.wire_client import connected
-from specmux_aggregator.config.settings import Limits
+from specmux_aggregator.config.settings import LimitSettings
 from specmux_cache.access.server_access import Credentials
 
 
@@ -107,7 +107,7 @@ async def test_swagger_that_nobody_has_is_404_and_503_where_somebody_could_not_b
     ],
 )
 async def test_swagger_that_cannot_be_passed_on_is_our_error(answer: bytes, cause: str) -> None:
-    limits = Limits(max_document_bytes=1000)
+    limits = LimitSettings(max_document_bytes=1000)
     async with proxying(saying(answer), limits=limits) as (_, client):
         status, headers, body = await client.get("/openapi/v2")
         assert status in (502, 503)
@@ -119,7 +119,7 @@ async def test_swagger_that_cannot_be_passed_on_is_our_error(answer: bytes, caus
 async def test_swagger_longer_than_allowed_is_cut() -> None:
     large = CHUNKED + b"200\r\n%b\r\n" % (b"x" * 512) * 4 + b"0\r\n\r\n"
     async with (
-        proxying(saying(large), limits=Limits(max_document_bytes=1000)) as (_, client),
+        proxying(saying(large), limits=LimitSettings(max_document_bytes=1000)) as (_, client),
         connected(client.base) as wire,
     ):
         await wire.ask("/openapi/v2")

@@ -18,7 +18,7 @@ from fakes.streaming_backend import OK, Seen, StreamingBackend, saying, streamin
 from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, proxying, reason_of
 from running.service import backend, service
 from running.wire_client import WireClient, connected
-from specmux_aggregator.config.settings import Listen, Proxy
+from specmux_aggregator.config.settings import ListenSettings, ProxySettings
 
 BATCH = "apis/batch/v1"
 QUEUE_MAX = 32
@@ -94,7 +94,7 @@ async def test_interim_answers_put_nothing_off(target: str) -> None:
             await seen.write(b"HTTP/1.1 102 Processing\r\n\r\n")
             await asyncio.sleep(0.05)
 
-    async with proxying(chatters, proxy=Proxy(resources=True, answer_timeout=0.5)) as (_, client):
+    async with proxying(chatters, proxy=ProxySettings(resources=True, answer_timeout=0.5)) as (_, client):
         status, _, body = await client.get(target)
         assert (status, reason_of(body)) == (504, "Timeout")
 
@@ -117,7 +117,7 @@ async def test_backend_that_did_not_take_a_whole_body_reads_nobody_elses_request
 
 
 async def test_silent_backend_keeps_nobody_from_the_others() -> None:
-    listen = Listen(port=0, max_in_flight=4, shutdown_timeout=1.0)
+    listen = ListenSettings(port=0, max_in_flight=4, shutdown_timeout=1.0)
     async with (
         streaming(StreamingBackend(script=silent)) as quiet,
         streaming(StreamingBackend((BATCH,))) as quick,
@@ -143,7 +143,7 @@ async def test_watches_do_not_count_as_waiting() -> None:
         await seen.write(CHUNKED)
         await seen.wait_until_left()
 
-    listen = Listen(port=0, max_in_flight=1, shutdown_timeout=1.0)
+    listen = ListenSettings(port=0, max_in_flight=1, shutdown_timeout=1.0)
     async with proxying(watch, listen=listen) as (origin, client), AsyncExitStack() as stack:
         for _ in range(5):
             wire = await stack.enter_async_context(connected(client.base))
@@ -155,8 +155,8 @@ async def test_watches_do_not_count_as_waiting() -> None:
 
 
 async def test_body_that_trickles_is_given_up_and_keeps_no_other_waiting() -> None:
-    listen = Listen(port=0, max_in_flight=2, shutdown_timeout=1.0)
-    proxy = Proxy(resources=True, answer_timeout=0.3)
+    listen = ListenSettings(port=0, max_in_flight=2, shutdown_timeout=1.0)
+    proxy = ProxySettings(resources=True, answer_timeout=0.3)
     async with proxying(listen=listen, proxy=proxy) as (_, client), AsyncExitStack() as stack:
         trickling = [await stack.enter_async_context(connected(client.base)) for _ in range(2)]
         for wire in trickling:
@@ -180,7 +180,7 @@ async def test_body_that_trickles_is_given_up_and_keeps_no_other_waiting() -> No
 
 
 async def test_body_under_way_is_taken_to_its_end_when_the_service_stops() -> None:
-    listen = Listen(port=0, shutdown_timeout=5.0)
+    listen = ListenSettings(port=0, shutdown_timeout=5.0)
     async with proxying(listen=listen) as (origin, client), connected(client.base) as wire:
         await wire.ask(THINGS, "Content-Length: 10", method="POST")
         await wire.send(b"01234")
@@ -242,7 +242,7 @@ async def test_large_answers_and_watches_stream_over_tls(tmp_path: Path) -> None
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(file)
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
-    listen = Listen(port=0, shutdown_timeout=1.0, tls_cert_file=file)
+    listen = ListenSettings(port=0, shutdown_timeout=1.0, tls_cert_file=file)
     async with proxying(answers, listen=listen) as (origin, client):
         port = urlsplit(client.base).port
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, limit=1 << 21)

@@ -10,7 +10,7 @@ import orjson
 
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from running.service import DEADLINE, QUICK, Client, backend, service
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import BackendName
 from specmux_converters.media_types import CBOR, PROTOBUF
 
@@ -132,7 +132,7 @@ async def downloads(client: Client) -> list[bytes]:
 
 async def test_document_that_changed_between_root_and_fetch_redirects_to_the_new_hash() -> None:
     origin = FakeAPIServer({APPS: document(APPS, "1")})
-    slow = Polling(interval=60, revalidate_interval=30)
+    slow = PollingSettings(interval=60, revalidate_interval=30)
     async with serving(origin), service(backend("a", origin.url), polling=slow) as client:
         await client.ready()
         stale = (await client.paths())[APPS]
@@ -147,7 +147,7 @@ async def test_document_that_changed_between_root_and_fetch_redirects_to_the_new
 
 async def test_request_without_hash_gets_the_new_document_when_it_changed_meanwhile() -> None:
     origin = FakeAPIServer({APPS: document(APPS, "1")})
-    slow = Polling(interval=60, revalidate_interval=30)
+    slow = PollingSettings(interval=60, revalidate_interval=30)
     async with serving(origin), service(backend("a", origin.url), polling=slow) as client:
         await client.ready()
         origin.documents = {APPS: document(APPS, "2")}
@@ -157,7 +157,7 @@ async def test_request_without_hash_gets_the_new_document_when_it_changed_meanwh
 
 async def test_hash_that_only_the_backend_knows_is_found_by_asking_it_once() -> None:
     origin = FakeAPIServer({APPS: document(APPS, "1")})
-    slow = Polling(interval=60, revalidate_interval=0.05)
+    slow = PollingSettings(interval=60, revalidate_interval=0.05)
     async with serving(origin), service(backend("a", origin.url), polling=slow) as client:
         await client.ready()
         await asyncio.sleep(0.1)
@@ -172,7 +172,7 @@ async def test_hash_that_only_the_backend_knows_is_found_by_asking_it_once() -> 
 
 async def test_random_hashes_do_not_storm_the_backend() -> None:
     origin = FakeAPIServer({APPS: document(APPS)})
-    slow = Polling(interval=60, revalidate_interval=30)
+    slow = PollingSettings(interval=60, revalidate_interval=30)
     async with serving(origin), service(backend("a", origin.url), polling=slow) as client:
         await client.ready()
         for number in range(200):

@@ -18,7 +18,7 @@ from data import catalogue_documents as catalogue
 from running.schema_clients import LIMIT, MISSING, LanguageServer, kubeconform, node_modules
 from running.service import directory, service
 from shared_data import GOLDEN, needs_shared
-from specmux_aggregator.config.settings import Schemas
+from specmux_aggregator.config.settings import SchemaSettings
 from specmux_converters.json_schema import STRICT
 
 pytestmark = needs_shared
@@ -38,7 +38,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     started, ended, found = threading.Event(), threading.Event(), []
 
     async def serve() -> None:
-        async with service(directory("files", folder), schemas=Schemas(release="v1.35.2")) as client:
+        async with service(directory("files", folder), schemas=SchemaSettings(release="v1.35.2")) as client:
             await client.ready()
             found.append(f"{client.base}/schemas")
             started.set()

@@ -16,7 +16,7 @@ import zstandard
 
 from running.service import Client, backend, directory, service
 from specmux_aggregator.catalogue.tokens import PathTokens
-from specmux_aggregator.config.settings import Auth, Log, Schemas
+from specmux_aggregator.config.settings import AuthSettings, LogSettings, SchemaSettings
 from specmux_aggregator.errors import InvalidConfig
 
 PATH = "/schemas/apps/thing_v1.json"
@@ -128,7 +128,9 @@ async def test_a_pinned_tree_is_immutable_and_another_is_gone(tmp_path: Path) ->
     ],
 )
 async def test_paths(tmp_path: Path, path: str, status: int) -> None:
-    async with serving(tmp_path, schemas=Schemas(release="v1.30.2", base_url="https://h/schemas")) as client:
+    async with serving(
+        tmp_path, schemas=SchemaSettings(release="v1.30.2", base_url="https://h/schemas")
+    ) as client:
         found, fields, body = await client.get(path)
         assert found == status
         if status == 404:
@@ -154,14 +156,14 @@ async def test_a_backend_that_is_down_is_named(tmp_path: Path) -> None:
 
 
 async def test_switched_off(tmp_path: Path) -> None:
-    async with serving(tmp_path, schemas=Schemas(enabled=False)) as client:
+    async with serving(tmp_path, schemas=SchemaSettings(enabled=False)) as client:
         assert (await client.get(PATH))[0] == 404
 
 
 def guarded(tmp_path: Path, **fields: Any) -> dict[str, Any]:
     (tmp_path / "users").write_text("alice-token,alice\n")
-    auth = Auth(mode="token-file", token_file=tmp_path / "users")
-    return {"auth": auth, "schemas": Schemas(**fields), "log": Log(slow_request=0)}
+    auth = AuthSettings(mode="token-file", token_file=tmp_path / "users")
+    return {"auth": auth, "schemas": SchemaSettings(**fields), "log": LogSettings(slow_request=0)}
 
 
 async def test_as_documents(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from blockbuster import blockbuster_ctx
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running.process import specmux, write_documents
 from running.service import Client, backend, directory, service
-from specmux_aggregator.config.settings import Memory, Settings
+from specmux_aggregator.config.settings import MemorySettings, Settings
 from specmux_aggregator.documents import repository as documents
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.documents import BuildMemo
@@ -147,7 +147,7 @@ async def test_tiny_memory_serves_every_form_of_every_document(tmp_path: Path) -
             directory("files", tmp_path),
             backend("native", native.url),
             backend("legacy", legacy.url),
-            memory=Memory(documents_bytes=1),
+            memory=MemorySettings(documents_bytes=1),
         ) as client,
     ):
         await client.ready()

@@ -20,8 +20,8 @@ from running.cluster_service import (
     until_ready,
 )
 from running.service import Client, service
-from specmux_aggregator.config.settings import Kubernetes
-from specmux_aggregator.kubernetes.watch import Phase
+from specmux_aggregator.config.settings import KubernetesSettings
+from specmux_aggregator.kubernetes.watch import WatchPhase
 from specmux_aggregator.model.backend import Backend, BackendName
 
 OLD, NEW = "apis/example.com/v0", "apis/new.example.com/v1"
@@ -29,7 +29,7 @@ OLD, NEW = "apis/example.com/v0", "apis/new.example.com/v1"
 
 @asynccontextmanager
 async def replica(url: str) -> AsyncIterator[Client]:
-    settings = Kubernetes(in_cluster=True, service_url="http://127.0.0.1:{port}")
+    settings = KubernetesSettings(in_cluster=True, service_url="http://127.0.0.1:{port}")
     server = Backend(name=BackendName("kubernetes"), url=url)
     async with service(cluster=server, kubernetes=settings) as client:
         await until_ready(client)
@@ -52,7 +52,7 @@ async def redirects(first: Client, second: Client, key: str) -> int | None:
 def is_synced(client: Client) -> bool:
     cluster = client.app.cluster
     assert cluster is not None
-    return all(state.phase is Phase.SYNCED for state in cluster.watches.values())
+    return all(state.phase is WatchPhase.SYNCED for state in cluster.watches.values())
 
 
 async def test_a_frozen_replica_sends_nobody_in_circles_and_does_not_say_that_it_is_synced() -> None:

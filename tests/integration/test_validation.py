@@ -13,7 +13,7 @@ import yaml
 from fakes.cluster import FakeCluster
 from running.service import backend, directory, service
 from running.validating import PATH, Shop, order, run, shop, write_documents
-from specmux_aggregator.config.settings import Auth, Kubernetes
+from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings
 
 UNKNOWN = 'unknown field "spec.extra"'
 
@@ -145,7 +145,7 @@ async def test_guard_is_asked_first(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("secret-of-alice,alice\n")
     documents = tmp_path / "documents"
-    auth = Auth(mode="token-file", token_file=tokens)
+    auth = AuthSettings(mode="token-file", token_file=tokens)
     async with shop(documents, auth=auth) as found:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
             status, _, told = await found.post(order(count=1), **headers)
@@ -165,8 +165,8 @@ async def test_cluster_reviews_the_verb_post(tmp_path: Path) -> None:
     cluster.review_token = lambda token: {"user": {"username": token}, "authenticated": True}
     cluster.allows = allows
     async with cluster:
-        reviewing = Kubernetes(in_cluster=True, api_services=False, crds=False, apiserver=False)
-        auth = Auth(mode="kubernetes")
+        reviewing = KubernetesSettings(in_cluster=True, api_services=False, crds=False, apiserver=False)
+        auth = AuthSettings(mode="kubernetes")
         source = backend("cluster", cluster.url)
         async with shop(tmp_path, cluster=source, auth=auth, kubernetes=reviewing) as found:
             status, _, _ = await found.post(order(count=1), Authorization="Bearer alice")

@@ -13,7 +13,7 @@ import aiohttp
 import orjson
 
 from running.validating import KIND, PATIENCE, Shop, head_of, order, request_head, run
-from specmux_aggregator.config.settings import Validation
+from specmux_aggregator.config.settings import ValidationSettings
 from specmux_aggregator.questions.state import ReaderState
 from specmux_aggregator.questions.validation_endpoint import BODY_MAX
 from specmux_aggregator.server.bodies import BODIES_MAX
@@ -207,7 +207,7 @@ def test_64_clients_that_ask_at_once_are_all_answered(tmp_path: Path) -> None:
         answers = await asyncio.gather(*(shop.post(order(count=1)) for _ in range(64)))
         assert [status for status, _, _ in answers] == [200] * 64
 
-    run(tmp_path, scenario, most=Validation().max_in_flight)
+    run(tmp_path, scenario, most=ValidationSettings().max_in_flight)
 
 
 def test_one_address_does_not_take_all_places(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ PLANTED = {
     "the server's ``Relay`` protocol": ["Relay"],
     "``make_sighting`` and ``make``": ["make_sighting"],
     "the owner (snapshot.ROOT)": ["snapshot.ROOT"],
-    "see refresher.Checked, and checks.Check": ["refresher.Checked"],
+    "see refresher.Checked, and checks.BackendCheck": ["refresher.Checked"],
     "raises transport_failures.TRANSPORT_ERRORS": ["transport_failures.TRANSPORT_ERRORS"],
     "the owner (ownership.ROOT_OWNER), publisher.py, ``Publisher`` and ``len``": [],
 }

@@ -16,7 +16,7 @@ from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import CRDS, FakeCluster
 from running.cluster_service import definition, serves
 from running.service import QUICK, Client, backend, service
-from specmux_aggregator.config.settings import Changes, Discovery
+from specmux_aggregator.config.settings import ChangeSettings, DiscoverySettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 13, 11, 5, 6
@@ -62,7 +62,11 @@ def rooms(modules: set[str]) -> set[str]:
 APPS = "apis/apps/v1"
 SELDOM = replace(QUICK, interval=60.0)
 """No check of a backend falls into what is looked at, unless it is asked for."""
-QUIET: Any = {"polling": SELDOM, "changes": Changes(enabled=False), "discovery": Discovery(interval=60.0)}
+QUIET: Any = {
+    "polling": SELDOM,
+    "changes": ChangeSettings(enabled=False),
+    "discovery": DiscoverySettings(interval=60.0),
+}
 
 
 async def entered_by(client: Client, url: str, status: int = 200, **fields: str) -> set[str]:
@@ -130,7 +134,7 @@ def test_event_of_a_definition() -> None:
         async with FakeCluster({APPS: document(APPS)}) as cluster:
             cluster.put(CRDS, definition("Widget"))
             async with serves(
-                cluster, settings={"polling": SELDOM, "discovery": Discovery(interval=60.0)}
+                cluster, settings={"polling": SELDOM, "discovery": DiscoverySettings(interval=60.0)}
             ) as client:
                 await asyncio.sleep(SETTLED)
                 before = client.app.publisher.current.generation

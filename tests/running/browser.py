@@ -18,7 +18,7 @@ import pytest
 from fakes.prefix_proxy import proxying
 from running.nginx import NGINX, nginx_before
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import Changes, PageSettings
+from specmux_aggregator.config.settings import ChangeSettings, PageSettings
 
 PREFIX = "/clusters/one"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -51,7 +51,7 @@ def served(
             async with (
                 service(
                     directory("documents", Path(name)),
-                    changes=Changes(settle=0.05),
+                    changes=ChangeSettings(settle=0.05),
                     ui=PageSettings(swagger=swagger),
                 ) as client,
                 before(client.base, PREFIX) as proxy,

@@ -14,7 +14,7 @@ from aiohttp import web
 from fakes.apiserver import FakeAPIServer
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running.service import Client, service
-from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 
 WITHIN = 1.0
@@ -95,7 +95,7 @@ async def serves(
     options = {"in_cluster": True, "service_url": "http://127.0.0.1:{port}", **kubernetes}
     server = Backend(name=BackendName("kubernetes"), url=cluster.url)
     async with service(
-        *backends, state=state, cluster=server, kubernetes=Kubernetes(**options), **(settings or {})
+        *backends, state=state, cluster=server, kubernetes=KubernetesSettings(**options), **(settings or {})
     ) as client:
         await until_ready(client)
         yield client

@@ -10,9 +10,9 @@ from typing import Final
 import aiohttp
 
 from fakes.misframing_backend import Misframing, misframing
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.upstream.transport import Transport
+from specmux_aggregator.upstream.transport import BackendTransport
 from specmux_cache.http.whole_body import whole_body
 
 AT_ONCE: Final = 20
@@ -49,7 +49,7 @@ def by_session(connector: Callable[[], aiohttp.BaseConnector]) -> Asking:
 @asynccontextmanager
 async def by_transport(url: str, patience: float) -> AsyncIterator[Ask]:
     """As documents are fetched from a backend."""
-    transport = Transport(Backend(name=BackendName("b"), url=url), polling=Polling())
+    transport = BackendTransport(Backend(name=BackendName("b"), url=url), polling=PollingSettings())
 
     async def ask(target: str) -> tuple[str, str]:
         async with asyncio.timeout(patience), transport.ask(target, fields={}) as response:

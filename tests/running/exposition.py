@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from fakes.cluster import FakeCluster
 from running.service import backend, service
-from specmux_aggregator.config.settings import Documents, Kubernetes
+from specmux_aggregator.config.settings import DocumentSettings, KubernetesSettings
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -37,8 +37,8 @@ async def _scraped() -> str:
             backend("c", three.url),
             dead,
             cluster=backend("kubernetes", cluster.url),
-            kubernetes=Kubernetes(in_cluster=True),
-            documents=Documents(check="warn"),
+            kubernetes=KubernetesSettings(in_cluster=True),
+            documents=DocumentSettings(check="warn"),
         ) as client,
     ):
         await client.ready()

@@ -13,11 +13,11 @@ import orjson
 from fakes.streaming_backend import Script, StreamingBackend, answer_ok, streaming
 from running.service import Client, backend, service
 from running.wire_client import Answer, connected
-from specmux_aggregator.config.settings import Proxy
+from specmux_aggregator.config.settings import ProxySettings
 
 APPS = "apis/apps/v1"
 THINGS = f"/{APPS}/namespaces/a/things"
-ON = Proxy(resources=True, answer_timeout=5.0)
+ON = ProxySettings(resources=True, answer_timeout=5.0)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 

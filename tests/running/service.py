@@ -15,12 +15,12 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from specmux_aggregator.app import App
-from specmux_aggregator.config.settings import Listen, Polling, Settings, State
+from specmux_aggregator.config.settings import ListenSettings, PollingSettings, Settings, StateSettings
 from specmux_aggregator.documents.archive import open_state
 from specmux_aggregator.kubernetes.watch import Timing
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 
-QUICK = Polling(
+QUICK = PollingSettings(
     interval=0.1,
     jitter=0.0,
     connect_timeout=5.0,
@@ -50,7 +50,7 @@ def backend(name: str, url: str = "", **fields: Any) -> Backend:
 
 
 def directory(name: str, path: Path, **fields: Any) -> Backend:
-    return Backend(name=BackendName(name), kind=Kind.DIRECTORY, directory=path, **fields)
+    return Backend(name=BackendName(name), kind=BackendKind.DIRECTORY, directory=path, **fields)
 
 
 class Client:
@@ -109,9 +109,9 @@ async def service(
 ) -> AsyncIterator[Client]:
     """A service on a free port of loopback, stopped when the context ends."""
     made = Settings(
-        listen=Listen(port=0, shutdown_timeout=1.0),
+        listen=ListenSettings(port=0, shutdown_timeout=1.0),
         polling=QUICK,
-        state=State(directory=state),
+        state=StateSettings(directory=state),
         backends=backends,
     )
     made = replace(made, **settings)

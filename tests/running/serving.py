@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from specmux_aggregator.auth.guard import RequestGuard
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.server.stats import RequestCounts
@@ -41,13 +41,13 @@ class FakeService:
     released: threading.Event = field(default_factory=threading.Event)
     good_until: float | None = None
 
-    def immediate(self, request: Request) -> Prepared | Pending:
+    def immediate(self, request: Request) -> PreparedAnswer | Pending:
         if request.path in ("/slow", "/hang", "/broken"):
             return Pending(request)
         self.asked.append(request)
         return self.answer(request)
 
-    async def respond(self, pending: Pending) -> Prepared:
+    async def respond(self, pending: Pending) -> PreparedAnswer:
         request = pending.request
         if request.path == "/broken":
             raise RuntimeError("a bug")
@@ -56,7 +56,7 @@ class FakeService:
         await asyncio.sleep(0.02)
         return self.answer(request)
 
-    def answer(self, request: Request) -> Prepared:
+    def answer(self, request: Request) -> PreparedAnswer:
         is_head = request.method == "HEAD"
         if request.method not in ("GET", "HEAD"):
             return prepare(405, [("Allow", "GET, HEAD")], b"no\n", is_head=is_head)
@@ -145,7 +145,7 @@ def running(
     settings = {"header_timeout": 0.5, "shutdown_timeout": 1.0, **listen}
     server = HTTPServer(
         service,
-        Listen(port=0, **settings),
+        ListenSettings(port=0, **settings),
         use_memo=tier == "memoised",
         guard=gate,
         client_ca_file=client_ca_file,

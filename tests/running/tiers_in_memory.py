@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from running.serving import TIERS, FakeService, timeless
-from specmux_aggregator.config.settings import Listen
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.config.settings import ListenSettings
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import Pending
 
@@ -23,7 +23,7 @@ QUIET = 12
 class QuickService(FakeService):
     """What has to be waited for takes turns of the loop, and no time."""
 
-    async def respond(self, pending: Pending) -> Prepared:
+    async def respond(self, pending: Pending) -> PreparedAnswer:
         for _ in range(3):
             await asyncio.sleep(0)
         return self.answer(pending.request)
@@ -76,7 +76,8 @@ class Transport(asyncio.Transport):
 async def tiers_in_memory() -> AsyncIterator[dict[str, HTTPServer]]:
     """A started server of each tier."""
     servers = {
-        tier: HTTPServer(QuickService(), Listen(port=0), use_memo=tier == "memoised") for tier in TIERS
+        tier: HTTPServer(QuickService(), ListenSettings(port=0), use_memo=tier == "memoised")
+        for tier in TIERS
     }
     try:
         for server in servers.values():

@@ -15,7 +15,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from running.service import DEADLINE, Client, directory, service
-from specmux_aggregator.config.settings import Validation
+from specmux_aggregator.config.settings import ValidationSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_converters.crd import build
 
@@ -111,7 +111,7 @@ async def shop(
     **settings: Any,
 ) -> AsyncIterator[Shop]:
     write_documents(folder)
-    made = Validation(enabled=True, timeout=timeout, max_in_flight=most)
+    made = ValidationSettings(enabled=True, timeout=timeout, max_in_flight=most)
     async with (
         service(directory("shop", folder), cluster=cluster, validation=made, **settings) as client,
         aiohttp.ClientSession() as session,

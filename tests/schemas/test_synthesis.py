@@ -13,7 +13,7 @@ from specmux_aggregator.jobs.resources import resources_in
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import GroupVersionKind, Names, Resource, split
+from specmux_schemas.resources import APIResource, GroupVersionKind, ResourceNames, split
 from specmux_schemas.synthesis import named, names_of, synthesise
 
 KEY = GroupVersion("apis/g/v1")
@@ -25,7 +25,7 @@ def operation(action: str | None = None, **fields: Any) -> dict[str, Any]:
     return made if action is None else {**made, "x-kubernetes-action": action}
 
 
-def found(paths: dict[str, Any], **fields: Any) -> dict[str, Resource]:
+def found(paths: dict[str, Any], **fields: Any) -> dict[str, APIResource]:
     resources = synthesise({"openapi": "3.0.0", "paths": paths, **fields}, KEY)
     return {resource.name: resource for resource in resources}
 
@@ -179,12 +179,12 @@ def test_document_is_refused_when_it_is_none() -> None:
 def test_names_of_a_manifest() -> None:
     names = {"plural": "things", "singular": "one", "shortNames": ["th", 3], "categories": ["all"]}
     plural, made = names_of({"spec": {"names": names}}) or ("", None)
-    assert (plural, made) == ("things", Names("one", ("th",), ("all",)))
+    assert (plural, made) == ("things", ResourceNames("one", ("th",), ("all",)))
     things = tuple(found({"/apis/g/v1/things": {"get": operation("list")}}).values())
     assert made is not None
     (thing,) = named(things, {"things": made})
     assert (thing.singular, thing.short_names, thing.categories) == ("one", ("th",), ("all",))
-    (plain,) = named(things, {"things": Names("", (), ())})
+    (plain,) = named(things, {"things": ResourceNames("", (), ())})
     assert plain.singular == "thing"
     assert named(things, {}) == things
 

@@ -33,11 +33,11 @@ from specmux_aggregator.sources.validated_objects import (
 )
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences import Served, add_document, compare
+from specmux_schemas.differences import ServedSide, add_document, compare
 from specmux_schemas.differences.policy import NO_POLICY
 from specmux_schemas.differences.reports import render, report_of
 from specmux_schemas.errors import InvalidPath, UnknownKind
-from specmux_schemas.explanation.kind_names import Asked, KindName
+from specmux_schemas.explanation.kind_names import KindName, KindReference
 from specmux_schemas.explanation.skeleton import skeleton
 from specmux_schemas.explanation.text import text
 from specmux_schemas.explanation.tree import find
@@ -64,7 +64,7 @@ class Library:
         source: Source,
         *,
         is_ordered: bool,
-        against: Callable[[], Served] | None = None,
+        against: Callable[[], ServedSide] | None = None,
         index: SearchIndex | None = None,
     ) -> None:
         self._source = source
@@ -164,7 +164,7 @@ class Library:
         if self._against is None:
             raise InvalidPath("there is nothing to compare with: the server was started without --against")
         with self._now() as source:
-            now = Served()
+            now = ServedSide()
             for document in source.load().documents.documents.values():
                 add_document(now, document)
             found = compare(self._against(), now)
@@ -190,7 +190,7 @@ class Library:
                 self._index.of(source)
             yield source
 
-    def _asked(self, source: Source, subject: str, version: str) -> tuple[Asked, KindSchema]:
+    def _asked(self, source: Source, subject: str, version: str) -> tuple[KindReference, KindSchema]:
         subject, version = _spelled(subject, version)
         asked = chosen_in(self._all_kinds(source), subject, version)
         loaded = loaded_for(source, (asked.chosen,))

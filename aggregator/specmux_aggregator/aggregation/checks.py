@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Observation
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_converters.group_versions import GroupVersion
 
 OVER_HTTP: Final = frozenset({Dialect.V3, Dialect.V2})
@@ -21,7 +21,7 @@ OVER_HTTP: Final = frozenset({Dialect.V3, Dialect.V2})
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class BackendCheck:
     """When and how the last check of a backend ended. Monotonic and wall clock, seconds."""
 
     started: float = 0.0
@@ -53,7 +53,7 @@ def after(
             gone = last.missing.keys() - missing.keys()
             offers = {key: offer for key, offer in last.offers.items() if key not in gone}
             return replace(last, offers=offers, missing=missing, failure=None, attempted=True, changed_at=now)
-        case Seen(dialect, offers, _, notes, _, resources, servers):
+        case BackendOffers(dialect, offers, _, notes, _, resources, servers):
             lacking = last.offers.keys() - offers.keys() if dialect in OVER_HTTP else ()
             since = {key: last.missing.get(key, monotonic) for key in lacking}
             missing = _still_missing(last, since, monotonic, grace)
@@ -87,7 +87,7 @@ def _still_missing(
     }
 
 
-def delay(polling: Polling, outcome: Outcome, *, failures: int, random_unit: float) -> float:
+def delay(polling: PollingSettings, outcome: Outcome, *, failures: int, random_unit: float) -> float:
     """Seconds until the next check: the interval, or a growing pause after failures; moved at random by the
     jitter.
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from specmux_aggregator.model.backend import BackendName, Kind
+from specmux_aggregator.model.backend import BackendKind, BackendName
 from specmux_aggregator.model.observation import Observation
 
 BOUND: Final = 10.0
@@ -76,5 +76,5 @@ class FirstLook:
 
 def _is_unbuilt(observation: Observation) -> bool:
     backend = observation.backend
-    is_of_cluster = backend.kind is Kind.CRDS and backend.found is not None
+    is_of_cluster = backend.kind is BackendKind.CRDS and backend.found is not None
     return is_of_cluster and observation.failure is not None and not observation.offers

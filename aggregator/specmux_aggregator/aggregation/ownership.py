@@ -16,7 +16,7 @@ import orjson
 
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation
-from specmux_aggregator.model.snapshot import Conflict, DocumentKey, Entry, Snapshot
+from specmux_aggregator.model.snapshot import DocumentKey, OwnershipConflict, Snapshot, SnapshotEntry
 from specmux_converters.group_versions import GroupVersion
 
 ROOT_OWNER: Final = BackendName("")
@@ -25,7 +25,7 @@ ROOT_OWNER: Final = BackendName("")
 
 def merge(observations: Mapping[BackendName, Observation], *, generation: int) -> Snapshot:
     """The Snapshot in which every group-version has one owner."""
-    entries: dict[GroupVersion, Entry] = {}
+    entries: dict[GroupVersion, SnapshotEntry] = {}
     losers: dict[GroupVersion, list[BackendName]] = {}
     for observation in sorted(observations.values(), key=precedence):
         backend = observation.backend
@@ -38,9 +38,9 @@ def merge(observations: Mapping[BackendName, Observation], *, generation: int) -
                 losers.setdefault(group_version, []).append(backend.name)
             else:
                 key = DocumentKey(backend.name, group_version, offer.hash)
-                entries[group_version] = Entry(group_version, backend.name, offer, key)
+                entries[group_version] = SnapshotEntry(group_version, backend.name, offer, key)
     conflicts = tuple(
-        Conflict(group_version, entries[group_version].owner, tuple(names))
+        OwnershipConflict(group_version, entries[group_version].owner, tuple(names))
         for group_version, names in sorted(losers.items())
     )
     root_json = discovery_json(entries.values())
@@ -64,7 +64,7 @@ def rank(backend: Backend) -> tuple[bool, bool, int, str]:
     return (backend.is_fallback, backend.found is not None, -backend.priority, backend.name)
 
 
-def discovery_json(entries: Iterable[Entry]) -> bytes:
+def discovery_json(entries: Iterable[SnapshotEntry]) -> bytes:
     """The body of ``/openapi/v3``; URLs are built from key and hash, never copied from a backend."""
     paths = {
         entry.group_version: {

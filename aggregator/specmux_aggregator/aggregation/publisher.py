@@ -17,7 +17,7 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.model.snapshot import Conflict, DocumentKey, Snapshot
+from specmux_aggregator.model.snapshot import DocumentKey, OwnershipConflict, Snapshot
 from specmux_aggregator.tasks import Coalescer
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
@@ -123,7 +123,7 @@ class Publisher:
         return wanted
 
 
-def _log_conflicts(last: tuple[Conflict, ...], now: tuple[Conflict, ...]) -> None:
+def _log_conflicts(last: tuple[OwnershipConflict, ...], now: tuple[OwnershipConflict, ...]) -> None:
     if last == now:
         return
     for conflict in (conflict for conflict in now if conflict not in last):

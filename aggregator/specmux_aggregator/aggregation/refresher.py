@@ -14,15 +14,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from specmux_aggregator.aggregation.checks import Check, after, delay
+from specmux_aggregator.aggregation.checks import BackendCheck, after, delay
 from specmux_aggregator.aggregation.loop import Loop, Pace
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.servers import difference_text
 from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.origins.outcome import Outcome, Seen
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 from specmux_aggregator.upstream.credential_files import credential_files, until_changed
 from specmux_converters.group_versions import GroupVersion
 
@@ -56,7 +56,7 @@ class Refresher:
         origin: Origin,
         observation: Observation,
         *,
-        polling: Polling,
+        polling: PollingSettings,
         publish: Publish,
         observed: Callable[[Observation, Outcome, float], None],
         follower: DocumentsFollower | None = None,
@@ -66,7 +66,7 @@ class Refresher:
         """``pace``: that of all first checks together."""
         self.origin = origin
         self.observation = observation
-        self.check = Check()
+        self.check = BackendCheck()
         self._polling = polling
         self._publish = publish
         self._observed = observed
@@ -164,7 +164,7 @@ class Refresher:
             grace=self._polling.removal_grace,
         )
         failures = self.check.failures + 1 if isinstance(outcome, Failure) else 0
-        check = Check(
+        check = BackendCheck(
             started=started,
             ended=time.monotonic(),
             succeeded_at=self.check.succeeded_at if failures else time.time(),
@@ -172,7 +172,7 @@ class Refresher:
             next_delay=delay(self._polling, outcome, failures=failures, random_unit=self._random_unit()),
         )
         self._observed(observation, outcome, check.ended - started)
-        bodies = outcome.bodies if isinstance(outcome, Seen) else {}
+        bodies = outcome.bodies if isinstance(outcome, BackendOffers) else {}
         if observation is not self.observation or bodies:
             _log_change(self.observation, observation)
             self.observation = observation

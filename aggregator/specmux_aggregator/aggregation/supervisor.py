@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
-from specmux_aggregator.aggregation.checks import Check
+from specmux_aggregator.aggregation.checks import BackendCheck
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -90,7 +90,7 @@ class Backends:
         running = self._running.get(name)
         return running.refresher.origin if running else None
 
-    def checks(self) -> list[tuple[Observation, Check]]:
+    def checks(self) -> list[tuple[Observation, BackendCheck]]:
         """What is known of each backend, and how its last check went, by name."""
         return [
             (running.refresher.observation, running.refresher.check)

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, Protocol
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.server.protocols import ClientConnection, Leave
+from specmux_aggregator.server.protocols import ClientConnection, Permission
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """Why a caller is refused; also the metric label, so the list is closed."""
 
     MALFORMED = "malformed"
@@ -23,15 +23,15 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AuthRefusal:
     """``message`` is for the caller: without anybody's credentials."""
 
-    reason: Reason
+    reason: RefusalReason
     message: str
 
 
-class Asked(NamedTuple):
-    """One request, as far as leave depends on it. Made for every one: a tuple takes half as long."""
+class AuthRequest(NamedTuple):
+    """One request, as far as permission depends on it. Made for every one: a tuple takes half as long."""
 
     message: RawRequestMessage
     connection: ClientConnection
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
 
 class Lasting:
-    """Leave that lasts, or never does."""
+    """A permission that lasts, or never does."""
 
     __slots__ = ("_lasts",)
 
@@ -66,10 +66,10 @@ ONCE: Final = Lasting(lasts=False)
 class Authenticator(Protocol):
     """One mode."""
 
-    def permits(self, asked: Asked) -> Leave | None:
-        """The leave that is at hand. Asked about every request: cheap, and without waiting."""
+    def permits(self, asked: AuthRequest) -> Permission | None:
+        """The permission that is at hand. Asked about every request: cheap, and without waiting."""
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
         """The decision, whatever it takes."""
 
     def complaint(self) -> str | None:

@@ -10,15 +10,15 @@ import string
 from collections.abc import Sequence
 from typing import Final
 
-from specmux_aggregator.auth.authenticator import Reason, Refusal
+from specmux_aggregator.auth.authenticator import AuthRefusal, RefusalReason
 
 _CHARACTERS: Final = f"{string.ascii_letters}{string.digits}-._~+/".encode()
 
-_MISSING: Final = Refusal(Reason.NO_CREDENTIALS, "a bearer token is wanted")
-_REPEATED: Final = Refusal(Reason.MALFORMED, "the Authorization field is given more than once")
+_MISSING: Final = AuthRefusal(RefusalReason.NO_CREDENTIALS, "a bearer token is wanted")
+_REPEATED: Final = AuthRefusal(RefusalReason.MALFORMED, "the Authorization field is given more than once")
 
 
-def bearer_token(fields: Sequence[str]) -> str | Refusal:
+def bearer_token(fields: Sequence[str]) -> str | AuthRefusal:
     """The token in the values of all Authorization fields."""
     if len(fields) > 1:
         # Whoever checks one and passes on the other can be fooled.

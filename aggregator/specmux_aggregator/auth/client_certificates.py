@@ -6,30 +6,30 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
+from specmux_aggregator.auth.authenticator import AuthRefusal, AuthRequest, RefusalReason
 from specmux_aggregator.auth.peer import peer_certificate
-from specmux_aggregator.server.protocols import ClientConnection, Leave
+from specmux_aggregator.server.protocols import ClientConnection, Permission
 
-_MISSING: Final = Refusal(Reason.NO_CREDENTIALS, "a client certificate is wanted")
-_OTHER: Final = Refusal(Reason.FORBIDDEN, "the client certificate's name is not one that may ask")
+_MISSING: Final = AuthRefusal(RefusalReason.NO_CREDENTIALS, "a client certificate is wanted")
+_OTHER: Final = AuthRefusal(RefusalReason.FORBIDDEN, "the client certificate's name is not one that may ask")
 
 
 class ClientCertificates:
     """``names``: common or alternative names of which a certificate must have one; None: any will do.
 
-    It is the leave, too: all that it depends on is the connection, of which none outlives a change of the CA.
+    The permission itself, too: it depends on the connection alone, and none outlives a change of the CA.
     """
 
     def __init__(self, names: Collection[str] | None) -> None:
         self._names = None if names is None else frozenset(names)
 
-    def permits(self, asked: Asked) -> Leave | None:
+    def permits(self, asked: AuthRequest) -> Permission | None:
         return self if self._refused(asked.connection) is None else None
 
     def lasts(self, connection: ClientConnection, now: float) -> bool:
         return self._refused(connection) is None
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
         return self._refused(asked.connection)
 
     def complaint(self) -> str | None:
@@ -42,7 +42,7 @@ class ClientCertificates:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _refused(self, connection: ClientConnection) -> Refusal | None:
+    def _refused(self, connection: ClientConnection) -> AuthRefusal | None:
         certificate = peer_certificate(connection)
         if certificate is None:
             return _MISSING

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from multidict import CIMultiDictProxy
 
-from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
+from specmux_aggregator.auth.authenticator import AuthRefusal, AuthRequest, RefusalReason
 from specmux_aggregator.auth.peer import peer_certificate
 from specmux_aggregator.auth.users import User, proven
 
@@ -19,7 +19,7 @@ UID: Final = "X-Remote-Uid"
 GROUP: Final = "X-Remote-Group"
 EXTRA: Final = "x-remote-extra-"
 
-_MALFORMED: Final = Refusal(Reason.MALFORMED, "X-Remote-* fields are repeated, empty or no text")
+_MALFORMED: Final = AuthRefusal(RefusalReason.MALFORMED, "X-Remote-* fields are repeated, empty or no text")
 
 
 class FrontProxies:
@@ -28,7 +28,7 @@ class FrontProxies:
     def __init__(self, names: Collection[str] | None) -> None:
         self._names = None if names is None else frozenset(names)
 
-    def user(self, asked: Asked) -> User | Refusal | None:
+    def user(self, asked: AuthRequest) -> User | AuthRefusal | None:
         """Whom the request is for; None where no proxy that is believed says so."""
         headers = asked.message.headers
         if USER not in headers:
@@ -39,7 +39,7 @@ class FrontProxies:
         return _user(headers)
 
 
-def _user(headers: CIMultiDictProxy[str]) -> User | Refusal:
+def _user(headers: CIMultiDictProxy[str]) -> User | AuthRefusal:
     names, uids = headers.getall(USER), headers.getall(UID, [])
     if len(names) != 1 or not names[0] or len(uids) > 1:
         return _MALFORMED

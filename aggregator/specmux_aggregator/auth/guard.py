@@ -8,11 +8,17 @@ from typing import Final
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.auth.authenticator import ALWAYS, Asked, Authenticator, Reason, Refusal
-from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.auth.authenticator import (
+    ALWAYS,
+    Authenticator,
+    AuthRefusal,
+    AuthRequest,
+    RefusalReason,
+)
+from specmux_aggregator.http.prepared import PreparedAnswer, refusal
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server.dispatch import HEALTH
-from specmux_aggregator.server.protocols import ClientConnection, Leave
+from specmux_aggregator.server.protocols import ClientConnection, Permission
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.tasks import log_failure
 
@@ -60,11 +66,13 @@ class RequestGuard:
     def takes_secrets(self) -> bool:
         return self._takes_tokens
 
-    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Leave | None:
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Permission | None:
         asked = _asked(message, connection)
         return ALWAYS if self._is_open(asked) else self._authority.permits(asked)
 
-    async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
+    async def refusal(
+        self, message: RawRequestMessage, connection: ClientConnection
+    ) -> PreparedAnswer | None:
         asked = _asked(message, connection)
         if self._is_open(asked):
             return None
@@ -74,20 +82,20 @@ class RequestGuard:
         self._metrics.auth.refusals.labels(refused.reason.value).inc()
         return self._answer(refused, is_head=message.method == "HEAD")
 
-    def _is_open(self, asked: Asked) -> bool:
+    def _is_open(self, asked: AuthRequest) -> bool:
         return asked.path in HEALTH or asked.path.startswith(self._open_prefixes)
 
-    def _answer(self, refused: Refusal, *, is_head: bool) -> Prepared:
+    def _answer(self, refused: AuthRefusal, *, is_head: bool) -> PreparedAnswer:
         match refused.reason:
-            case Reason.MALFORMED:
+            case RefusalReason.MALFORMED:
                 return refusal(400, "BadRequest", refused.message, is_head=is_head)
-            case Reason.NO_CREDENTIALS | Reason.BAD_CREDENTIALS if self._takes_tokens:
-                is_known = refused.reason is Reason.NO_CREDENTIALS
+            case RefusalReason.NO_CREDENTIALS | RefusalReason.BAD_CREDENTIALS if self._takes_tokens:
+                is_known = refused.reason is RefusalReason.NO_CREDENTIALS
                 # RFC 6750 3.1: the error is for whoever tried.
                 challenge = CHALLENGE if is_known else f'{CHALLENGE}, error="invalid_token"'
                 fields = [("WWW-Authenticate", challenge)]
                 return refusal(401, "Unauthorized", refused.message, fields=fields, is_head=is_head)
-            case Reason.UNAVAILABLE:
+            case RefusalReason.UNAVAILABLE:
                 fields = [("Retry-After", RETRY_AFTER)]
                 return refusal(503, "ServiceUnavailable", refused.message, fields=fields, is_head=is_head)
             case _:
@@ -95,5 +103,5 @@ class RequestGuard:
                 return refusal(403, "Forbidden", refused.message, is_head=is_head)
 
 
-def _asked(message: RawRequestMessage, connection: ClientConnection) -> Asked:
-    return Asked(message, connection, target_of(message).partition("?")[0])
+def _asked(message: RawRequestMessage, connection: ClientConnection) -> AuthRequest:
+    return AuthRequest(message, connection, target_of(message).partition("?")[0])

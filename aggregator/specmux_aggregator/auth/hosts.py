@@ -8,8 +8,8 @@ from typing import Final
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.auth.authenticator import ALWAYS
-from specmux_aggregator.http.prepared import Prepared, refusal
-from specmux_aggregator.server.protocols import ClientConnection, Guard, Leave
+from specmux_aggregator.http.prepared import PreparedAnswer, refusal
+from specmux_aggregator.server.protocols import ClientConnection, Guard, Permission
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
@@ -24,12 +24,14 @@ class LoopbackHosts:
     def takes_secrets(self) -> bool:
         return self._inner is not None and self._inner.takes_secrets
 
-    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Leave | None:
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Permission | None:
         if not is_loopback(message):
             return None
         return ALWAYS if self._inner is None else self._inner.permits(message, connection)
 
-    async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
+    async def refusal(
+        self, message: RawRequestMessage, connection: ClientConnection
+    ) -> PreparedAnswer | None:
         if not is_loopback(message):
             return refusal(
                 403,

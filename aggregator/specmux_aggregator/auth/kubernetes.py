@@ -20,16 +20,16 @@ from typing import Final
 from aiohttp.hdrs import AUTHORIZATION
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.auth.authenticator import ONCE, Asked, Reason, Refusal
+from specmux_aggregator.auth.authenticator import ONCE, AuthRefusal, AuthRequest, RefusalReason
 from specmux_aggregator.auth.bearer import bearer_token, digest
 from specmux_aggregator.auth.front_proxies import FrontProxies
 from specmux_aggregator.auth.peer import peer_certificate
-from specmux_aggregator.auth.review_cache import Remembered, ReviewEntry
+from specmux_aggregator.auth.review_cache import ReviewCache, ReviewEntry
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.server.client_addresses import address_of
-from specmux_aggregator.server.protocols import ClientConnection, Leave
+from specmux_aggregator.server.protocols import ClientConnection, Permission
 from specmux_aggregator.tasks import SingleFlight
 from specmux_converters.errors import cut
 
@@ -48,12 +48,12 @@ ROOTS: Final = ("/openapi/v3", "/api", "/apis", "/version")
 PATH_MAX: Final = 512
 """Characters of a path that is remembered; none of ours is as long."""
 
-_BAD_TOKEN: Final = Refusal(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
-_NO_REVIEW: Final = Refusal(Reason.UNAVAILABLE, "the cluster cannot be asked who may read this")
+_BAD_TOKEN: Final = AuthRefusal(RefusalReason.BAD_CREDENTIALS, "the bearer token is not accepted")
+_NO_REVIEW: Final = AuthRefusal(RefusalReason.UNAVAILABLE, "the cluster cannot be asked who may read this")
 
 
-class Reviewed:
-    """Leave by two reviews: whose the token is, and that they may read the path."""
+class ReviewedPermission:
+    """Permission by two reviews: whose the token is, and that they may read the path."""
 
     __slots__ = ("_access", "_user")
 
@@ -65,7 +65,7 @@ class Reviewed:
         return now < self._user.until and now < self._access.until
 
 
-class ReviewedOfNoProxy(Reviewed):
+class ReviewedOfNoProxy(ReviewedPermission):
     """The same where there are front proxies: who shows a certificate may ask for somebody else, in fields of
     which no more is known than that the token's owner is let in."""
 
@@ -76,7 +76,7 @@ class ReviewedOfNoProxy(Reviewed):
 
 
 class KubernetesAuthenticator:
-    """Leave by the cluster's reviews. Owns ``reviews``."""
+    """Permission by the cluster's reviews. Owns ``reviews``."""
 
     def __init__(
         self,
@@ -96,15 +96,15 @@ class KubernetesAuthenticator:
         self._front_proxies = front_proxies
         self._is_authorised_elsewhere = is_authorised_elsewhere
         self._key = secrets.token_bytes(32)
-        self._users: Remembered[bytes, User] = Remembered(TOKENS, grace=review_grace)
-        self._strangers: Remembered[bytes, Refusal] = Remembered(STRANGERS)
-        self._accesses: Remembered[tuple[bytes, str, str], bool] = Remembered(ACCESSES, grace=review_grace)
-        self._token_flights: SingleFlight[bytes, User | Refusal] = SingleFlight()
-        self._access_flights: SingleFlight[tuple[bytes, str, str], bool | Refusal] = SingleFlight()
-        self._looked_ahead: Remembered[bytes, bool] = Remembered(TOKENS)
+        self._users: ReviewCache[bytes, User] = ReviewCache(TOKENS, grace=review_grace)
+        self._strangers: ReviewCache[bytes, AuthRefusal] = ReviewCache(STRANGERS)
+        self._accesses: ReviewCache[tuple[bytes, str, str], bool] = ReviewCache(ACCESSES, grace=review_grace)
+        self._token_flights: SingleFlight[bytes, User | AuthRefusal] = SingleFlight()
+        self._access_flights: SingleFlight[tuple[bytes, str, str], bool | AuthRefusal] = SingleFlight()
+        self._looked_ahead: ReviewCache[bytes, bool] = ReviewCache(TOKENS)
         """Users whose roots were asked about, for half the grace."""
 
-    def permits(self, asked: Asked) -> Leave | None:
+    def permits(self, asked: AuthRequest) -> Permission | None:
         now = time.monotonic()
         shown = self._shown(asked)
         owner = self._users.entry(digest(self._key, shown), now) if isinstance(shown, str) else None
@@ -116,13 +116,13 @@ class KubernetesAuthenticator:
             return ONCE if self._is_authorised_elsewhere(asked.message) else None
         if owner is None:  # a front proxy names the user
             return ONCE
-        return (Reviewed if self._front_proxies is None else ReviewedOfNoProxy)(owner, access)
+        return (ReviewedPermission if self._front_proxies is None else ReviewedOfNoProxy)(owner, access)
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
         user, address = self._shown(asked), address_of(asked.connection.peername)
         if isinstance(user, str):
             user = await self._owner(user, address)
-        if isinstance(user, Refusal):
+        if isinstance(user, AuthRefusal):
             return user
         if self._is_authorised_elsewhere(asked.message):
             return None
@@ -142,12 +142,12 @@ class KubernetesAuthenticator:
         await self._access_flights.close()
         await self._reviews.close()
 
-    def _shown(self, asked: Asked) -> User | str | Refusal:
+    def _shown(self, asked: AuthRequest) -> User | str | AuthRefusal:
         """Whom a front proxy names, else the token."""
         user = self._front_proxies.user(asked) if self._front_proxies is not None else None
         return bearer_token(asked.message.headers.getall(AUTHORIZATION, [])) if user is None else user
 
-    async def _owner(self, token: str, address: bytes) -> User | Refusal:
+    async def _owner(self, token: str, address: bytes) -> User | AuthRefusal:
         key = digest(self._key, token)
         now = time.monotonic()
         known = self._users.get(key, now) or self._strangers.get(key, now)
@@ -159,7 +159,7 @@ class KubernetesAuthenticator:
         reviewed = await self._token_flights.run(key, lambda: self._review_token(key, token, address))
         return before if before is not None and reviewed is _NO_REVIEW else reviewed
 
-    async def _review_token(self, key: bytes, token: str, address: bytes) -> User | Refusal:
+    async def _review_token(self, key: bytes, token: str, address: bytes) -> User | AuthRefusal:
         until = self._until()
         verdict = await self._reviews.token(token, address=address)
         if isinstance(verdict, Failure):
@@ -172,7 +172,7 @@ class KubernetesAuthenticator:
             self._strangers.put(key, _BAD_TOKEN, until=until)
         return _BAD_TOKEN
 
-    async def _refused_access(self, user: User, verb: str, path: str, address: bytes) -> Refusal | None:
+    async def _refused_access(self, user: User, verb: str, path: str, address: bytes) -> AuthRefusal | None:
         key, now = (user.key, verb, path), time.monotonic()
         is_allowed = self._accesses.get(key, now)
         if is_allowed is None:
@@ -182,13 +182,15 @@ class KubernetesAuthenticator:
             reviewed = await self._access_flights.run(
                 key, lambda: self._review_access(user, verb, path, address)
             )
-            if isinstance(reviewed, Refusal):
+            if isinstance(reviewed, AuthRefusal):
                 return None if was_allowed else reviewed
             is_allowed = reviewed
         if is_allowed:
             self._look_ahead(user, path, address, now)
             return None
-        return Refusal(Reason.FORBIDDEN, f'user "{cut(user.name)}" cannot {verb} path "{cut(path)}"')
+        return AuthRefusal(
+            RefusalReason.FORBIDDEN, f'user "{cut(user.name)}" cannot {verb} path "{cut(path)}"'
+        )
 
     def _was_allowed(self, user: User, verb: str, path: str, now: float) -> bool:
         """What was found out last of the path itself counts, else of the root that it lies below."""
@@ -208,7 +210,7 @@ class KubernetesAuthenticator:
                 review = partial(self._review_access, user, "get", root, address)
                 self._access_flights.start((user.key, "get", root), review)
 
-    async def _review_access(self, user: User, verb: str, path: str, address: bytes) -> bool | Refusal:
+    async def _review_access(self, user: User, verb: str, path: str, address: bytes) -> bool | AuthRefusal:
         until = self._until()
         verdict = await self._reviews.access(user, path, verb=verb, address=address)
         if isinstance(verdict, Failure):

@@ -21,7 +21,7 @@ class ReviewEntry(Generic[V]):
         self.until = until
 
 
-class Remembered(Generic[K, V]):
+class ReviewCache(Generic[K, V]):
     """Values by key, each until its time has come. Times are monotonic seconds.
 
     ``grace``: seconds for which ``get_expired`` still has a value after its time.

@@ -1,6 +1,6 @@
 """TokenReview and SubjectAccessReview: the objects that are posted, and what comes back. Pure.
 
-An answer of another shape is a Failure, never leave.
+An answer of another shape is a Failure, never permission.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def token_verdict(body: bytes, audiences: Sequence[str]) -> TokenVerdict | Failu
         return _no_review("TokenReview")
     if status.get("authenticated") is not True:
         return TokenVerdict(None, is_final=not status.get("error"))
-    # An apiserver that knows nothing of audiences answers with none: its leave is for itself, not for us.
+    # An apiserver that knows nothing of audiences answers with none: it permits itself, not us.
     if audiences and not set(audiences) & set(_texts(status.get("audiences")) or ()):
         return TokenVerdict(None)
     user = _user(status.get("user"))

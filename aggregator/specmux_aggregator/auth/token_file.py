@@ -17,11 +17,11 @@ from typing import Final
 
 from aiohttp.hdrs import AUTHORIZATION
 
-from specmux_aggregator.auth.authenticator import Asked, Reason, Refusal
+from specmux_aggregator.auth.authenticator import AuthRefusal, AuthRequest, RefusalReason
 from specmux_aggregator.auth.bearer import bearer_token, digest, is_token
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_aggregator.server.protocols import ClientConnection, Leave
+from specmux_aggregator.server.protocols import ClientConnection, Permission
 from specmux_cache.access.small_files import UnreadableFile, read_small
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ INTERVAL: Final = 1.0
 """Seconds between looks. New content counts when two looks in a row agree on it."""
 
 
-_BAD_TOKEN: Final = Refusal(Reason.BAD_CREDENTIALS, "the bearer token is not accepted")
+_BAD_TOKEN: Final = AuthRefusal(RefusalReason.BAD_CREDENTIALS, "the bearer token is not accepted")
 
 
 class BadTokens(ValueError):
@@ -38,7 +38,7 @@ class BadTokens(ValueError):
 
 
 class Tokens:
-    """What one reading of the file lets in: leave for as long as it is in force."""
+    """What one reading of the file lets in: permission for as long as it is in force."""
 
     __slots__ = ("_digests", "_key", "is_in_force")
 
@@ -58,7 +58,7 @@ class Tokens:
 
 
 class TokenFileAuthenticator:
-    """Leave by the tokens of one file."""
+    """Permission by the tokens of one file."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
         """Raises InvalidConfig when there is nothing to begin with. Blocks on the file."""
@@ -73,10 +73,10 @@ class TokenFileAuthenticator:
         self._complaint: str | None = None
         self._metrics.auth.is_up.set(1)
 
-    def permits(self, asked: Asked) -> Leave | None:
+    def permits(self, asked: AuthRequest) -> Permission | None:
         return self._tokens if self._refused(asked) is None else None
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
         return self._refused(asked)
 
     def complaint(self) -> str | None:
@@ -104,9 +104,9 @@ class TokenFileAuthenticator:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _refused(self, asked: Asked) -> Refusal | None:
+    def _refused(self, asked: AuthRequest) -> AuthRefusal | None:
         token = bearer_token(asked.message.headers.getall(AUTHORIZATION, []))
-        if isinstance(token, Refusal):
+        if isinstance(token, AuthRefusal):
             return token
         return None if token in self._tokens else _BAD_TOKEN
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.http.representations import NO_STORE, Representation
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.errors import cut
@@ -92,7 +92,7 @@ def tree_of(snapshot: Snapshot) -> Tree:
 
 def decide(
     tree: Tree, request: Request, path: str, *, release: str | None, access: SchemaAccess
-) -> Prepared | Make:
+) -> PreparedAnswer | Make:
     """``path`` is what follows ``/schemas/``, without a token. ``release``: that of the cluster."""
     is_pinned = path.startswith(_PINNED)
     if is_pinned:
@@ -123,7 +123,9 @@ def decide(
     )
 
 
-def without_kind(tree: Tree, file: Wanted, request: Request, text: str, *, access: SchemaAccess) -> Prepared:
+def without_kind(
+    tree: Tree, file: Wanted, request: Request, text: str, *, access: SchemaAccess
+) -> PreparedAnswer:
     """404 with ``text``; 503 while a backend that may have the kind was never heard. A validator takes a 404
     for a reason to look elsewhere, or to let the object pass."""
     if not tree.may_yet_have(file):
@@ -149,7 +151,7 @@ def told(
     *,
     access: SchemaAccess,
     fields: Iterable[tuple[str, str]] = (),
-) -> Prepared:
+) -> PreparedAnswer:
     """One plain line: editors show it as it is."""
     head = [_TEXT, NO_STORE, *access.fields, *fields]
     is_head = request.method == "HEAD"

@@ -27,7 +27,7 @@ from specmux_aggregator.catalogue.tokens import INTERVAL, PathTokens
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import delivered, settled
 from specmux_aggregator.jobs.documents import Unencodable
 from specmux_aggregator.jobs.json_schemas import FileContext, SchemaSource, json_schema
@@ -51,7 +51,7 @@ DECISION_MAX: Final = 512
 _NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
 
 
-class _Asked(NamedTuple):
+class _CatalogueRequest(NamedTuple):
     """What of a request the decision depends on."""
 
     method: str
@@ -61,13 +61,13 @@ class _Asked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FileFailure:
     """Why there is no file now."""
 
     text: str
 
 
-class Kept:
+class FileCache:
     """Files by their tags, within a bound of bytes; the one used longest ago goes first."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -123,12 +123,12 @@ class SchemaFiles:
         self._base = base or ""
         self.tokens = tokens
         """Read again while ``tokens.run`` runs."""
-        self.kept = Kept(max_bytes)
+        self.kept = FileCache(max_bytes)
         self.made = 0
         """Files that were made."""
-        self._flights: SingleFlight[ETag, tuple[ETag, bytes | None] | Failed] = SingleFlight()
+        self._flights: SingleFlight[ETag, tuple[ETag, bytes | None] | FileFailure] = SingleFlight()
         self._tree: tuple[int, Tree] | None = None
-        self._decisions: dict[_Asked, Prepared | Make] = {}
+        self._decisions: dict[_CatalogueRequest, PreparedAnswer | Make] = {}
         """Of the current tree, as programs ask the same again and again."""
 
     @property
@@ -136,30 +136,30 @@ class SchemaFiles:
         """Header fields of every answer."""
         return self._access.fields
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         found = self._immediate(request)
         return None if found is None else self._passing(found, request)
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         return self._passing(await self._respond(request), request)
 
-    def _passing(self, prepared: Prepared, request: Request) -> Prepared:
+    def _passing(self, prepared: PreparedAnswer, request: Request) -> PreparedAnswer:
         """An answer to a path with a token is remembered no longer than the token is known to count."""
         if self.tokens is None or not request.path.startswith(TOKEN_PREFIX):
             return prepared
         until = time.monotonic() + INTERVAL
         return replace(prepared, good_until=min(until, prepared.good_until or until))
 
-    def _immediate(self, request: Request) -> Prepared | None:
+    def _immediate(self, request: Request) -> PreparedAnswer | None:
         decision = self._decide(request)
-        if isinstance(decision, Prepared):
+        if isinstance(decision, PreparedAnswer):
             return decision
         ready = settled(decision.representation, request)
         return ready or self._held(decision, request)
 
-    async def _respond(self, request: Request) -> Prepared:
+    async def _respond(self, request: Request) -> PreparedAnswer:
         decision = self._decide(request)
-        if isinstance(decision, Prepared):
+        if isinstance(decision, PreparedAnswer):
             return decision
         ready = settled(decision.representation, request) or self._held(decision, request)
         if ready is not None:
@@ -167,7 +167,7 @@ class SchemaFiles:
         etag = decision.representation.etag
         tree = self._current()
         made = await self._flights.run(etag, lambda: self._make(decision, tree))
-        if isinstance(made, Failed):
+        if isinstance(made, FileFailure):
             return told(request, 503, made.text, access=self._access, fields=[RETRY])
         tag, body = made
         if body is None:
@@ -184,7 +184,7 @@ class SchemaFiles:
     async def close(self) -> None:
         await self._flights.close()
 
-    def _decide(self, request: Request) -> Prepared | Make:
+    def _decide(self, request: Request) -> PreparedAnswer | Make:
         path = request.path
         if path.startswith(TOKEN_PREFIX):
             token, _, path = path.removeprefix(TOKEN_PREFIX).partition("/")
@@ -193,14 +193,14 @@ class SchemaFiles:
         else:
             path = path.removeprefix(PREFIX)
         tree = self._current()
-        asked = _Asked(request.method, path, request.accept_encoding, self._release())
+        asked = _CatalogueRequest(request.method, path, request.accept_encoding, self._release())
         decision = self._decisions.get(asked)
         if decision is None:
             decision = decide(tree, request, path, release=asked.release, access=self._access)
             self._remember(asked, decision)
         return decision
 
-    def _remember(self, asked: _Asked, decision: Prepared | Make) -> None:
+    def _remember(self, asked: _CatalogueRequest, decision: PreparedAnswer | Make) -> None:
         if len(asked.path) + len(asked.accept_encoding or "") > DECISION_MAX:
             return
         if len(self._decisions) >= DECISIONS_MAX:
@@ -214,7 +214,7 @@ class SchemaFiles:
             self._decisions.clear()
         return self._tree[1]
 
-    def _held(self, decision: Make, request: Request) -> Prepared | None:
+    def _held(self, decision: Make, request: Request) -> PreparedAnswer | None:
         etag = decision.representation.etag
         if etag not in self.kept:
             return None
@@ -223,11 +223,11 @@ class SchemaFiles:
             return self._unknown(decision, self._current(), request)
         return delivered(decision.representation, body)
 
-    def _unknown(self, decision: Make, tree: Tree, request: Request) -> Prepared:
+    def _unknown(self, decision: Make, tree: Tree, request: Request) -> PreparedAnswer:
         text = "the documents have no kind of that name"
         return without_kind(tree, decision.file, request, text, access=self._access)
 
-    async def _make(self, decision: Make, tree: Tree) -> tuple[ETag, bytes | None] | Failed:
+    async def _make(self, decision: Make, tree: Tree) -> tuple[ETag, bytes | None] | FileFailure:
         sources: list[SchemaSource] = []
         without: set[BackendName] = set()
         for key in decision.keys:
@@ -237,7 +237,7 @@ class SchemaFiles:
             elif isinstance(decision.file, WholeFile):
                 without.add(key.owner)
             else:
-                return Failed(f"backend {key.owner} does not give its document now")
+                return FileFailure(f"backend {key.owner} does not give its document now")
         absent = tuple(sorted({*tree.absent, *without}))
         made_of = replace(tree, absent=absent)
         etag = decision.representation.etag
@@ -255,9 +255,9 @@ class SchemaFiles:
                 limits=self._limits,
             )
         except WorkerFailed as error:
-            return Failed(f"the schema could not be made: {error}")
+            return FileFailure(f"the schema could not be made: {error}")
         if isinstance(made, Unencodable):
-            return Failed(f"the schema could not be made: {made.reason}")
+            return FileFailure(f"the schema could not be made: {made.reason}")
         self.made += 1
         self.kept.put(etag, made)
         return etag, made

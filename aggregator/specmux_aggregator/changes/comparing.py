@@ -12,7 +12,7 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
-from specmux_schemas.differences import Served, add_document, compare
+from specmux_schemas.differences import ServedSide, add_document, compare
 from specmux_schemas.differences.reports import Report, report_of
 from specmux_schemas.differences.reports.json_report import change_object
 
@@ -28,7 +28,7 @@ def compared(
     ``others``: documents of the group's other versions, which may serve what went.
     """
     by_name = old is None and not others
-    sides = Served(), Served()
+    sides = ServedSide(), ServedSide()
     try:
         for body, each in ((old, sides[:1]), (new, sides[1:]), *((other, sides) for other in others)):
             if body is None:

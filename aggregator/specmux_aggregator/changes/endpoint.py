@@ -23,7 +23,7 @@ from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for, media_type_for
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import (
     Representation,
     delivered,
@@ -83,10 +83,10 @@ class ChangesEndpoint:
         self._history = history
         self._is_private = is_private
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         return None
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         media_type = media_type_for(request.accept, OFFERED)
         if media_type is None:
             return not_acceptable(OFFERED, request, route=ROUTE)
@@ -104,7 +104,7 @@ class ChangesEndpoint:
 
     async def _comparison(
         self, request: Request, name: GroupVersion, hashes: tuple[Hash, Hash], media_type: MediaType
-    ) -> Prepared:
+    ) -> PreparedAnswer:
         kept = self._history.hashes(name)
         for hash in hashes:
             if hash not in kept and await self._history.document(name, hash) is None:
@@ -130,7 +130,7 @@ class ChangesEndpoint:
         make: Callable[[], bytes],
         *,
         is_immutable: bool = False,
-    ) -> Prepared:
+    ) -> PreparedAnswer:
         coding = coding_for(request.accept_encoding)
         # Rendering and compressing may take milliseconds, which other clients would wait for.
         plain, body = await asyncio.to_thread(_made, make, coding)

@@ -20,7 +20,7 @@ from specmux_schemas.differences import ChangeSeverity
 FORMAT: Final = "specmux.change/v1"
 
 
-class Outcome(StrEnum):
+class ComparisonOutcome(StrEnum):
     """How it was found out what changed, or why not."""
 
     COMPARED = "compared"
@@ -49,7 +49,7 @@ class LogEntry:
     id: int
     at: float
     group_version: GroupVersion
-    outcome: Outcome
+    outcome: ComparisonOutcome
     old: PublishedVersion | None
     new: PublishedVersion | None
     counts: dict[str, int]
@@ -90,7 +90,7 @@ def entry_of(
     number: int,
     at: float,
     group_version: GroupVersion,
-    outcome: Outcome,
+    outcome: ComparisonOutcome,
     versions: tuple[PublishedVersion | None, PublishedVersion | None],
     found: Findings = NOTHING,
 ) -> LogEntry:
@@ -123,7 +123,7 @@ def read_entry(body: bytes) -> LogEntry | None:
             int(value["id"]),
             dt.datetime.fromisoformat(value["at"]).timestamp(),
             GroupVersion(str(value["groupVersion"])),
-            Outcome(value["result"]),
+            ComparisonOutcome(value["result"]),
             _read_version(value["old"]),
             _read_version(value["new"]),
             counts,

@@ -37,7 +37,7 @@ class Feed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """``data`` is JSON."""
 
     id: int
@@ -46,26 +46,28 @@ class Event:
     data: bytes
 
 
-SILENCE: Final = Event(0, "", b"")
+SILENCE: Final = StreamEvent(0, "", b"")
 
 
-class Follower:
+class EventFollower:
     """One reader's events."""
 
-    def __init__(self, kind: Feed, backlog: list[Event], address: bytes = b"", *, last_id: int = 0) -> None:
+    def __init__(
+        self, kind: Feed, backlog: list[StreamEvent], address: bytes = b"", *, last_id: int = 0
+    ) -> None:
         self.kind = kind
         self.last_id = last_id
         """From where a reader goes on that has read what was sent."""
         self.address = address
         """The client's; followers of one address have a share of all places."""
-        self._events: deque[Event] = deque(backlog)
+        self._events: deque[StreamEvent] = deque(backlog)
         self._allowed = len(backlog) + MOST_QUEUED
         self._arrived = asyncio.Event()
         self.is_cut = False
         if backlog:
             self._arrived.set()
 
-    def offer(self, event: Event) -> None:
+    def offer(self, event: StreamEvent) -> None:
         if self.is_cut:
             return
         if len(self._events) >= self._allowed:
@@ -79,7 +81,7 @@ class Follower:
         self._events.clear()
         self._arrived.set()
 
-    async def next(self, patience: float) -> Event | None:
+    async def next(self, patience: float) -> StreamEvent | None:
         """The next event, SILENCE when none came within ``patience`` seconds, None when none will."""
         if not self._events and not self.is_cut:
             self._arrived.clear()
@@ -104,29 +106,29 @@ class Followers:
         """``most_of_address``: 0 where one address is no one client, as behind a proxy."""
         self._log = log
         self._addresses = ClientAddresses(most_of_address)
-        self._followers: set[Follower] = set()
-        self._publications: deque[Event] = deque(maxlen=MOST_REPLAYED)
+        self._followers: set[EventFollower] = set()
+        self._publications: deque[StreamEvent] = deque(maxlen=MOST_REPLAYED)
         self._last_publication = self._floor = new_base()
         """``_floor``: publications up to here are not remembered any more. No process remembers another's."""
         self._published: dict[GroupVersion, PublishedVersion] = {}
-        self._everything: Event | None = None
+        self._everything: StreamEvent | None = None
         """All of ``_published`` as one event, once somebody has asked for it: the same for all who ask."""
 
     def __len__(self) -> int:
         return len(self._followers)
 
-    def add(self, kind: Feed, since: int | None, address: bytes = b"") -> Follower | None:
+    def add(self, kind: Feed, since: int | None, address: bytes = b"") -> EventFollower | None:
         """A follower of what comes after the event ``since``; None where there are too many, in all or of
         ``address``."""
         if len(self._followers) >= MOST_FOLLOWERS or not self._addresses.take(address):
             return None
         backlog = self._backlog(kind, since)
         last = self._log.last_id if kind is Feed.CHANGES else self._last_publication
-        follower = Follower(kind, backlog, address, last_id=0 if backlog else last)
+        follower = EventFollower(kind, backlog, address, last_id=0 if backlog else last)
         self._followers.add(follower)
         return follower
 
-    def remove(self, follower: Follower) -> None:
+    def remove(self, follower: EventFollower) -> None:
         if follower in self._followers:
             self._followers.remove(follower)
             self._addresses.give_back(follower.address)
@@ -151,35 +153,35 @@ class Followers:
         self._published = dict(versions)
         self._everything = None
         self._last_publication += 1
-        event = Event(self._last_publication, "publication", orjson.dumps(_shown(different)))
+        event = StreamEvent(self._last_publication, "publication", orjson.dumps(_shown(different)))
         if len(self._publications) == self._publications.maxlen:
             self._floor = self._publications[0].id
         self._publications.append(event)
         self._tell(Feed.PUBLICATIONS, event)
 
-    def _backlog(self, kind: Feed, since: int | None) -> list[Event]:
+    def _backlog(self, kind: Feed, since: int | None) -> list[StreamEvent]:
         if kind is Feed.CHANGES:
             if since is None:
                 return []
             is_whole, found = self._log.since(since)
             entries = [_change(entry) for entry in found]
             last = found[0].id - 1 if found else self._log.last_id
-            return entries if is_whole else [Event(last, "reset", b"{}"), *entries]
+            return entries if is_whole else [StreamEvent(last, "reset", b"{}"), *entries]
         if since is None or not self._floor <= since <= self._last_publication:
             if self._everything is None:
                 body = orjson.dumps(_shown(self._published))
-                self._everything = Event(self._last_publication, "publications", body)
+                self._everything = StreamEvent(self._last_publication, "publications", body)
             return [self._everything]
         return [event for event in self._publications if event.id > since]
 
-    def _tell(self, kind: Feed, event: Event) -> None:
+    def _tell(self, kind: Feed, event: StreamEvent) -> None:
         for follower in self._followers:
             if follower.kind is kind:
                 follower.offer(event)
 
 
-def _change(entry: LogEntry) -> Event:
-    return Event(entry.id, "change", entry.body)
+def _change(entry: LogEntry) -> StreamEvent:
+    return StreamEvent(entry.id, "change", entry.body)
 
 
 def _shown(versions: Mapping[GroupVersion, PublishedVersion | None]) -> dict[str, Any]:

@@ -18,9 +18,9 @@ import orjson
 from specmux_aggregator.changes.comparing import compared
 from specmux_aggregator.changes.entries import (
     NOTHING,
+    ComparisonOutcome,
     Findings,
     LogEntry,
-    Outcome,
     PublishedVersion,
     entry_of,
     read_entry,
@@ -28,8 +28,8 @@ from specmux_aggregator.changes.entries import (
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Followers
 from specmux_aggregator.changes.kept import KeptDocuments
 from specmux_aggregator.changes.log import ChangeLog
-from specmux_aggregator.config.settings import Changes
-from specmux_aggregator.documents.repository import Coded, recoded
+from specmux_aggregator.config.settings import ChangeSettings
+from specmux_aggregator.documents.repository import CodedBody, recoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.http.messages import Coding
@@ -74,11 +74,11 @@ class History:
 
     def __init__(
         self,
-        settings: Changes,
+        settings: ChangeSettings,
         worker: Worker,
         archive: ChangeArchive | None,
         *,
-        held: Callable[[DocumentKey], Coded | None],
+        held: Callable[[DocumentKey], CodedBody | None],
         obtain: Callable[[DocumentKey], Awaitable[bytes | None]],
         limits: Limits,
         noted: Callable[[LogEntry, float], None],
@@ -100,9 +100,9 @@ class History:
         self._settled: dict[GroupVersion, PublishedVersion] = {}
         self._due: dict[GroupVersion, float] = {}
         """When a group-version settles, the loop's time."""
-        self._bodies: dict[GroupVersion, tuple[Hash, Coded]] = {}
+        self._bodies: dict[GroupVersion, tuple[Hash, CodedBody]] = {}
         """Of documents that were published and are not kept yet: who publishes lets go of them."""
-        self._replaced: dict[GroupVersion, tuple[Hash, Coded]] = {}
+        self._replaced: dict[GroupVersion, tuple[Hash, CodedBody]] = {}
         """The settled ones among them that were replaced meanwhile."""
         self._is_known = False
         """Whether it is known what was published before: what a service finds at its start did not change."""
@@ -149,7 +149,7 @@ class History:
             self._due[name] = now + wait
         self._woken.set()
 
-    def fetched(self, key: DocumentKey, json: Coded) -> None:
+    def fetched(self, key: DocumentKey, json: CodedBody) -> None:
         """A native document's bytes came by."""
         settled = self._settled.get(key.group_version)
         if settled is not None and settled.hash == key.hash and key.owner == settled.backend:
@@ -252,15 +252,15 @@ class History:
 
     async def _outcome(
         self, name: GroupVersion, old: PublishedVersion | None, new: PublishedVersion | None
-    ) -> tuple[Outcome, Findings]:
+    ) -> tuple[ComparisonOutcome, Findings]:
         if old is not None and new is not None and old.hash == new.hash:
-            return Outcome.MOVED, NOTHING
+            return ComparisonOutcome.MOVED, NOTHING
         returns = new is not None and self.log.has_seen(name, new.hash)
         bodies = []
         for version in (old, new):
             body = None if version is None else await self.document(name, version.hash)
             if version is not None and body is None:
-                return Outcome.RETURNED if returns else Outcome.UNAVAILABLE, NOTHING
+                return ComparisonOutcome.RETURNED if returns else ComparisonOutcome.UNAVAILABLE, NOTHING
             bodies.append(body)
         try:
             others = () if old is None else self._others(name)  # nothing went that they could serve
@@ -269,8 +269,8 @@ class History:
             found = str(error)
         if isinstance(found, str):
             logger.warning("%s could not be compared with what it was: %s", name, found)
-            return Outcome.FAILED, NOTHING
-        return Outcome.RETURNED if returns else Outcome.COMPARED, found
+            return ComparisonOutcome.FAILED, NOTHING
+        return ComparisonOutcome.RETURNED if returns else ComparisonOutcome.COMPARED, found
 
     def _others(self, name: GroupVersion) -> Sequence[bytes]:
         """Documents of the group's other versions, as far as they are in memory."""
@@ -307,7 +307,7 @@ class History:
         if json is not None:
             await self._keep_packed(name, version.hash, json)
 
-    async def _keep_packed(self, name: GroupVersion, hash: Hash, json: Coded) -> None:
+    async def _keep_packed(self, name: GroupVersion, hash: Hash, json: CodedBody) -> None:
         try:
             if json.coding is Coding.IDENTITY and len(json.body) <= PACKED_AT_ONCE:
                 body = recoded(json, Coding.ZSTD, self._limits.max_bytes)
@@ -320,7 +320,7 @@ class History:
         if self._archive is not None:
             self._archive.keep_document(name, hash, body)
 
-    async def _fetched(self, name: GroupVersion) -> Coded | None:
+    async def _fetched(self, name: GroupVersion) -> CodedBody | None:
         entry = None if self._snapshot is None else self._snapshot.entries.get(name)
         if entry is None:
             return None
@@ -330,7 +330,7 @@ class History:
         if entry.offer.provenance is Provenance.NATIVE and not self._settings.fetch_native:
             return None
         body = await self._obtain(entry.key)
-        return None if body is None else Coded(Coding.GZIP, body)
+        return None if body is None else CodedBody(Coding.GZIP, body)
 
     def _drop(self, entries: list[LogEntry]) -> None:
         if self._archive is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from specmux_aggregator.changes.entries import LogEntry, Outcome
+from specmux_aggregator.changes.entries import ComparisonOutcome, LogEntry
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.metrics.instruments import AGGREGATION_BUCKETS
 from specmux_aggregator.model.snapshot import Snapshot
@@ -42,7 +42,7 @@ class ChangeMetrics:
 
     def noted(self, entry: LogEntry, seconds: float) -> None:
         self._outcomes[entry.outcome.value] += 1
-        if entry.outcome in (Outcome.COMPARED, Outcome.RETURNED):
+        if entry.outcome in (ComparisonOutcome.COMPARED, ComparisonOutcome.RETURNED):
             self._seconds.observe(seconds)
         version = entry.new or entry.old
         backend = "" if version is None else version.backend
@@ -65,7 +65,7 @@ class ChangeMetrics:
             "Documents that changed, by how that ended.",
             labels=["result"],
         )
-        for outcome in Outcome:
+        for outcome in ComparisonOutcome:
             compared.add_metric([outcome.value], self._outcomes[outcome.value])
         yield compared
         history = self._history

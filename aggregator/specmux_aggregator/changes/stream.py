@@ -24,10 +24,10 @@ from specmux_aggregator.changes.events import (
     MOST_FOLLOWERS,
     MOST_OF_ADDRESS,
     SILENCE,
-    Event,
+    EventFollower,
     Feed,
-    Follower,
     Followers,
+    StreamEvent,
 )
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import refusal
@@ -90,7 +90,7 @@ class ChangeStreams:
                 refusal(503, "ServiceUnavailable", message, fields=fields, route=ROUTE), is_last=True
             )
         form = media_type_for(request.message.headers.get("Accept"), STREAMED) or EVENT_STREAM
-        return Streamed(
+        return EventStreamWriter(
             follower,
             form,
             request,
@@ -101,28 +101,28 @@ class ChangeStreams:
             written=self._written,
         )
 
-    def _ended(self, follower: Follower) -> None:
+    def _ended(self, follower: EventFollower) -> None:
         self._followers.remove(follower)
         if not self._followers:
             self._written.cache_clear()
 
 
-class Streamed:
+class EventStreamWriter:
     """Writes one follower's events."""
 
     keep_alive = False
 
     def __init__(
         self,
-        follower: Follower,
+        follower: EventFollower,
         form: MediaType,
         request: WireRequest,
         *,
         heartbeat: float,
         is_private: bool,
-        ended: Callable[[Follower], None],
+        ended: Callable[[EventFollower], None],
         guard: Guard | None,
-        written: Callable[[Event, MediaType], bytes],
+        written: Callable[[StreamEvent, MediaType], bytes],
     ) -> None:
         self._follower = follower
         self._form = form
@@ -166,7 +166,7 @@ class Streamed:
             if not await self._send(data):
                 break
             sent = event.id or sent
-        reset = written(Event(sent, "reset", b"{}"), self._form)
+        reset = written(StreamEvent(sent, "reset", b"{}"), self._form)
         self._connection.send(self._framed(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
         await self._connection.drain()
 
@@ -242,7 +242,7 @@ def _is_stream(message: RawRequestMessage) -> bool:
     return any(form in accept for form in STREAMED) and target_of(message).partition("?")[0] == PATH
 
 
-def written(event: Event, form: MediaType) -> bytes:
+def written(event: StreamEvent, form: MediaType) -> bytes:
     """JSON is on one line, so it is one line of an event stream too."""
     if form == EVENT_STREAM:
         mark = b"" if event.name == "reset" and not event.id else b"id: %d\n" % event.id

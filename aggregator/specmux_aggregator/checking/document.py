@@ -18,7 +18,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
-from specmux_converters.recognise import DocumentKind, Recognised, recognise
+from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.references import METHODS, references
 from specmux_converters.swagger2.conversion import convert_whole
 from specmux_schemas.reports import Level
@@ -52,7 +52,7 @@ def check(
     return tuple(with_lines(found, data, recognised.documents[0]))
 
 
-def _findings(found: Recognised, group_version: GroupVersion | None) -> Iterator[DocumentFinding]:
+def _findings(found: RecognisedInput, group_version: GroupVersion | None) -> Iterator[DocumentFinding]:
     yield from map(_of_loss, found.losses)
     match found.kind:
         case DocumentKind.CRDS:

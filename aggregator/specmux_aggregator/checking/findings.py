@@ -67,13 +67,13 @@ class PublishedCheck:
     reason: str | None = None
 
 
-def unread_document(name: str, reason: str) -> Checked:
+def unread_document(name: str, reason: str) -> DocumentReport:
     """One that its server lists and does not give."""
-    return Checked(name, (DocumentFinding(Level.ERROR, "unread", "", reason),))
+    return DocumentReport(name, (DocumentFinding(Level.ERROR, "unread", "", reason),))
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class DocumentReport:
     """What was found in one document."""
 
     name: str
@@ -82,7 +82,7 @@ class Checked:
     def count(self, level: Level) -> int:
         return sum(finding.level is level for finding in self.findings)
 
-    def with_unchecked_allowed(self) -> Checked:
+    def with_unchecked_allowed(self) -> DocumentReport:
         """With a warning for each thing that could not be checked."""
         return replace(
             self,

@@ -7,16 +7,16 @@ from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 from specmux_aggregator.checking.document import check
-from specmux_aggregator.checking.findings import Checked, DocumentFinding, Subject
+from specmux_aggregator.checking.findings import DocumentFinding, DocumentReport, Subject
 from specmux_aggregator.interruptible_pool import InterruptiblePool
 from specmux_schemas.reports import Level
 
 
-def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subject, Checked]]:
+def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subject, DocumentReport]]:
     """In the order in which they are done; the largest begins. One alone needs no process."""
     if len(subjects) < 2:
         for subject in subjects:
-            yield subject, Checked(subject.name, check(subject.data, subject.group_version))
+            yield subject, DocumentReport(subject.name, check(subject.data, subject.group_version))
         return
     ordered = sorted(subjects, key=lambda subject: len(subject.data), reverse=True)
     with InterruptiblePool(min(jobs, len(ordered))) as pool:
@@ -28,4 +28,4 @@ def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subje
             except BrokenProcessPool:
                 reason = "the process that checked it ended, by a signal or because memory is short"
                 findings = (DocumentFinding(Level.WARNING, "schema", "", reason),)
-            yield subject, Checked(subject.name, findings)
+            yield subject, DocumentReport(subject.name, findings)

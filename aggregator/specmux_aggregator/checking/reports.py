@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from specmux_aggregator.checking.findings import RULES, Checked, DocumentFinding
+from specmux_aggregator.checking.findings import RULES, DocumentFinding, DocumentReport
 from specmux_converters.errors import cut
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 
@@ -13,7 +13,7 @@ NAMED_MAX: Final = 10
 """Findings of one document, level and rule that the text names."""
 
 
-def report_of(checked: Sequence[Checked]) -> FindingReport:
+def report_of(checked: Sequence[DocumentReport]) -> FindingReport:
     cases = (Case(cut(each.name), "specmux.check", tuple(_findings(each))) for each in checked)
     return FindingReport(
         command="specmux check",
@@ -30,7 +30,7 @@ def report_of(checked: Sequence[Checked]) -> FindingReport:
     )
 
 
-def summary(checked: Sequence[Checked]) -> str:
+def summary(checked: Sequence[DocumentReport]) -> str:
     """``36 documents: 146 errors, 2 warnings, 0 notes``."""
     counts = [_counted(sum(each.count(level) for each in checked), level) for level in Level]
     return f"{_counted(len(checked), 'document')}: {', '.join(counts)}"
@@ -40,7 +40,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _findings(checked: Checked) -> list[ReportFinding]:
+def _findings(checked: DocumentReport) -> list[ReportFinding]:
     return [_finding(checked.name, each) for each in checked.findings]
 
 

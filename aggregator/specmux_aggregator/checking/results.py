@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.checking.findings import Checked, DocumentFinding, Subject
+from specmux_aggregator.checking.findings import DocumentFinding, DocumentReport, Subject
 from specmux_aggregator.version import VERSION
 from specmux_schemas.reports import Level
 
@@ -33,7 +33,7 @@ class Results:
         versions = (_FORMAT, VERSION, *map(version, ("openapi-spec-validator", "jsonschema")))
         self._versions = "\n".join(versions).encode()
 
-    def get(self, subject: Subject) -> Checked | None:
+    def get(self, subject: Subject) -> DocumentReport | None:
         try:
             rows = orjson.loads(self._file(subject).read_bytes())
             findings = tuple(
@@ -42,9 +42,9 @@ class Results:
             )
         except (OSError, ValueError, TypeError):
             return None
-        return Checked(subject.name, findings)
+        return DocumentReport(subject.name, findings)
 
-    def put(self, subject: Subject, checked: Checked) -> None:
+    def put(self, subject: Subject, checked: DocumentReport) -> None:
         file = self._file(subject)
         new = file.with_suffix(f".{os.getpid()}")
         rows: list[Any] = [[*finding] for finding in checked.findings]

@@ -19,13 +19,13 @@ from specmux_aggregator.sources import (
 )
 from specmux_aggregator.sources.document_files import reported_refusals, write_out
 from specmux_aggregator.sources.given import SourceWord, given
-from specmux_aggregator.sources.source import Unread
+from specmux_aggregator.sources.source import UnreadSource
 from specmux_aggregator.version import VERSION
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.reports import FORMS, render
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
-    from specmux_aggregator.checking.findings import Checked, Subject
+    from specmux_aggregator.checking.findings import DocumentReport, Subject
 
 
 @click.command(
@@ -80,7 +80,7 @@ def check(
     with reported_errors(), reported_refusals():
         from specmux_aggregator.checking.findings import Subject, unread_document
 
-        unread: list[Unread] = []
+        unread: list[UnreadSource] = []
         with progress("reading"):
             files = given(paths, source, group_versions=[*map(GroupVersion, group_versions)], unread=unread)
         subjects = [Subject(each.name, each.data, each.group_version) for each in files]
@@ -98,7 +98,9 @@ def check(
         raise click.exceptions.Exit(FOUND)
 
 
-def _checked(subjects: list[Subject], source: SourceOptions, *, jobs: int, is_kept: bool) -> list[Checked]:
+def _checked(
+    subjects: list[Subject], source: SourceOptions, *, jobs: int, is_kept: bool
+) -> list[DocumentReport]:
     """In the order of the subjects."""
     from specmux_aggregator.checking.processes import check_all
     from specmux_aggregator.checking.results import Results

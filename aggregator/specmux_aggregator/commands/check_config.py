@@ -19,9 +19,9 @@ from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.folders import walked
 from specmux_aggregator.jobs.file_names import is_document_name
 from specmux_aggregator.kubernetes.cluster_access import Access, chosen
-from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.client import BackendClient, NotModified, Payload, Root
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
 
 DIRECTORY_FILES_MAX = 10_000
 """Documents of a directory that are counted."""
@@ -126,13 +126,13 @@ async def _probe(settings: Settings, backends: tuple[Backend, ...]) -> None:
         raise NoBackendReachable("no backend reachable")
 
 
-async def _asked(client: BackendClient, kind: Kind) -> tuple[bool, str]:
-    answer: Root | Payload | NotModified | Failure
-    answer = await (client.swagger() if kind is Kind.V2 else client.root())
-    if kind is Kind.AUTO and isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND:
+async def _asked(client: BackendClient, kind: BackendKind) -> tuple[bool, str]:
+    answer: BackendRoot | Payload | NotModified | Failure
+    answer = await (client.swagger() if kind is BackendKind.V2 else client.root())
+    if kind is BackendKind.AUTO and isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND:
         answer = await client.swagger()
     match answer:
-        case Root():
+        case BackendRoot():
             ignored = f", {len(answer.ignored)} ignored" if answer.ignored else ""
             return True, f"v3, {len(answer.offers)} group-versions{ignored}"
         case Payload():

@@ -52,7 +52,7 @@ Encode: TypeAlias = Callable[[Document, codecs.Fragments], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class DocumentFormat:
     """How documents are written. ``canonical`` is for documents we made, ``as_is`` keeps the key order."""
 
     suffix: str
@@ -80,13 +80,13 @@ def _merge_schema_json(document: Document, _: codecs.Fragments) -> bytes:
 SWAGGER: Final = "v2"
 """The other direction."""
 
-FORMATS: Final[Mapping[str, Format]] = {
-    "json": Format(".json", True, lambda document, _: canonical(document), _codec(media_types.JSON)),
-    "yaml": Format(".yaml", True, _yaml, _yaml),
-    "pb": Format(".pb", False, _codec(media_types.PROTOBUF), _codec(media_types.PROTOBUF)),
-    "cbor": Format(".cbor", False, _codec(media_types.CBOR), _codec(media_types.CBOR)),
-    "smd": Format(".yaml", True, _merge_schema, _merge_schema),
-    "smd-json": Format(".json", True, _merge_schema_json, _merge_schema_json),
+FORMATS: Final[Mapping[str, DocumentFormat]] = {
+    "json": DocumentFormat(".json", True, lambda document, _: canonical(document), _codec(media_types.JSON)),
+    "yaml": DocumentFormat(".yaml", True, _yaml, _yaml),
+    "pb": DocumentFormat(".pb", False, _codec(media_types.PROTOBUF), _codec(media_types.PROTOBUF)),
+    "cbor": DocumentFormat(".cbor", False, _codec(media_types.CBOR), _codec(media_types.CBOR)),
+    "smd": DocumentFormat(".yaml", True, _merge_schema, _merge_schema),
+    "smd-json": DocumentFormat(".json", True, _merge_schema_json, _merge_schema_json),
 }
 
 
@@ -344,7 +344,7 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
 
 def _write(
     result: _Result,
-    form: Format,
+    form: DocumentFormat,
     where: str,
     split: Path | None,
     output_file: Path | None,

@@ -13,7 +13,7 @@ import orjson
 
 from specmux_aggregator.app import App
 from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.config.settings import Listen, Log, Polling, Settings
+from specmux_aggregator.config.settings import ListenSettings, LogSettings, PollingSettings, Settings
 from specmux_aggregator.demo.backends import serving, v2_application, v3_application
 from specmux_aggregator.demo.documents import (
     BOOKS,
@@ -29,7 +29,7 @@ from specmux_aggregator.demo.tour import tour
 from specmux_aggregator.endpoints.status import is_ready
 from specmux_aggregator.errors import NoBackendReachable
 from specmux_aggregator.exits import reported_errors
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.process import configure_logging, handled_signals
 from specmux_converters.group_versions import GroupVersion
 
@@ -54,7 +54,7 @@ def demo(port: int) -> None:
 
     The backends are real HTTP servers on loopback with documents of ours. Ctrl-C ends it.
     """
-    configure_logging(Log(level="warning"))
+    configure_logging(LogSettings(level="warning"))
     with reported_errors():
         asyncio.run(run_demo(port))
 
@@ -94,13 +94,13 @@ async def run_demo(port: int) -> None:
 
 def _settings(port: int, v3_url: str, v2_url: str, documents: Path, manifests: Path) -> Settings:
     return Settings(
-        listen=Listen(port=port),
-        polling=Polling(interval=2.0),
+        listen=ListenSettings(port=port),
+        polling=PollingSettings(interval=2.0),
         backends=(
             Backend(name=BackendName("garden"), url=v3_url),
             Backend(name=BackendName("library"), url=v2_url),
-            Backend(name=BackendName("orchard"), kind=Kind.CRDS, directory=manifests),
-            Backend(name=BackendName("weather"), kind=Kind.DIRECTORY, directory=documents),
+            Backend(name=BackendName("orchard"), kind=BackendKind.CRDS, directory=manifests),
+            Backend(name=BackendName("weather"), kind=BackendKind.DIRECTORY, directory=documents),
         ),
     )
 

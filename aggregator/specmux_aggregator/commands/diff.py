@@ -26,7 +26,7 @@ from specmux_aggregator.sources.document_files import (
 from specmux_aggregator.sources.options import CONTEXT, is_given
 from specmux_aggregator.version import VERSION
 from specmux_converters.errors import ConverterError
-from specmux_schemas.differences import Served
+from specmux_schemas.differences import ServedSide
 from specmux_schemas.differences.policy import NO_POLICY, Policy, baseline, read_policy
 from specmux_schemas.reports import FORMS
 
@@ -178,7 +178,7 @@ def _notes(sides: list[Side]) -> tuple[str, ...]:
     return tuple(note for side in sides for note in side.notes)
 
 
-def _require(group_versions: tuple[str, ...], before: Served, after: Served, where: str) -> None:
+def _require(group_versions: tuple[str, ...], before: ServedSide, after: ServedSide, where: str) -> None:
     """Raises FileRefused for a group-version that neither side has: nothing would be compared."""
     for name in group_versions:
         if name not in before.group_versions and name not in after.group_versions:

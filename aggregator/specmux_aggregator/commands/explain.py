@@ -18,10 +18,10 @@ from specmux_aggregator.sources import SourceOptions, opened, report_unread, sou
 from specmux_aggregator.sources.completion import complete_kinds
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_aggregator.sources.source import Loaded, Source
+    from specmux_aggregator.sources.source import LoadedDocuments, Source
     from specmux_schemas.errors import UnknownField, UnknownKind
     from specmux_schemas.explanation.field_path import Step
-    from specmux_schemas.explanation.kind_names import Asked, KindName
+    from specmux_schemas.explanation.kind_names import KindName, KindReference
 
 Form = Literal["plaintext", "text", "json", "yaml", "skeleton"]
 
@@ -31,7 +31,7 @@ FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FieldView:
     """How a field is to be shown."""
 
     form: Form
@@ -89,7 +89,7 @@ def explain(
 
             said = f"{_title(asked.chosen)} is explained; there is also {named}"
             click.echo(printable_lines(said), err=True)
-        wanted = Wanted(output, recursive, max_depth)
+        wanted = FieldView(output, recursive, max_depth)
         _show(documents, chosen, asked, wanted)
 
 
@@ -133,7 +133,7 @@ def _suggestion(error: UnknownKind | UnknownField) -> str:
     return "; without it, the fields are listed" if isinstance(error, UnknownField) else ""
 
 
-def _show(source: Source, chosen: list[KindName], asked: Asked, wanted: Wanted) -> None:
+def _show(source: Source, chosen: list[KindName], asked: KindReference, wanted: FieldView) -> None:
     from specmux_aggregator.sources.kinds import loaded_for, versions_of
 
     # Only text says in which other versions a field is, and only that needs their documents.
@@ -167,7 +167,7 @@ def _unknown_field() -> type[UnknownField]:
 
 
 def _explained(
-    loaded: Loaded, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: Wanted
+    loaded: LoadedDocuments, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: FieldView
 ) -> Any:
     """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
     from specmux_aggregator.sources.kinds import schema_of
@@ -195,7 +195,7 @@ def _explained(
     return as_json(name.kind, place.names, tree_of(found.document, place, depth=depth))
 
 
-def _has(loaded: Loaded, name: KindName, steps: tuple[Step, ...]) -> bool:
+def _has(loaded: LoadedDocuments, name: KindName, steps: tuple[Step, ...]) -> bool:
     from specmux_schemas.explanation.tree import find
 
     found = loaded.documents.find(name.kind)

@@ -22,7 +22,7 @@ _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class LazyCommand:
     """A command before it is imported."""
 
     target: str
@@ -59,7 +59,7 @@ class CommandList(SuggestingGroup):
     """A group whose commands are listed in sections and imported one at a time."""
 
     def __init__(
-        self, *arguments: Any, sections: Mapping[str, Mapping[str, Listed]], **parameters: Any
+        self, *arguments: Any, sections: Mapping[str, Mapping[str, LazyCommand]], **parameters: Any
     ) -> None:
         super().__init__(*arguments, **parameters)
         self.sections = sections
@@ -107,10 +107,10 @@ class CommandList(SuggestingGroup):
         ]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def _listed(self, name: str) -> Listed | None:
+    def _listed(self, name: str) -> LazyCommand | None:
         return next((listed for known, listed in self._every() if known == name), None)
 
-    def _every(self) -> Iterator[tuple[str, Listed]]:
+    def _every(self) -> Iterator[tuple[str, LazyCommand]]:
         for section in self.sections.values():
             yield from section.items()
 

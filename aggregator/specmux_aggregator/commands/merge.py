@@ -26,7 +26,7 @@ from specmux_aggregator.sources.options import is_given
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.merging.merge import Merged
+from specmux_converters.merging.merge import MergeResult
 from specmux_converters.merging.merge import merge as merge_documents
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.swagger2.conversion import convert
@@ -88,7 +88,7 @@ def _documents(files: Iterable[GivenFile]) -> dict[GroupVersion, Document]:
     return documents
 
 
-def _report(merged: Merged) -> None:
+def _report(merged: MergeResult) -> None:
     """A line for each, however many: nothing else says what a component is called now."""
     for each in merged.renamed:
         place = f"{cut(each.group_version)}: {each.kind} {cut(each.name)}"

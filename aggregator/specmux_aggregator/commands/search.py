@@ -15,8 +15,8 @@ from specmux_aggregator.sources import SourceOptions, opened, report_unread, sou
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_aggregator.sources.source import Source
-    from specmux_schemas.search_index.index import Index
-    from specmux_schemas.search_index.query import Found, Row
+    from specmux_schemas.search_index.index import FieldIndex
+    from specmux_schemas.search_index.query import SchemaHit, SearchResult
 
 
 @click.command(
@@ -79,7 +79,7 @@ def _groups(documents: Source) -> tuple[str, ...]:
     return tuple(sorted({each[0] for each in named if each is not None}))
 
 
-def _index(documents: Source, options: SourceOptions) -> Index:
+def _index(documents: Source, options: SourceOptions) -> FieldIndex:
     from specmux_aggregator.sources.search_index import SearchIndex
 
     kept = SearchIndex(documents, options.directory_of_cache)
@@ -88,7 +88,7 @@ def _index(documents: Source, options: SourceOptions) -> Index:
     return index
 
 
-def _lines(found: Found) -> list[str]:
+def _lines(found: SearchResult) -> list[str]:
     if not found.rows:
         return ["nothing found"]
     lines = table(("FIELD", "TYPE", "API VERSION", "DESCRIPTION"), [_cells(row) for row in found.rows])
@@ -96,7 +96,7 @@ def _lines(found: Found) -> list[str]:
     return [*lines, f"({more} more)"] if more > 0 else lines
 
 
-def _cells(row: Row) -> tuple[str, str, str, str]:
+def _cells(row: SchemaHit) -> tuple[str, str, str, str]:
     from specmux_schemas.reports.printing import printable
     from specmux_schemas.resources import api_version
     from specmux_schemas.search_index.query import path_text

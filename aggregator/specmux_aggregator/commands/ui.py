@@ -59,21 +59,21 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
 def _settings(source: SourceOptions, port: int) -> Settings:
     """Raises click.UsageError where nothing says what to show."""
-    from specmux_aggregator.config.settings import Kubernetes, Listen, Settings
-    from specmux_aggregator.model.backend import Backend, BackendName, Kind
+    from specmux_aggregator.config.settings import KubernetesSettings, ListenSettings, Settings
+    from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
     from specmux_aggregator.sources.access import named_server
 
-    listen = Listen(address="127.0.0.1", port=port)
+    listen = ListenSettings(address="127.0.0.1", port=port)
     if source.server is not None:
         return Settings(listen=listen, backends=(named_server(source, os.environ),))
     if source.directories:
         backends = tuple(
-            Backend(name=BackendName(f"folder-{number}"), kind=Kind.DIRECTORY, directory=folder)
+            Backend(name=BackendName(f"folder-{number}"), kind=BackendKind.DIRECTORY, directory=folder)
             for number, folder in enumerate(source.directories, 1)
         )
         return Settings(listen=listen, backends=backends)
     # The apiserver alone has every document; what it is made of needs rights that users seldom have.
-    cluster = Kubernetes(
+    cluster = KubernetesSettings(
         kubeconfig=_kubeconfig(source), context=source.context, api_services=False, crds=False
     )
     return Settings(listen=listen, kubernetes=cluster)

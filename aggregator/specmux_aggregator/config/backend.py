@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from specmux_aggregator.config.setting_fields import BadValue, scalar
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.access.urls import backend_url, proxy_url
 from specmux_cache.access.yaml_nodes import YAMLReader
@@ -38,7 +38,7 @@ def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path)
     if "group_versions" in members:
         values["group_versions"] = _group_versions(reader, members["group_versions"], f"{key}.group_versions")
     if "directory" in members:
-        values.setdefault("kind", Kind.DIRECTORY)
+        values.setdefault("kind", BackendKind.DIRECTORY)
     faults = list(_faults(members, values, tls))
     for fault in faults:
         reader.fault(node, key, fault)
@@ -67,7 +67,7 @@ def directory_backends(directories: Iterable[Path], *, taken: Iterable[str]) -> 
             number += 1
             name = f"{plain}-{number}"
         names.add(name)
-        backends.append(Backend(name=backend_name(name), kind=Kind.DIRECTORY, directory=directory))
+        backends.append(Backend(name=backend_name(name), kind=BackendKind.DIRECTORY, directory=directory))
     return tuple(backends)
 
 
@@ -80,7 +80,7 @@ def backend_name(text: str) -> BackendName:
 
 def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[str, Any]) -> Iterable[str]:
     """What is wrong with a backend as a whole."""
-    kind = values.get("kind", Kind.AUTO)
+    kind = values.get("kind", BackendKind.AUTO)
     if "name" not in members:
         yield "has no name"
     sources = [name for name in ("url", "urls", "directory") if name in members]
@@ -151,11 +151,11 @@ def _group_version(text: str) -> GroupVersion:
     return GroupVersion(text)
 
 
-def _kind(text: str) -> Kind:
-    for kind in Kind:
+def _kind(text: str) -> BackendKind:
+    for kind in BackendKind:
         if kind == text:
             return kind
-    raise BadValue(f'"{cut(text)}" is not one of {", ".join(Kind)}')
+    raise BadValue(f'"{cut(text)}" is not one of {", ".join(BackendKind)}')
 
 
 def _proxy_url(text: str) -> str:

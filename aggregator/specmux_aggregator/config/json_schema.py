@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_aggregator.config.backend import file_fields
 from specmux_aggregator.config.setting_fields import SettingField, plain, setting_fields
-from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.model.backend import BackendKind
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -76,7 +76,7 @@ def _group(properties: dict[str, Any]) -> dict[str, Any]:
 def _backend() -> dict[str, Any]:
     own, groups = file_fields()
     properties: dict[str, Any] = {name: {"type": _TYPES[kind]} for name, kind in own.items()}
-    properties["kind"] = {"enum": [str(kind) for kind in Kind]}
+    properties["kind"] = {"enum": [str(kind) for kind in BackendKind]}
     properties["urls"] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     properties["group_versions"] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     for name, fields in groups.items():

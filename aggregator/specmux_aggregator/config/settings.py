@@ -47,7 +47,7 @@ def _setting(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listen:
+class ListenSettings:
     """Where clients connect."""
 
     address: str = _setting("127.0.0.1", "address to bind")
@@ -82,7 +82,7 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Auth:
+class AuthSettings:
     """Who may ask (docs/authentication.md)."""
 
     mode: str = _setting(
@@ -130,7 +130,7 @@ class Auth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kubernetes:
+class KubernetesSettings:
     """A cluster to stand in front of (docs/kubernetes.md)."""
 
     in_cluster: bool = _setting(
@@ -171,7 +171,7 @@ class Kubernetes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Polling:
+class PollingSettings:
     """How backends are watched."""
 
     interval: float = _setting(10.0, "seconds between checks of a backend", at_least=0.01)
@@ -201,7 +201,7 @@ class Polling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proxy:
+class ProxySettings:
     """What backends answer themselves, through us (docs/proxying.md)."""
 
     resources: bool = _setting(
@@ -213,7 +213,7 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
+class DiscoverySettings:
     """What backends have, as /api and /apis tell it."""
 
     enabled: bool = _setting(True, "answer /api, /apis, all below them that is discovery, and /version")
@@ -224,7 +224,7 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schemas:
+class SchemaSettings:
     """JSON Schemas of all kinds (docs/schemas.md)."""
 
     enabled: bool = _setting(True, "answer /schemas and all below it")
@@ -244,7 +244,7 @@ class Schemas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class ValidationSettings:
     """Objects that clients send to be checked (docs/validation.md)."""
 
     enabled: bool = _setting(False, "answer POST /openapi/validate")
@@ -260,7 +260,7 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Documents:
+class DocumentSettings:
     """What is done with published documents (docs/check.md)."""
 
     check: str = _setting(
@@ -277,7 +277,7 @@ class Documents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LimitSettings:
     """What a backend may cost us."""
 
     max_document_bytes: int = _setting(64 * MIB, "bytes of one document, decoded", at_least=1)
@@ -297,7 +297,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class MemorySettings:
     """What is kept in memory."""
 
     documents_bytes: int = _setting(256 * MIB, "bytes of documents kept in all forms together", at_least=0)
@@ -310,7 +310,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class StateSettings:
     """What is kept on disk for the next start."""
 
     directory: Path | None = _setting(None, "directory of the last good documents; none: nothing is written")
@@ -318,7 +318,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class ChangeSettings:
     """What is told of changes to published documents (docs/changes.md)."""
 
     enabled: bool = _setting(True, "compare documents that change, and answer /openapi/changes")
@@ -343,7 +343,7 @@ class PageSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
+class LogSettings:
     """What is logged, to standard error."""
 
     format: str = _setting("text", "text or json", choices=("text", "json"))
@@ -357,19 +357,19 @@ class Log:
 class Settings:
     """The whole configuration."""
 
-    listen: Listen = field(default_factory=Listen)
-    auth: Auth = field(default_factory=Auth)
-    kubernetes: Kubernetes = field(default_factory=Kubernetes)
-    polling: Polling = field(default_factory=Polling)
-    proxy: Proxy = field(default_factory=Proxy)
-    discovery: Discovery = field(default_factory=Discovery)
-    schemas: Schemas = field(default_factory=Schemas)
-    validation: Validation = field(default_factory=Validation)
-    documents: Documents = field(default_factory=Documents)
-    limits: Limits = field(default_factory=Limits)
-    memory: Memory = field(default_factory=Memory)
-    state: State = field(default_factory=State)
-    changes: Changes = field(default_factory=Changes)
+    listen: ListenSettings = field(default_factory=ListenSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
+    polling: PollingSettings = field(default_factory=PollingSettings)
+    proxy: ProxySettings = field(default_factory=ProxySettings)
+    discovery: DiscoverySettings = field(default_factory=DiscoverySettings)
+    schemas: SchemaSettings = field(default_factory=SchemaSettings)
+    validation: ValidationSettings = field(default_factory=ValidationSettings)
+    documents: DocumentSettings = field(default_factory=DocumentSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    state: StateSettings = field(default_factory=StateSettings)
+    changes: ChangeSettings = field(default_factory=ChangeSettings)
     ui: PageSettings = field(default_factory=PageSettings)
-    log: Log = field(default_factory=Log)
+    log: LogSettings = field(default_factory=LogSettings)
     backends: tuple[Backend, ...] = ()

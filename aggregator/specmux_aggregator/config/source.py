@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_aggregator.config.backend import directory_backends
 from specmux_aggregator.config.file import ConfigFile, parse_config_file
 from specmux_aggregator.config.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
-from specmux_aggregator.config.settings import Auth, Kubernetes, Schemas, Settings
+from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings, SchemaSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
 from specmux_cache.access.small_files import UnreadableFile, read_small
@@ -159,7 +159,7 @@ def _check(settings: Settings) -> None:
     )
 
 
-def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> None:
+def _check_kubernetes(kubernetes: KubernetesSettings, *, is_asked_for_reviews: bool) -> None:
     if kubernetes.in_cluster and (kubernetes.kubeconfig is not None or kubernetes.context is not None):
         raise InvalidConfig(
             "stands beside a kubeconfig or context; it can be only one of them", where="kubernetes.in_cluster"
@@ -181,14 +181,14 @@ def _check_kubernetes(kubernetes: Kubernetes, *, is_asked_for_reviews: bool) -> 
         )
 
 
-def _check_schemas(schemas: Schemas) -> None:
+def _check_schemas(schemas: SchemaSettings) -> None:
     if (schemas.access == "path-token") != (schemas.token_file is not None):
         raise InvalidConfig("path-token and schemas.token_file want each other", where="schemas.access")
     if schemas.release is not None and not re.fullmatch(r"v[0-9]+\.[0-9]+\.[0-9]+", schemas.release):
         raise InvalidConfig("wants a release like v1.35.0", where="schemas.release")
 
 
-def _check_auth(auth: Auth, *, is_tls: bool, has_cluster: bool) -> None:
+def _check_auth(auth: AuthSettings, *, is_tls: bool, has_cluster: bool) -> None:
     """A key without its mode is refused: whoever wrote it believes that it protects something."""
     for name, mode in _MODES.items():
         if getattr(auth, name) is not None and auth.mode != mode:

@@ -38,7 +38,7 @@ async def watch_config(
     """
     seen: bytes | str | None = None
     last: Settings | InvalidConfig = current
-    accepted = _Accepted(current)
+    accepted = _ConfigInForce(current)
     while True:
         is_asked = reread.is_set()
         reread.clear()
@@ -55,7 +55,7 @@ async def watch_config(
                 await reread.wait()
 
 
-class _Accepted:
+class _ConfigInForce:
     """What is in force: as read, as it was written, and in which file."""
 
     def __init__(self, settings: Settings) -> None:
@@ -101,7 +101,7 @@ async def _content(source: ConfigSource) -> bytes | str | None:
 
 
 def _parsed(
-    source: ConfigSource, content: bytes | str | None, accepted: _Accepted
+    source: ConfigSource, content: bytes | str | None, accepted: _ConfigInForce
 ) -> Settings | InvalidConfig:
     """Accepts what can be: ``accepted`` is that from now on."""
     if isinstance(content, str):

@@ -9,7 +9,7 @@ from specmux_converters.document import Document
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class DemoResource:
     """A namespaced resource with a spec of plain string properties."""
 
     group: str
@@ -33,7 +33,7 @@ class Resource:
         return {"group": self.group, "kind": self.kind, "version": self.version}
 
 
-PLANTS = Resource(
+PLANTS = DemoResource(
     "garden.example.org",
     "v1",
     "Plant",
@@ -41,7 +41,7 @@ PLANTS = Resource(
     "Plant is something that grows in a bed.",
     (("species", "Botanical name."), ("bed", "The bed it stands in."), ("water", "How often to water it.")),
 )
-SEEDS = Resource(
+SEEDS = DemoResource(
     "garden.example.org",
     "v1alpha1",
     "Seed",
@@ -49,7 +49,7 @@ SEEDS = Resource(
     "Seed is a plant to be.",
     (("species", "Botanical name."), ("sowAfter", "Day of the year after which it may be sown.")),
 )
-BOOKS = Resource(
+BOOKS = DemoResource(
     "library.example.org",
     "v1",
     "Book",
@@ -57,7 +57,7 @@ BOOKS = Resource(
     "Book can be borrowed.",
     (("title", "As printed on the spine."), ("shelf", "Where it stands.")),
 )
-TREES = Resource(
+TREES = DemoResource(
     "orchard.example.org",
     "v1",
     "Tree",
@@ -65,7 +65,7 @@ TREES = Resource(
     "Tree bears fruit, and is defined by a CustomResourceDefinition.",
     (("variety", "What is picked from it."), ("row", "The row it stands in.")),
 )
-STATIONS = Resource(
+STATIONS = DemoResource(
     "weather.example.org",
     "v1",
     "Station",
@@ -75,7 +75,7 @@ STATIONS = Resource(
 )
 
 
-def openapi_v3(resource: Resource) -> Document:
+def openapi_v3(resource: DemoResource) -> Document:
     """The group-version document of one resource, as an apiserver with OpenAPI v3 publishes it."""
     reference = {"$ref": f"#/components/schemas/{resource.component}"}
     content = {"application/json": {"schema": reference}}
@@ -101,7 +101,7 @@ def openapi_v3(resource: Resource) -> Document:
     }
 
 
-def swagger_2(*resources: Resource) -> Document:
+def swagger_2(*resources: DemoResource) -> Document:
     """One Swagger 2.0 document of several resources, as an apiserver without OpenAPI v3 publishes it."""
     return {
         "swagger": "2.0",
@@ -131,7 +131,7 @@ def swagger_2(*resources: Resource) -> Document:
     }
 
 
-def definition(resource: Resource) -> Document:
+def definition(resource: DemoResource) -> Document:
     """The manifest of a CustomResourceDefinition, as somebody would apply it to an apiserver."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -158,7 +158,7 @@ def definition(resource: Resource) -> Document:
     }
 
 
-def _paths(resource: Resource) -> list[tuple[str, str, tuple[str, ...]]]:
+def _paths(resource: DemoResource) -> list[tuple[str, str, tuple[str, ...]]]:
     namespaced = f"/{resource.group_version}/namespaces/{{namespace}}/{resource.plural}"
     return [
         (namespaced, "list", ("namespace",)),
@@ -166,7 +166,7 @@ def _paths(resource: Resource) -> list[tuple[str, str, tuple[str, ...]]]:
     ]
 
 
-def _operation(resource: Resource, action: str, responses: dict[str, Any]) -> dict[str, Any]:
+def _operation(resource: DemoResource, action: str, responses: dict[str, Any]) -> dict[str, Any]:
     return {
         "description": f"{action} {resource.plural}",
         "operationId": f"{action}{resource.version.title()}{resource.kind}",
@@ -176,11 +176,11 @@ def _operation(resource: Resource, action: str, responses: dict[str, Any]) -> di
     }
 
 
-def _schema(resource: Resource) -> dict[str, Any]:
+def _schema(resource: DemoResource) -> dict[str, Any]:
     return {**_structure(resource), "x-kubernetes-group-version-kind": [resource.gvk]}
 
 
-def _structure(resource: Resource) -> dict[str, Any]:
+def _structure(resource: DemoResource) -> dict[str, Any]:
     text = {"type": "string"}
     return {
         "description": resource.description,

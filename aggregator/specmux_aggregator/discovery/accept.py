@@ -18,7 +18,7 @@ LIST_KIND: Final = "APIGroupDiscoveryList"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class DiscoveryForm:
     """One representation of one path."""
 
     media_type: MediaType
@@ -32,8 +32,13 @@ class Form:
         return f"{self.media_type};g={DISCOVERY_GROUP};v={self.version};as={LIST_KIND}"
 
 
-LEGACY: Final = (Form(JSON), Form(CBOR))
-AGGREGATED: Final = (Form(JSON, "v2"), Form(CBOR, "v2"), Form(JSON, "v2beta1"), Form(CBOR, "v2beta1"))
+LEGACY: Final = (DiscoveryForm(JSON), DiscoveryForm(CBOR))
+AGGREGATED: Final = (
+    DiscoveryForm(JSON, "v2"),
+    DiscoveryForm(CBOR, "v2"),
+    DiscoveryForm(JSON, "v2beta1"),
+    DiscoveryForm(CBOR, "v2beta1"),
+)
 ALL: Final = (*LEGACY, *AGGREGATED)
 """What ``/api`` and ``/apis`` have."""
 
@@ -50,7 +55,7 @@ class _Range:
     def quality(self) -> float:
         return self.types.quality
 
-    def specificity(self, form: Form) -> int | None:
+    def specificity(self, form: DiscoveryForm) -> int | None:
         if self.asked is not None or form.version is not None:
             named = form.version and (DISCOVERY_GROUP, form.version, LIST_KIND.lower())
             if self.asked != named:
@@ -58,14 +63,14 @@ class _Range:
         return self.types.specificity(form.media_type)
 
 
-def form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
+def form_for(accept: str | None, offered: tuple[DiscoveryForm, ...]) -> DiscoveryForm | None:
     """The offered form that the client likes best; None: it takes none of them."""
     if accept is not None and len(accept) > HEADER_MAX:
         return _form_for(accept, offered)
     return _remembered_form(accept, offered)
 
 
-def _form_for(accept: str | None, offered: tuple[Form, ...]) -> Form | None:
+def _form_for(accept: str | None, offered: tuple[DiscoveryForm, ...]) -> DiscoveryForm | None:
     if accept is None or not accept.strip(" \t,"):
         return offered[0]
     return best_of(offered, [_Range(types, _asked(parameters)) for types, parameters in media_ranges(accept)])

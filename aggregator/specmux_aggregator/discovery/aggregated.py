@@ -19,7 +19,7 @@ from specmux_aggregator.discovery.parsing import (
 )
 from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import Resource, Resources, Subresource
+from specmux_schemas.resources import APIResource, Resources, Subresource
 
 KIND: Final = "APIGroupDiscoveryList"
 API_VERSIONS: Final = ("apidiscovery.k8s.io/v2", "apidiscovery.k8s.io/v2beta1")
@@ -62,15 +62,15 @@ def parse_aggregated(body: bytes, *, limits: Limits, max_group_versions: int) ->
     return Lists(found, frozenset(stale), notes.all())
 
 
-def _resources(version: Document, key: GroupVersion, notes: Complaints) -> list[Resource]:
-    found: dict[str, Resource] = {}
+def _resources(version: Document, key: GroupVersion, notes: Complaints) -> list[APIResource]:
+    found: dict[str, APIResource] = {}
     for item in objects(version, "resources", key, notes):
         name = item.get("resource")
         if not is_name(name) or name in found:
             notes.add(key, "a resource without a name of its own is left out")
             continue
         where = f"{key} {name}"
-        found[name] = Resource(
+        found[name] = APIResource(
             name=name,
             kind=kind_in(item.get("responseKind")),
             is_namespaced=text(item, "scope") == "Namespaced",

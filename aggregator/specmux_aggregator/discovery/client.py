@@ -21,7 +21,7 @@ from specmux_aggregator.discovery.aggregated import KIND, Lists, parse_aggregate
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.discovery.peers import digest_of_told, united
-from specmux_aggregator.discovery.state import DiscoverySource, Outcome, Told, Unconfirmed
+from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Outcome, UnconfirmedResources
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend
@@ -59,11 +59,11 @@ UNLISTED: Final = frozenset({Cause.NOT_FOUND, Cause.CREDENTIALS, Cause.NOT_ACCEP
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _PathListing:
     """What was read at one of the two paths."""
 
     form: DiscoverySource
-    listings: Mapping[GroupVersion, Resources | Unconfirmed] = field(
+    listings: Mapping[GroupVersion, Resources | UnconfirmedResources] = field(
         default_factory=lambda: MappingProxyType({})
     )
     notes: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class _Groups:
     notes: tuple[str, ...]
 
 
-_Half: TypeAlias = _Read | Failure
+_Half: TypeAlias = _PathListing | Failure
 
 
 class BackendDiscovery:
@@ -98,11 +98,11 @@ class BackendDiscovery:
         self._backend = backend
         self._client = client
         self._peers = peers
-        self._told: Sightings[Told] | None = None
+        self._told: Sightings[BackendListings] | None = None
         """What servers behind one address told."""
         self._limits = replace(limits, max_values=min(limits.max_values, VALUES_MAX))
         self._max_group_versions = max_group_versions
-        self._last: dict[str, _Read] = {}
+        self._last: dict[str, _PathListing] = {}
         self.version: bytes | None = None
         """The JSON object at ``/version``, as last told."""
 
@@ -116,10 +116,10 @@ class BackendDiscovery:
         told_by_all = self._told
         outcomes = await self._peers.each(self._ask_by)
         for outcome in outcomes:
-            if isinstance(outcome, Told):
+            if isinstance(outcome, BackendListings):
                 told_by_all.note(digest_of_told(outcome), outcome)
         told_by_all.expire()
-        if not any(isinstance(outcome, Told) for outcome in outcomes):
+        if not any(isinstance(outcome, BackendListings) for outcome in outcomes):
             return outcomes[0]
         told = united([each for _, each in told_by_all.items()])
         self.version = told.version
@@ -144,11 +144,11 @@ class BackendDiscovery:
         failures = [half for half in halves.values() if isinstance(half, Failure)]
         if len(failures) == len(halves):
             return next((item for item in failures if item.cause is not Cause.NOT_FOUND), None)
-        listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+        listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
         notes: list[str] = []
         forms = []
         for path, half in halves.items():
-            if isinstance(half, _Read):
+            if isinstance(half, _PathListing):
                 self._last[path] = half
                 forms.append(half.form)
                 listings.update(half.listings)
@@ -159,16 +159,18 @@ class BackendDiscovery:
                 notes.append(f"{path}: {half.cause}: {half.detail}")
                 listings.update(self._unconfirmed(path, half))
         form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else DiscoverySource.AGGREGATED
-        return Told(form, listings, self.version, tuple(notes))
+        return BackendListings(form, listings, self.version, tuple(notes))
 
     def _may_own_below(self, path: str) -> bool:
         owned = self._backend.group_versions
         return owned is None or any(f"/{key}".startswith(f"{path}/") for key in owned)
 
-    def _unconfirmed(self, path: str, failure: Failure) -> dict[GroupVersion, Resources | Unconfirmed]:
+    def _unconfirmed(
+        self, path: str, failure: Failure
+    ) -> dict[GroupVersion, Resources | UnconfirmedResources]:
         """What was there the last time."""
         last = self._last.get(path)
-        return {} if last is None else {key: Unconfirmed(failure) for key in last.listings}
+        return {} if last is None else {key: UnconfirmedResources(failure) for key in last.listings}
 
     async def _half(self, path: str) -> _Half:
         last = self._last.get(path)
@@ -187,12 +189,12 @@ class BackendDiscovery:
         parsed = await self._parsed(answer, path)
         match parsed:
             case Lists(resources, stale, notes):
-                told: dict[GroupVersion, Resources | Unconfirmed] = {
-                    key: Unconfirmed(STALE, found) if key in stale else found
+                told: dict[GroupVersion, Resources | UnconfirmedResources] = {
+                    key: UnconfirmedResources(STALE, found) if key in stale else found
                     for key, found in resources.items()
                     if self._is_wanted(key, path)
                 }
-                return _Read(DiscoverySource.AGGREGATED, told, notes, answer.etag)
+                return _PathListing(DiscoverySource.AGGREGATED, told, notes, answer.etag)
             case _Groups(group_versions, notes):
                 return await self._legacy(
                     [key for key in group_versions if self._is_wanted(key, path)], notes
@@ -209,27 +211,27 @@ class BackendDiscovery:
             key for key in self._backend.group_versions or () if split(key) and self._is_wanted(key, path)
         ]
         half = await self._legacy(sorted(keys), ())
-        if all(isinstance(told, Unconfirmed) for told in half.listings.values()):
+        if all(isinstance(told, UnconfirmedResources) for told in half.listings.values()):
             return failure
         return half
 
-    async def _legacy(self, keys: list[GroupVersion], notes: tuple[str, ...]) -> _Read:
+    async def _legacy(self, keys: list[GroupVersion], notes: tuple[str, ...]) -> _PathListing:
         """The resources of each; BackendClient bounds how many are asked for at a time."""
         answers = await asyncio.gather(*(self._resources(key) for key in keys))
-        listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+        listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
         more = list(notes)
         for key, (told, notes_of_one) in zip(keys, answers, strict=True):
             listings[key] = told
             more += notes_of_one
-        return _Read(DiscoverySource.LEGACY, listings, tuple(more))
+        return _PathListing(DiscoverySource.LEGACY, listings, tuple(more))
 
-    async def _resources(self, key: GroupVersion) -> tuple[Resources | Unconfirmed, tuple[str, ...]]:
+    async def _resources(self, key: GroupVersion) -> tuple[Resources | UnconfirmedResources, tuple[str, ...]]:
         answer = await self._client.discovery(f"/{key}", JSON)
         match answer:
             case NotModified():
-                return Unconfirmed(Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")), ()
+                return UnconfirmedResources(Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")), ()
             case Failure():
-                return Unconfirmed(answer), ()
+                return UnconfirmedResources(answer), ()
             case Payload():
                 pass
         try:
@@ -237,7 +239,7 @@ class BackendDiscovery:
                 return self._parse_resources(answer, key)
             return await asyncio.to_thread(self._parse_resources, answer, key)
         except (BadList, BadCoding, TooLarge) as error:
-            return Unconfirmed(Failure(Cause.BAD_BODY, str(error))), ()
+            return UnconfirmedResources(Failure(Cause.BAD_BODY, str(error))), ()
 
     def _parse_resources(self, payload: Payload, key: GroupVersion) -> tuple[Resources, tuple[str, ...]]:
         return parse_resources(self._plain(payload), key, limits=self._limits)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from specmux_aggregator.discovery.state import Freshness, Lapse
 from specmux_aggregator.model.backend import BackendName
-from specmux_aggregator.model.snapshot import Conflict
+from specmux_aggregator.model.snapshot import OwnershipConflict
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class ListedVersion:
     """One group-version as clients are told of it."""
 
     group_version: GroupVersion
@@ -31,10 +31,10 @@ class Group:
     """Its versions, the preferred one first; the name "" is the core group."""
 
     name: str
-    versions: tuple[Version, ...]
+    versions: tuple[ListedVersion, ...]
 
     @property
-    def preferred(self) -> Version:
+    def preferred(self) -> ListedVersion:
         """What clients take: the first that is not stale."""
         return next((item for item in self.versions if item.freshness is Freshness.CURRENT), self.versions[0])
 
@@ -45,12 +45,12 @@ class Directory:
 
     core: Group | None = None
     groups: tuple[Group, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[OwnershipConflict, ...] = ()
     version: bytes | None = None
     """The JSON object at ``/version``, of the backend that goes first."""
     changes_at: float | None = None
     """Monotonic seconds at which time alone makes something stale."""
 
-    def versions(self) -> tuple[Version, ...]:
+    def versions(self) -> tuple[ListedVersion, ...]:
         groups = self.groups if self.core is None else (self.core, *self.groups)
         return tuple(version for group in groups for version in group.versions)

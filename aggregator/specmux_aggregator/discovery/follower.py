@@ -17,9 +17,16 @@ from typing import Final
 
 from specmux_aggregator.aggregation.checks import delay
 from specmux_aggregator.aggregation.loop import Loop, Pace
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.discovery.client import SILENT, BackendDiscovery
-from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Outcome, Told, Unconfirmed, after
+from specmux_aggregator.discovery.state import (
+    BackendListings,
+    DiscoverySource,
+    Knowledge,
+    Outcome,
+    UnconfirmedResources,
+    after,
+)
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
@@ -43,7 +50,7 @@ class DiscoveryFollower:
         asked: BackendDiscovery | None,
         synthesis: Synthesis,
         *,
-        polling: Polling,
+        polling: PollingSettings,
         changed: Callable[[], None],
         pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
@@ -123,7 +130,7 @@ class DiscoveryFollower:
             # As with documents: what was there a moment ago is taken for a restart at first.
             return Failure(Cause.NOT_FOUND, "neither /api nor /apis is there any more")
         outcome = await self._synthesis.tell(self.observation)
-        return replace(outcome, version=asked.version) if isinstance(outcome, Told) else outcome
+        return replace(outcome, version=asked.version) if isinstance(outcome, BackendListings) else outcome
 
     async def _recall(self, failure: Failure) -> None:
         """What documents of an earlier run tell of a backend that answers nothing now."""
@@ -131,12 +138,12 @@ class DiscoveryFollower:
         is_dead = failure.cause in SILENT or observation.failure is not None or not observation.attempted
         if is_dead and self.knowledge.form is None and self.observation.offers:
             told = await self._synthesis.tell(self.observation, unreachable=failure)
-            if isinstance(told, Told):
+            if isinstance(told, BackendListings):
                 self.knowledge = after(self.knowledge, told, now=time.monotonic())
 
     def _take(self, outcome: Outcome) -> None:
         last = self.knowledge
-        if isinstance(outcome, Told) and outcome.form is not DiscoverySource.SYNTHESISED:
+        if isinstance(outcome, BackendListings) and outcome.form is not DiscoverySource.SYNTHESISED:
             self._missed = 0
         grace = 0.0 if self._asked is None else self._polling.removal_grace
         self.knowledge = after(last, outcome, now=time.monotonic(), grace=grace)
@@ -167,13 +174,15 @@ class DiscoveryFollower:
                 return None
             case Failure():
                 return outcome
-            case Told():
+            case BackendListings():
                 failures = (
-                    told.failure for told in outcome.listings.values() if isinstance(told, Unconfirmed)
+                    told.failure
+                    for told in outcome.listings.values()
+                    if isinstance(told, UnconfirmedResources)
                 )
                 return next(failures, INCOMPLETE if self._lacks(outcome) else None)
 
-    def _lacks(self, told: Told) -> bool:
+    def _lacks(self, told: BackendListings) -> bool:
         """Whether the backend publishes documents of group-versions that it did not list: a new one may come
         there first."""
         owns = self.observation.backend.owns

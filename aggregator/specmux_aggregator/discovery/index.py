@@ -14,8 +14,8 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.discovery import accept, render
-from specmux_aggregator.discovery.accept import Form
-from specmux_aggregator.discovery.directory import Directory, Group, Version
+from specmux_aggregator.discovery.accept import DiscoveryForm
+from specmux_aggregator.discovery.directory import Directory, Group, ListedVersion
 from specmux_aggregator.discovery.pieces import (
     CBOR_WRITER,
     JSON_WRITER,
@@ -33,10 +33,10 @@ CORE_PATH: Final = "/api"
 GROUPS_PATH: Final = "/apis"
 VERSION_PATH: Final = "/version"
 
-Asked = tuple[str, Form, Coding]
+Asked = tuple[str, DiscoveryForm, Coding]
 """Path, form and content coding of an answer."""
 
-Subject = Group | Version | str
+Subject = Group | ListedVersion | str
 """What a path leads to; a path itself where it leads to a list of all."""
 
 
@@ -54,7 +54,7 @@ class Rendering:
     json_digest: str
     body: bytes
 
-    def etag(self, form: Form, coding: Coding) -> ETag:
+    def etag(self, form: DiscoveryForm, coding: Coding) -> ETag:
         """Strong, so one for each representation: forms of one version share their content's hash."""
         suffix = "-cbor" if form.media_type == CBOR else ""
         coded = "" if coding is Coding.IDENTITY else f"-{coding.value}"
@@ -76,7 +76,7 @@ class DiscoveryIndex:
         self.is_blind = is_blind
         self._groups = {group.name: group for group in directory.groups}
         self._versions = {f"/{item.group_version}": item for item in directory.versions()}
-        self._renderings: dict[tuple[str, Form], Rendering] = {}
+        self._renderings: dict[tuple[str, DiscoveryForm], Rendering] = {}
         self._coded: dict[Asked, bytes] = {}
 
     def asked(self) -> tuple[Asked, ...]:
@@ -86,7 +86,7 @@ class DiscoveryIndex:
     def wanted(self, asked: Iterable[Asked]) -> Iterator[Asked]:
         """What every kubectl asks for, and what was asked of the index before."""
         if self.is_complete:
-            common = [(path, Form(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
+            common = [(path, DiscoveryForm(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
             yield from dict.fromkeys((*common, *asked))
 
     def find(self, path: str) -> Subject | None:
@@ -97,21 +97,21 @@ class DiscoveryIndex:
             return None if self.directory.version is None else path
         return self._versions.get(path) or self._groups.get(path.removeprefix(GROUPS_PATH + "/"))
 
-    def rendering(self, path: str, subject: Subject, form: Form) -> Rendering | None:
+    def rendering(self, path: str, subject: Subject, form: DiscoveryForm) -> Rendering | None:
         """None where it has to be made first, and is not small."""
         rendering = self._renderings.get((path, form))
         if rendering is None and not is_longer(_members(self.directory, subject), SMALL):
             rendering = done(self.steps(path, subject, form))
         return rendering
 
-    def coded(self, path: str, form: Form, coding: Coding, rendering: Rendering) -> bytes | None:
+    def coded(self, path: str, form: DiscoveryForm, coding: Coding, rendering: Rendering) -> bytes | None:
         """The rendering's bytes in a content coding; None where they have to be made first."""
         body = self._coded.get((path, form, coding))
         if body is None and (coding is Coding.IDENTITY or len(rendering.body) <= SMALL_BYTES):
             body = self.encode(path, form, coding, rendering)
         return body
 
-    def steps(self, path: str, subject: Subject, form: Form) -> Steps[Rendering]:
+    def steps(self, path: str, subject: Subject, form: DiscoveryForm) -> Steps[Rendering]:
         """Makes a rendering, and keeps it."""
         key = (path, form)
         if key not in self._renderings:
@@ -123,21 +123,21 @@ class DiscoveryIndex:
                 digest = hashlib.sha256(body).hexdigest().upper()
             else:
                 # Forms of one version share their content's hash.
-                plain = yield from self.steps(path, subject, Form(JSON, form.version))
+                plain = yield from self.steps(path, subject, DiscoveryForm(JSON, form.version))
                 digest = plain.json_digest
                 body = self_described((yield from written(self._tree(subject, form), CBOR_WRITER)))
             self._renderings[key] = Rendering(digest, body)
         return self._renderings[key]
 
-    def encode(self, path: str, form: Form, coding: Coding, rendering: Rendering) -> bytes:
+    def encode(self, path: str, form: DiscoveryForm, coding: Coding, rendering: Rendering) -> bytes:
         """Its bytes in a content coding, kept. May be called in a thread."""
         body = self._coded[path, form, coding] = encoded(rendering.body, coding)
         return body
 
-    def _tree(self, subject: Subject, form: Form) -> Any:
+    def _tree(self, subject: Subject, form: DiscoveryForm) -> Any:
         directory = self.directory
         match subject:
-            case Version():
+            case ListedVersion():
                 return render.resource_list(subject)
             case Group():
                 return render.group_tree(subject)
@@ -154,7 +154,7 @@ class DiscoveryIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmade:
+class PendingAnswer:
     """An answer whose bytes are not at hand."""
 
     index: DiscoveryIndex
@@ -164,7 +164,7 @@ class Unmade:
 def _members(directory: Directory, subject: Subject) -> Iterator[object]:
     """What an answer about ``subject`` is made of, one by one."""
     match subject:
-        case Version():
+        case ListedVersion():
             for resource in subject.resources:
                 yield resource
                 yield from resource.subresources
@@ -176,7 +176,7 @@ def _members(directory: Directory, subject: Subject) -> Iterator[object]:
                 yield from _members(directory, version)
 
 
-def forms_of(path: str) -> tuple[Form, ...]:
+def forms_of(path: str) -> tuple[DiscoveryForm, ...]:
     """What there is of a path, besides content codings."""
     return accept.ALL if path in (CORE_PATH, GROUPS_PATH) else accept.LEGACY
 

@@ -18,8 +18,8 @@ from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import (
     NO_KIND,
+    APIResource,
     GroupVersionKind,
-    Resource,
     Resources,
     Subresource,
     api_version,
@@ -86,7 +86,7 @@ def parse_resources(
             draft.subresources[subresource] = Subresource(name=subresource, kind=kind, verbs=verbs)
         else:
             draft.is_namespaced = item.get("namespaced") is True
-            draft.main = Resource(
+            draft.main = APIResource(
                 name=name,
                 kind=kind,
                 is_namespaced=draft.is_namespaced,
@@ -103,13 +103,13 @@ class _Draft:
     """A resource while its subresources are collected, which may come before it."""
 
     is_namespaced: bool
-    main: Resource | None = None
+    main: APIResource | None = None
     subresources: dict[str, Subresource] = field(default_factory=dict)
 
-    def resource(self, name: str) -> Resource:
+    def resource(self, name: str) -> APIResource:
         # Subresources of what is no resource itself hang below an entry that clients pass over.
-        main = self.main or Resource(name=name, kind=NO_KIND, is_namespaced=self.is_namespaced, verbs=())
-        return Resource(
+        main = self.main or APIResource(name=name, kind=NO_KIND, is_namespaced=self.is_namespaced, verbs=())
+        return APIResource(
             name=main.name,
             kind=main.kind,
             is_namespaced=main.is_namespaced,

@@ -10,18 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from specmux_aggregator.aggregation.ownership import rank
-from specmux_aggregator.discovery.directory import Directory, Group, Version
+from specmux_aggregator.discovery.directory import Directory, Group, ListedVersion
 from specmux_aggregator.discovery.order import group_priority, version_priority
 from specmux_aggregator.discovery.state import Knowledge, Listing
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.model.snapshot import Conflict
+from specmux_aggregator.model.snapshot import OwnershipConflict
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.order import version_rank
 from specmux_schemas.resources import split
 
 
 @dataclass(slots=True)
-class _Offered:
+class _Offers:
     """Who offers one group-version, in order of precedence."""
 
     by: list[tuple[Backend, Listing]] = field(default_factory=list)
@@ -34,8 +34,8 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
     """The Directory at ``now`` (monotonic seconds). ``grace``: how long a list that cannot be confirmed is
     current."""
     ordered = sorted(known, key=lambda item: rank(item.backend))
-    chosen: list[tuple[Backend, Version]] = []
-    conflicts: list[Conflict] = []
+    chosen: list[tuple[Backend, ListedVersion]] = []
+    conflicts: list[OwnershipConflict] = []
     ends: list[float] = []
     for group_version, offered in _offers(ordered).items():
         backend, listing = offered.chosen()
@@ -48,7 +48,7 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
         )
         # Where the apiserver stands in, nobody contends with it.
         if losers and not backend.is_fallback:
-            conflicts.append(Conflict(group_version, backend.name, losers))
+            conflicts.append(OwnershipConflict(group_version, backend.name, losers))
     groups = _groups(chosen)
     core = [group for group in groups if not group.name]
     return Directory(
@@ -72,21 +72,21 @@ def _server_version(ordered: Iterable[Knowledge]) -> bytes | None:
     return next((item.version for item in (*apiservers, *configured)), None)
 
 
-def _offers(known: Iterable[Knowledge]) -> dict[GroupVersion, _Offered]:
-    offers: dict[GroupVersion, _Offered] = {}
+def _offers(known: Iterable[Knowledge]) -> dict[GroupVersion, _Offers]:
+    offers: dict[GroupVersion, _Offers] = {}
     for item in known:
         for group_version, listing in item.listings.items():
             if item.backend.owns(group_version) and split(group_version) is not None:
-                offers.setdefault(group_version, _Offered()).by.append((item.backend, listing))
+                offers.setdefault(group_version, _Offers()).by.append((item.backend, listing))
     return offers
 
 
 def _version(
     group_version: GroupVersion, owner: BackendName, listing: Listing, now: float, grace: float
-) -> Version:
+) -> ListedVersion:
     parts = split(group_version)
     assert parts is not None
-    return Version(
+    return ListedVersion(
         group_version=group_version,
         name=parts[1],
         owner=owner,
@@ -97,8 +97,8 @@ def _version(
     )
 
 
-def _groups(chosen: Iterable[tuple[Backend, Version]]) -> list[Group]:
-    members: dict[str, list[tuple[Backend, Version]]] = {}
+def _groups(chosen: Iterable[tuple[Backend, ListedVersion]]) -> list[Group]:
+    members: dict[str, list[tuple[Backend, ListedVersion]]] = {}
     for backend, version in chosen:
         parts = split(version.group_version)
         assert parts is not None
@@ -113,6 +113,6 @@ def _groups(chosen: Iterable[tuple[Backend, Version]]) -> list[Group]:
     ]
 
 
-def _version_order(member: tuple[Backend, Version]) -> tuple[object, ...]:
+def _version_order(member: tuple[Backend, ListedVersion]) -> tuple[object, ...]:
     backend, version = member
     return (-version_priority(backend, version.group_version), version_rank(version.name))

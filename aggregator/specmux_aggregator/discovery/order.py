@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.order import BUILT_IN_GROUPS, DEFAULT_GROUP
 from specmux_schemas.resources import split
@@ -32,4 +32,4 @@ def version_priority(backend: Backend, group_version: GroupVersion) -> int:
     _, stated = backend.priorities_of(group_version)
     if stated is not None:
         return stated
-    return CRD_VERSION if backend.kind is Kind.CRDS else DEFAULT_VERSION
+    return CRD_VERSION if backend.kind is BackendKind.CRDS else DEFAULT_VERSION

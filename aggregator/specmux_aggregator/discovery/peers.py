@@ -6,34 +6,34 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from specmux_aggregator.discovery.state import DiscoverySource, Told, Unconfirmed
+from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, UnconfirmedResources
 from specmux_aggregator.model.servers import git_version, release_of
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
 
-def digest_of_told(told: Told) -> str:
+def digest_of_told(told: BackendListings) -> str:
     """What tells one server's discovery from another's: the group-versions, their resources, the version."""
     lines = [f"{key}={told.listings[key]!r}" for key in sorted(told.listings)]
     version = told.version or b""
     return hashlib.sha256("\n".join(lines).encode() + version).hexdigest()
 
 
-def united(servers: Iterable[Told]) -> Told:
+def united(servers: Iterable[BackendListings]) -> BackendListings:
     """What they tell together: of each group-version the list of the highest server that confirms it. The
     order of the servers does not matter. There is one at least."""
-    listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+    listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
     ranked = sorted(servers, key=_rank)
     for told in ranked:
         for key, listing in told.listings.items():
-            is_confirmed_already = key in listings and not isinstance(listings[key], Unconfirmed)
-            if not (isinstance(listing, Unconfirmed) and is_confirmed_already):
+            is_confirmed_already = key in listings and not isinstance(listings[key], UnconfirmedResources)
+            if not (isinstance(listing, UnconfirmedResources) and is_confirmed_already):
                 listings[key] = listing
     forms = {told.form for told in ranked}
     form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else ranked[-1].form
     notes = tuple(dict.fromkeys(note for told in ranked for note in told.notes))
-    return Told(form, listings, ranked[-1].version, notes)
+    return BackendListings(form, listings, ranked[-1].version, notes)
 
 
-def _rank(told: Told) -> tuple[tuple[int, ...], int, str]:
+def _rank(told: BackendListings) -> tuple[tuple[int, ...], int, str]:
     return release_of(git_version(told.version)), len(told.listings), digest_of_told(told)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from specmux_aggregator.discovery.directory import Directory, Group, Version
+from specmux_aggregator.discovery.directory import Directory, Group, ListedVersion
 from specmux_aggregator.discovery.pieces import has_iterator
 from specmux_schemas.resources import (
+    APIResource,
     GroupVersionKind,
-    Resource,
     Resources,
     Subresource,
     api_version,
@@ -74,7 +74,7 @@ def group_tree(group: Group) -> Tree:
     return {"kind": "APIGroup", **_versioned(group.name), **_group_fields(group)}
 
 
-def resource_list(version: Version) -> Tree:
+def resource_list(version: ListedVersion) -> Tree:
     """The APIResourceList at ``/apis/<group>/<version>``."""
     parts = split(version.group_version)
     assert parts is not None
@@ -90,7 +90,7 @@ def _versioned(group: str) -> Tree:
     return {} if group in UNVERSIONED_GROUPS else {"apiVersion": "v1"}
 
 
-def _aggregated_version(version: Version) -> Tree:
+def _aggregated_version(version: ListedVersion) -> Tree:
     tree: Tree = {"version": version.name}
     if version.resources:
         tree["resources"] = _array(_aggregated_resource, version.resources)
@@ -98,7 +98,7 @@ def _aggregated_version(version: Version) -> Tree:
     return tree
 
 
-def _aggregated_resource(resource: Resource) -> Tree:
+def _aggregated_resource(resource: APIResource) -> Tree:
     tree: Tree = {
         "resource": resource.name,
         "responseKind": _kind(resource.kind),
@@ -143,7 +143,7 @@ def _group_fields(group: Group) -> Tree:
     }
 
 
-def _version_fields(group: Group, version: Version) -> Tree:
+def _version_fields(group: Group, version: ListedVersion) -> Tree:
     return {"groupVersion": api_version(group.name, version.name), "version": version.name}
 
 
@@ -162,7 +162,7 @@ def _legacy_resources(resources: Resources, parts: tuple[str, str]) -> Iterator[
 
 
 def _legacy(
-    name: str, kind: GroupVersionKind, verbs: tuple[str, ...], of: Resource, parts: tuple[str, str]
+    name: str, kind: GroupVersionKind, verbs: tuple[str, ...], of: APIResource, parts: tuple[str, str]
 ) -> Tree:
     tree: Tree = {"name": name, "singularName": "", "namespaced": of.is_namespaced}
     if kind.kind and (kind.group, kind.version) != parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from specmux_aggregator.discovery.directory import Directory, Version
+from specmux_aggregator.discovery.directory import Directory, ListedVersion
 from specmux_aggregator.discovery.state import Freshness, Knowledge
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_converters.group_versions import GroupVersion
@@ -59,7 +59,7 @@ def _backend(known: Knowledge, told_at: float | None, wall: float) -> dict[str, 
     }
 
 
-def _version(version: Version, now: float) -> dict[str, Any]:
+def _version(version: ListedVersion, now: float) -> dict[str, Any]:
     lapse = version.lapse
     return {
         "owner": version.owner,

@@ -62,7 +62,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Unconfirmed:
+class UnconfirmedResources:
     """A group-version that exists, whose resources could not be had now."""
 
     failure: Failure
@@ -71,17 +71,17 @@ class Unconfirmed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BackendListings:
     """What a backend told: every group-version it has."""
 
     form: DiscoverySource
-    listings: Mapping[GroupVersion, Resources | Unconfirmed]
+    listings: Mapping[GroupVersion, Resources | UnconfirmedResources]
     version: bytes | None = None
     """The JSON object at ``/version``."""
     notes: tuple[str, ...] = ()
 
 
-Outcome = Told | Failure
+Outcome = BackendListings | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) 
             for key in last.backend.group_versions or ():
                 known.setdefault(key, Listing((), Lapse(now, outcome), is_known=False))
             return replace(last, listings=known, failure=outcome, attempted=True)
-        case Told(form, listings, version, notes):
+        case BackendListings(form, listings, version, notes):
             return _unless_equal(
                 last,
                 Knowledge(
@@ -148,8 +148,8 @@ def _unlisted(
     return kept
 
 
-def _listing(last: Listing | None, told: Resources | Unconfirmed, now: float) -> Listing:
-    if not isinstance(told, Unconfirmed):
+def _listing(last: Listing | None, told: Resources | UnconfirmedResources, now: float) -> Listing:
+    if not isinstance(told, UnconfirmedResources):
         return Listing(told)
     if last is None or not last.is_known:
         last = Listing(told.resources, last.lapse if last else None, is_known=bool(told.resources))

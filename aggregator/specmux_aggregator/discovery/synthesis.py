@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from specmux_aggregator.discovery.state import DiscoverySource, Outcome, Told, Unconfirmed
+from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Outcome, UnconfirmedResources
 from specmux_aggregator.documents.repository import Obtained
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
@@ -19,7 +19,7 @@ from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.model.snapshot import DocumentKey
-from specmux_aggregator.upstream.client import Moved
+from specmux_aggregator.upstream.client import MovedDocument
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
@@ -74,11 +74,11 @@ class Synthesis:
             for key, told in read.items()
             if not isinstance(told, Failure)
         }
-        listings: dict[GroupVersion, Resources | Unconfirmed] = {}
+        listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
         for key in owned:
             told = read.get(key, observation.resources.get(key, ()))
-            listings[key] = Unconfirmed(told) if isinstance(told, Failure) else told
-        return Told(DiscoverySource.SYNTHESISED, listings)
+            listings[key] = UnconfirmedResources(told) if isinstance(told, Failure) else told
+        return BackendListings(DiscoverySource.SYNTHESISED, listings)
 
     async def _resources(self, key: DocumentKey, unreachable: Failure | None) -> Resources | Failure:
         known = self._read.get((key.group_version, key.hash))
@@ -92,7 +92,7 @@ class Synthesis:
         match obtained:
             case Failure():
                 return obtained
-            case Moved() | Unencodable():
+            case MovedDocument() | Unencodable():
                 return Failure(Cause.REDIRECTED, "its document changed meanwhile")
             case bytes():
                 pass

@@ -17,7 +17,7 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.discovery.client import BackendDiscovery
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.follower import DiscoveryFollower
-from specmux_aggregator.discovery.index import Asked, DiscoveryIndex, Unmade
+from specmux_aggregator.discovery.index import Asked, DiscoveryIndex, PendingAnswer
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.rendering import render
 from specmux_aggregator.discovery.state import Knowledge
@@ -166,7 +166,7 @@ class DiscoveryWatch:
             return None
         return DiscoveryIndex(directory, is_complete=is_complete, is_blind=is_blind)
 
-    async def make(self, unmade: Unmade) -> None:
+    async def make(self, unmade: PendingAnswer) -> None:
         """Have the bytes of an answer at hand that were too many to be made at once."""
         await self._renderings.run((unmade.index, unmade.asked), lambda: render(unmade.index, unmade.asked))
 

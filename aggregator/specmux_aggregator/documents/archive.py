@@ -19,7 +19,7 @@ from typing import Final, ParamSpec, TypeVar
 import orjson
 
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.documents.repository import Coded
+from specmux_aggregator.documents.repository import CodedBody
 from specmux_aggregator.http.content_codings import decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -76,7 +76,7 @@ class StateDirectory:
         for group_version, body in bodies.items():
             offer = observation.offers[group_version]
             self.save(
-                DocumentKey(observation.backend.name, group_version, offer.hash), Coded(Coding.GZIP, body)
+                DocumentKey(observation.backend.name, group_version, offer.hash), CodedBody(Coding.GZIP, body)
             )
         self._thread.submit(self._quietly, self._put_manifest, observation)
 
@@ -85,7 +85,7 @@ class StateDirectory:
     async def load(self, key: DocumentKey) -> bytes | None:
         return await self._in_thread(self._get, self._key(key))
 
-    def save(self, key: DocumentKey, json: Coded) -> None:
+    def save(self, key: DocumentKey, json: CodedBody) -> None:
         self._thread.submit(self._quietly, self._put, self._key(key), json)
 
     async def recall(self, backend: Backend, path: str) -> bytes | None:
@@ -94,7 +94,7 @@ class StateDirectory:
 
     def note(self, backend: Backend, path: str, body: bytes) -> None:
         self._thread.submit(
-            self._quietly, self._put, _resource_key(backend, path), Coded(Coding.IDENTITY, body)
+            self._quietly, self._put, _resource_key(backend, path), CodedBody(Coding.IDENTITY, body)
         )
 
     async def keep_change(self, name: str, number: int, body: bytes) -> None:
@@ -174,7 +174,7 @@ class StateDirectory:
     def _put_bytes(self, key: Key, body: bytes) -> None:
         self._store.put(key, body, metadata={})
 
-    def _put(self, key: Key, json: Coded) -> None:
+    def _put(self, key: Key, json: CodedBody) -> None:
         body = decoded(json.body, json.coding, max_bytes=self._max_document_bytes)
         self._store.put(key, body, metadata={})
 

@@ -20,7 +20,7 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.http.content_codings import decoded, encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.documents import Encoded, Unencodable, encode
+from specmux_aggregator.jobs.documents import EncodedDocument, Unencodable, encode
 from specmux_aggregator.jobs.integrity import contradicts, fault_of, is_proven
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendName
@@ -28,7 +28,7 @@ from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.tasks import SingleFlight
-from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.media_types import JSON, MediaType
 
@@ -47,15 +47,15 @@ encodings wait for it, and it ends their worker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class CodedBody:
     """Bytes, and the content coding they are in."""
 
     coding: Coding
     body: bytes
 
 
-Made = Coded | Failure | Moved | Unencodable
-Obtained = bytes | Failure | Moved | Unencodable
+Made = CodedBody | Failure | MovedDocument | Unencodable
+Obtained = bytes | Failure | MovedDocument | Unencodable
 
 
 class DocumentArchive(Protocol):
@@ -63,7 +63,7 @@ class DocumentArchive(Protocol):
 
     async def load(self, key: DocumentKey) -> bytes | None: ...
 
-    def save(self, key: DocumentKey, json: Coded) -> None: ...
+    def save(self, key: DocumentKey, json: CodedBody) -> None: ...
 
 
 class DocumentRepository:
@@ -89,15 +89,15 @@ class DocumentRepository:
         self._failure_of = failure_of
         self._limits = limits
         self._timed = timed
-        self._subscribers: list[Callable[[DocumentKey, Coded], None]] = []
+        self._subscribers: list[Callable[[DocumentKey, CodedBody], None]] = []
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
         self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding], bytes] = SingleFlight()
-        self._sources: SingleFlight[DocumentKey, Coded | Failure | Moved] = SingleFlight()
+        self._sources: SingleFlight[DocumentKey, CodedBody | Failure | MovedDocument] = SingleFlight()
         self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Made] = SingleFlight()
         self._paused: dict[tuple[DocumentKey, MediaType], tuple[Failure, float]] = {}
         """Encodings that are not tried, why, and until when (the loop's time)."""
 
-    def subscribe(self, fetched: Callable[[DocumentKey, Coded], None]) -> None:
+    def subscribe(self, fetched: Callable[[DocumentKey, CodedBody], None]) -> None:
         """``fetched`` is told of JSON that came from its owner. It must neither wait nor raise."""
         self._subscribers.append(fetched)
 
@@ -107,7 +107,7 @@ class DocumentRepository:
         if body is not None:
             return body
         source = self._held(key, media_type) or await self._sourced(key, media_type, coding)
-        if not isinstance(source, Coded):
+        if not isinstance(source, CodedBody):
             return source
         if source.coding is coding:
             return source.body
@@ -131,16 +131,16 @@ class DocumentRepository:
         obtained = await self.obtain(key, JSON, Coding.GZIP)
         return obtained if isinstance(obtained, bytes) else None
 
-    def held(self, key: DocumentKey) -> Coded | None:
+    def held(self, key: DocumentKey) -> CodedBody | None:
         """The JSON in some coding, if it is in memory."""
         return self._held(key, JSON)
 
-    def _held(self, key: DocumentKey, media_type: MediaType) -> Coded | None:
+    def _held(self, key: DocumentKey, media_type: MediaType) -> CodedBody | None:
         """Any coding of this form, the cheapest to undo first."""
         for coding in (Coding.IDENTITY, Coding.ZSTD, Coding.GZIP):
             body = self._representations.get(key, media_type, coding)
             if body is not None:
-                return Coded(coding, body)
+                return CodedBody(coding, body)
         return None
 
     async def _encode(self, key: DocumentKey, media_type: MediaType) -> Made:
@@ -148,7 +148,7 @@ class DocumentRepository:
         if failure is not None and (pause := until - _now()) > 0:
             return replace(failure, retry_after=pause)
         source = self._held(key, JSON) or await self._sources.run(key, lambda: self._find(key, Coding.GZIP))
-        if not isinstance(source, Coded):
+        if not isinstance(source, CodedBody):
             return source
         started = _now()
         try:
@@ -160,10 +160,10 @@ class DocumentRepository:
         except WorkerFailed as error:
             form = Failure(Cause.BUILD_FAILED, str(error))
         match form:
-            case Encoded(body):
+            case EncodedDocument(body):
                 self._timed("encode", "ok", _now() - started)
                 self._representations.put(key, media_type, Coding.IDENTITY, body)
-                return Coded(Coding.IDENTITY, body)
+                return CodedBody(Coding.IDENTITY, body)
             case Unencodable(reason):
                 logger.warning(
                     "%s of backend %s has no form as %s: %s", key.group_version, key.owner, media_type, reason
@@ -187,11 +187,11 @@ class DocumentRepository:
         self._paused[key, media_type] = failure, now + pause
         return failure
 
-    async def _find(self, key: DocumentKey, coding: Coding) -> Coded | Failure | Moved:
+    async def _find(self, key: DocumentKey, coding: Coding) -> CodedBody | Failure | MovedDocument:
         """The JSON form in some coding: from disk, else from the owner."""
         if self._archive is not None and (stored := await self._archive.load(key)) is not None:
             self._representations.put(key, JSON, Coding.IDENTITY, stored)
-            return Coded(Coding.IDENTITY, stored)
+            return CodedBody(Coding.IDENTITY, stored)
         origin = self._origin_of(key.owner)
         if origin is None:
             return Failure(Cause.NOT_FOUND, "its backend is gone")
@@ -200,8 +200,8 @@ class DocumentRepository:
             return away
         started = _now()
         fetched = await self._fetch(origin, key, coding)
-        self._timed("download", "ok" if isinstance(fetched, Coded) else "failed", _now() - started)
-        if isinstance(fetched, Coded):
+        self._timed("download", "ok" if isinstance(fetched, CodedBody) else "failed", _now() - started)
+        if isinstance(fetched, CodedBody):
             self._representations.put(key, JSON, fetched.coding, fetched.body)
             for subscriber in self._subscribers:
                 subscriber(key, fetched)
@@ -209,16 +209,18 @@ class DocumentRepository:
                 self._archive.save(key, fetched)
         return fetched
 
-    async def _fetch(self, origin: Origin, key: DocumentKey, coding: Coding) -> Coded | Failure | Moved:
+    async def _fetch(
+        self, origin: Origin, key: DocumentKey, coding: Coding
+    ) -> CodedBody | Failure | MovedDocument:
         payload = await origin.document(
             key.group_version, hash=key.hash, accept_gzip=coding is not Coding.IDENTITY
         )
         if not isinstance(payload, Payload):
             return payload
         fault = await self._fault(payload, key)
-        return Coded(payload.coding, payload.body) if fault is None else fault
+        return CodedBody(payload.coding, payload.body) if fault is None else fault
 
-    async def _fault(self, payload: Payload, key: DocumentKey) -> Failure | Moved | None:
+    async def _fault(self, payload: Payload, key: DocumentKey) -> Failure | MovedDocument | None:
         """Why these bytes must not be served under this hash; None: they may."""
         body, coding = payload.body, payload.coding
         is_small = coding is Coding.IDENTITY and len(body) <= INLINE_MAX
@@ -231,7 +233,7 @@ class DocumentRepository:
         if isinstance(proven, Failure):
             return proven
         if contradicts(payload.etag, key.hash):
-            return Moved(None)
+            return MovedDocument(None)
         if is_small:
             return fault_of(body, coding, limits=self._limits)
         try:
@@ -239,7 +241,9 @@ class DocumentRepository:
         except WorkerFailed as error:
             return Failure(Cause.BUILD_FAILED, str(error))
 
-    async def _recode(self, source: Coded, key: DocumentKey, media_type: MediaType, coding: Coding) -> bytes:
+    async def _recode(
+        self, source: CodedBody, key: DocumentKey, media_type: MediaType, coding: Coding
+    ) -> bytes:
         if len(source.body) <= INLINE_MAX // 10:
             body = recoded(source, coding, self._limits.max_bytes)
         else:
@@ -253,7 +257,7 @@ class DocumentRepository:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
-def recoded(source: Coded, coding: Coding, max_bytes: int) -> bytes:
+def recoded(source: CodedBody, coding: Coding, max_bytes: int) -> bytes:
     """The same bytes in another content coding."""
     # Forms made here may exceed what a backend may send: Protobuf and CBOR of a document at the limit.
     return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)

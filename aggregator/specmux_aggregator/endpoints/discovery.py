@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_aggregator.discovery.accept import Form, form_for
-from specmux_aggregator.discovery.directory import Version
-from specmux_aggregator.discovery.index import DiscoveryIndex, Subject, Unmade, discovery_path, forms_of
+from specmux_aggregator.discovery.accept import DiscoveryForm, form_for
+from specmux_aggregator.discovery.directory import ListedVersion
+from specmux_aggregator.discovery.index import (
+    DiscoveryIndex,
+    PendingAnswer,
+    Subject,
+    discovery_path,
+    forms_of,
+)
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import (
     FORMATS,
     Representation,
@@ -25,7 +31,9 @@ ROUTE: Final = "discovery"
 RETRY_AFTER: Final = ("Retry-After", "1")
 
 
-def decide(index: DiscoveryIndex, request: Request, *, is_private: bool = False) -> Prepared | Unmade | None:
+def decide(
+    index: DiscoveryIndex, request: Request, *, is_private: bool = False
+) -> PreparedAnswer | PendingAnswer | None:
     """What to answer, or what has to be made first; None for a path that is not discovery's. ``is_private``:
     who asks matters, so no shared cache may keep it."""
     path = discovery_path(request.path)
@@ -41,7 +49,7 @@ def decide(index: DiscoveryIndex, request: Request, *, is_private: bool = False)
     subject = index.find(path)
     if subject is None:
         return _refused(404, "the server could not find the requested resource", request)
-    if isinstance(subject, Version) and not subject.is_known:
+    if isinstance(subject, ListedVersion) and not subject.is_known:
         cause = f" ({subject.lapse.failure.cause})" if subject.lapse else ""
         return _refused(503, f"the server of this group-version cannot be asked{cause}", request, RETRY_AFTER)
     offered = forms_of(path)
@@ -52,12 +60,18 @@ def decide(index: DiscoveryIndex, request: Request, *, is_private: bool = False)
 
 
 def _represented(
-    index: DiscoveryIndex, path: str, subject: Subject, form: Form, request: Request, *, is_private: bool
-) -> Prepared | Unmade:
+    index: DiscoveryIndex,
+    path: str,
+    subject: Subject,
+    form: DiscoveryForm,
+    request: Request,
+    *,
+    is_private: bool,
+) -> PreparedAnswer | PendingAnswer:
     coding = coding_for(request.accept_encoding)
     rendering = index.rendering(path, subject, form)
     if rendering is None:
-        return Unmade(index, (path, form, coding))
+        return PendingAnswer(index, (path, form, coding))
     representation = Representation(
         content_type=form.content_type,
         etag=rendering.etag(form, coding),
@@ -71,8 +85,8 @@ def _represented(
     if answer is not None:
         return answer
     body = index.coded(path, form, coding, rendering)
-    return Unmade(index, (path, form, coding)) if body is None else delivered(representation, body)
+    return PendingAnswer(index, (path, form, coding)) if body is None else delivered(representation, body)
 
 
-def _refused(code: int, message: str, request: Request, *fields: tuple[str, str]) -> Prepared:
+def _refused(code: int, message: str, request: Request, *fields: tuple[str, str]) -> PreparedAnswer:
     return status_reply(code, message, route=ROUTE, request=request, fields=fields)

@@ -29,7 +29,7 @@ from specmux_aggregator.endpoints.status import (
     waiting_for,
 )
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
@@ -78,7 +78,7 @@ class Pages:
             Route("/status", PageEndpoint(self._status), "status"),
         ]
 
-    async def _index(self, request: Request) -> Prepared:
+    async def _index(self, request: Request) -> PreparedAnswer:
         """What this is, and what can be asked for, as an apiserver's own "/" lists its paths. People are led
         to the page."""
         if "text/html" in (request.accept or ""):
@@ -92,10 +92,10 @@ class Pages:
         )
         return _page(request, 200, "application/json", body, route="index")
 
-    async def _livez(self, request: Request) -> Prepared:
+    async def _livez(self, request: Request) -> PreparedAnswer:
         return _page(request, 200, TEXT, b"ok\n", route="livez")
 
-    async def _readyz(self, request: Request) -> Prepared:
+    async def _readyz(self, request: Request) -> PreparedAnswer:
         observations = self._state.publisher.current.observations.values()
         # A backend that is configured later must not take a serving instance out of rotation.
         has_discovery = self._state.discovery is None or self._state.discovery.index.is_complete
@@ -128,14 +128,14 @@ class Pages:
         followers = self._state.discovery.followers() if self._state.discovery is not None else ()
         return [follower.knowledge.backend.name for follower in followers if not follower.knowledge.attempted]
 
-    async def _metrics_page(self, request: Request) -> Prepared:
+    async def _metrics_page(self, request: Request) -> PreparedAnswer:
         return _page(request, 200, CONTENT_TYPE, await self._metrics_text.get(), route="metrics")
 
     async def _make_metrics(self) -> bytes:
         # In a thread: thousands of group-versions make megabytes of text.
         return await asyncio.to_thread(self._metrics.exposition)
 
-    async def _status(self, request: Request) -> Prepared:
+    async def _status(self, request: Request) -> PreparedAnswer:
         if "text/html" in (request.accept or ""):
             # A browser: people read it on the page.
             return _leading(request, "openapi/ui/status")
@@ -176,12 +176,12 @@ class Pages:
         )
 
 
-def _leading(request: Request, location: str) -> Prepared:
+def _leading(request: Request, location: str) -> PreparedAnswer:
     """A redirect for people. Relative, so that it holds behind any prefix."""
     fields = [("Location", location), NO_STORE, ("Vary", "Accept")]
     return prepare(302, fields, is_head=request.method == "HEAD", route="ui")
 
 
-def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> Prepared:
+def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> PreparedAnswer:
     fields = [("Content-Type", content_type), NO_STORE]
     return prepare(code, fields, body, is_head=request.method == "HEAD", route=route, format="text")

@@ -1,7 +1,7 @@
 """The answer to a request, given a Snapshot: the HTTP contract in one place. Pure.
 
-``decide`` ends in one of three: an answer that is ready (``Prepared``), a document whose bytes have to be
-found first (``Deliver``, finished by ``delivered``), or a hash that nobody here knows, for which the owner
+``decide`` ends in one of three: an answer that is ready (``PreparedAnswer``), a document whose bytes have to
+be found first (``Deliver``, finished by ``delivered``), or a hash that nobody here knows, for which the owner
 should be asked once before the client is sent elsewhere (``Revalidate``).
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 from specmux_aggregator.endpoints.hash_query import AskedHash, BadQuery, asked_hash, with_hash
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.http.representations import (
     FORMATS,
     NO_STORE,
@@ -59,7 +59,7 @@ class Revalidate:
     owner: BackendName
 
 
-Decision = Prepared | Deliver | Revalidate
+Decision = PreparedAnswer | Deliver | Revalidate
 
 
 def decide(
@@ -114,13 +114,13 @@ def decide(
     )
 
 
-def unavailable(failure: Failure, request: Request, *, retry_after: float) -> Prepared:
+def unavailable(failure: Failure, request: Request, *, retry_after: float) -> PreparedAnswer:
     """503 for a document that its owner cannot give now and nobody kept."""
     message = f"the document is not available: its backend failed ({failure.cause})"
     return unready(message, request, retry_after=retry_after)
 
 
-def looking(request: Request, *, now: float) -> Prepared:
+def looking(request: Request, *, now: float) -> PreparedAnswer:
     """503 for a root without documents, or a document that is not there, while the first look at the backends
     is under way.
 
@@ -194,7 +194,7 @@ def _represent(
 
 def _redirect(
     request: Request, asked: AskedHash, key: DocumentKey, vouched_until: float, *, is_stale: bool
-) -> Prepared:
+) -> PreparedAnswer:
     # Relative, so that it holds behind any path prefix (k/k#117463); not stored, so that a backend that goes
     # back to an earlier document cannot leave two redirects pointing at each other in a cache.
     location = "?" + with_hash(request.query, asked, key.hash)
@@ -208,7 +208,7 @@ def _redirect(
     )
 
 
-def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> Prepared:
+def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
     """404, but 503 while it may still turn out to exist: a backend was not heard yet, or its owner is
     failing."""
     for observation in snapshot.observations.values():
@@ -223,6 +223,6 @@ def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) 
     return unready("a backend that may have the document has not answered yet", request, retry_after=1)
 
 
-def unready(message: str, request: Request, *, retry_after: float) -> Prepared:
+def unready(message: str, request: Request, *, retry_after: float) -> PreparedAnswer:
     fields = [("Retry-After", str(max(1, round(retry_after))))]
     return status_reply(503, message, route=ROUTE_DOCUMENT, request=request, fields=fields)

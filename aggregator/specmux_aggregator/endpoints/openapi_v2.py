@@ -17,7 +17,7 @@ from specmux_aggregator.endpoints.openapi import etag_of, unready
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.negotiation import coding_for, media_type_for
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import (
     FORMATS,
     Representation,
@@ -75,11 +75,11 @@ class MergedSwagger:
         """Forms that were made."""
         self._flights: SingleFlight[tuple[DocumentKey, MediaType, Coding], SwaggerForm | str] = SingleFlight()
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         if self._is_looking():
             return None
         decision = self._represented(request)
-        if isinstance(decision, Prepared):
+        if isinstance(decision, PreparedAnswer):
             return decision
         key, media_type, representation = decision
         ready = settled(representation, request)
@@ -88,14 +88,14 @@ class MergedSwagger:
         body = self._representations.get(key, media_type, representation.coding)
         return None if body is None else delivered(representation, body)
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         if self._is_looking():
             return _unready("the backends are being asked for the first time", request)
         ready = self.immediate(request)
         if ready is not None:
             return ready
         decision = self._represented(request)
-        if isinstance(decision, Prepared):
+        if isinstance(decision, PreparedAnswer):
             return decision
         key, media_type, representation = decision
         coding = representation.coding
@@ -116,7 +116,9 @@ class MergedSwagger:
     async def close(self) -> None:
         await self._flights.close()
 
-    def _represented(self, request: Request) -> Prepared | tuple[DocumentKey, MediaType, Representation]:
+    def _represented(
+        self, request: Request
+    ) -> PreparedAnswer | tuple[DocumentKey, MediaType, Representation]:
         media_type = media_type_for(request.accept, MEDIA_TYPES)
         if media_type is None:
             return not_acceptable(MEDIA_TYPES, request, route=ROUTE)
@@ -181,7 +183,7 @@ class MergedSwagger:
         return "the documents change faster than they can be merged"
 
 
-def _unready(message: str, request: Request) -> Prepared:
+def _unready(message: str, request: Request) -> PreparedAnswer:
     return replace(unready(message, request, retry_after=1), route=ROUTE)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import method_not_allowed
 
 READ: Final = ("GET", "HEAD")
@@ -19,12 +19,12 @@ READ: Final = ("GET", "HEAD")
 class Endpoint(Protocol):
     """What answers everything below one path. Asked only about paths and methods of its route."""
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         """The answer if it is at hand; None if it has to be waited for. What it depends on besides the
         Snapshot is bounded by its ``good_until``, since servers remember answers within a generation."""
         ...
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         """The answer, always, within the endpoint's own deadline. Raises nothing but CancelledError."""
         ...
 
@@ -33,12 +33,12 @@ class Endpoint(Protocol):
 class PageEndpoint:
     """An endpoint whose answer is always made anew."""
 
-    page: Callable[[Request], Awaitable[Prepared]]
+    page: Callable[[Request], Awaitable[PreparedAnswer]]
 
     def immediate(self, request: Request) -> None:
         return None
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         return await self.page(request)
 
 
@@ -54,7 +54,7 @@ class Route:
     fields: tuple[tuple[str, str], ...] = ()
     """Header fields of a refused method, beside those that every refusal has."""
 
-    def refusal(self, request: Request) -> Prepared | None:
+    def refusal(self, request: Request) -> PreparedAnswer | None:
         """The answer to a method that the route does not have."""
         if request.method in READ:
             return None

@@ -14,7 +14,7 @@ from typing import Final
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
-from specmux_aggregator.discovery.index import CORE_PATH, GROUPS_PATH, Unmade
+from specmux_aggregator.discovery.index import CORE_PATH, GROUPS_PATH, PendingAnswer
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
@@ -33,14 +33,14 @@ from specmux_aggregator.endpoints.openapi import (
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
-from specmux_aggregator.http.prepared import Prepared, with_field
+from specmux_aggregator.http.prepared import PreparedAnswer, with_field
 from specmux_aggregator.http.representations import delivered, status_reply
 from specmux_aggregator.jobs.documents import Unencodable
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.server.protocols import Pending
-from specmux_aggregator.upstream.client import Moved
+from specmux_aggregator.upstream.client import MovedDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import MediaType
 
@@ -55,7 +55,7 @@ REVALIDATE_TIMEOUT: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Undelivered(Pending):
+class PendingDocument(Pending):
     """A document whose bytes are not at hand."""
 
     snapshot: Snapshot
@@ -97,7 +97,7 @@ class Service:
         discovery = self._discovery.generation if self._discovery is not None else 0
         return self._publisher.current.generation + discovery + self._representations.evicting_rounds
 
-    def immediate(self, request: Request) -> Prepared | Pending:
+    def immediate(self, request: Request) -> PreparedAnswer | Pending:
         """The answer, if it takes no waiting."""
         overlong = _overlong(request)
         if overlong is not None:
@@ -108,17 +108,17 @@ class Service:
         snapshot = self._publisher.current
         decision = self._decide(snapshot, request)
         match decision:
-            case Prepared():
+            case PreparedAnswer():
                 return self._marked(decision, request)
             case Deliver(key, media_type, representation):
                 body = self._representations.get(key, media_type, representation.coding)
                 if body is None:
-                    return Undelivered(request, snapshot, decision)
+                    return PendingDocument(request, snapshot, decision)
                 return self._marked(delivered(representation, body), request)
-            case Revalidate() | Unmade():
+            case Revalidate() | PendingAnswer():
                 return Pending(request)
 
-    async def respond(self, pending: Pending) -> Prepared:
+    async def respond(self, pending: Pending) -> PreparedAnswer:
         """The answer, whatever it takes: a check of a backend, a download, an encoding."""
         request = pending.request
         route = self._route_of(request.path)
@@ -126,7 +126,7 @@ class Service:
             return route.refusal(request) or await route.endpoint.respond(request)
         return self._marked(await self._answered(pending), request)
 
-    async def _answered(self, pending: Pending) -> Prepared:
+    async def _answered(self, pending: Pending) -> PreparedAnswer:
         request = pending.request
         failure = Failure(Cause.INTERNAL, "")
         known = self._known(pending)
@@ -136,7 +136,7 @@ class Service:
                 await self._revalidate(decision.owner)
                 decision = await self._decided(request, is_revalidated=True)
             match decision:
-                case Prepared():
+                case PreparedAnswer():
                     return decision
                 case Revalidate():
                     continue
@@ -148,14 +148,14 @@ class Service:
                     return delivered(representation, obtained)
                 case Unencodable():
                     continue
-                case Moved():
+                case MovedDocument():
                     self.moved += 1
                     failure = Failure(Cause.REDIRECTED, "its document changes faster than its root")
                 case Failure():
                     failure = obtained
                     self._stir(decision.key.owner)
             # The document did not fit the owner's root: that is read again before the next try.
-            is_contradiction = isinstance(obtained, Moved) or failure.cause is Cause.NOT_FOUND
+            is_contradiction = isinstance(obtained, MovedDocument) or failure.cause is Cause.NOT_FOUND
             await self._revalidate(decision.key.owner, newer_than=started if is_contradiction else None)
             if self._is_current(decision.key):
                 break
@@ -163,20 +163,20 @@ class Service:
 
     def _known(self, pending: Pending) -> Deliver | None:
         """What was decided as the request came, if nothing was published since."""
-        if isinstance(pending, Undelivered) and pending.snapshot is self._publisher.current:
+        if isinstance(pending, PendingDocument) and pending.snapshot is self._publisher.current:
             return pending.decision
         return None
 
     async def _decided(self, request: Request, *, is_revalidated: bool = False) -> Decision:
         """As ``_decide``, when what it needs of discovery has been made."""
         decision = self._decide(self._publisher.current, request, is_revalidated=is_revalidated)
-        if not isinstance(decision, Unmade):
+        if not isinstance(decision, PendingAnswer):
             return decision
         assert self._discovery is not None
         await self._discovery.make(decision)
         # Of the index that was asked, not of a later one, of which nothing may be made yet.
         answer = discover(decision.index, request, is_private=self._is_private)
-        assert isinstance(answer, Prepared)
+        assert isinstance(answer, PreparedAnswer)
         return answer
 
     def _route_of(self, path: str) -> Route | None:
@@ -185,17 +185,17 @@ class Service:
 
     def _decide(
         self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False
-    ) -> Decision | Unmade:
+    ) -> Decision | PendingAnswer:
         if request.path == ROOT_PATH and not snapshot.entries and self._is_unknown(snapshot):
             return looking(request, now=time.monotonic())
-        decision: Decision | Unmade | None = decide(
+        decision: Decision | PendingAnswer | None = decide(
             snapshot,
             request,
             offered=self._offered,
             vouched_until=self._vouched_after_check if is_revalidated else self._vouched_until,
             is_private=self._is_private,
         )
-        is_missing = isinstance(decision, Prepared) and decision.status == 404
+        is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
         if is_missing and self._first_look is not None and self._first_look.runs():
             return looking(request, now=time.monotonic())  # not every backend is known yet
         if decision is None and self._discovery is not None:
@@ -211,7 +211,7 @@ class Service:
         failing = any(each.failure and not each.offers for each in snapshot.observations.values())
         return failing or (self._first_look is not None and self._first_look.is_pending())
 
-    def _marked(self, answer: Prepared, request: Request) -> Prepared:
+    def _marked(self, answer: PreparedAnswer, request: Request) -> PreparedAnswer:
         """A list of all says which backends it lacks, while some were not heard."""
         look = self._first_look
         if look is not None and not look.is_pending():
@@ -260,7 +260,7 @@ class Service:
         return refresher.check.next_delay if refresher is not None else 1.0
 
 
-def _overlong(request: Request) -> Prepared | None:
+def _overlong(request: Request) -> PreparedAnswer | None:
     """The refusal of a request with a list that takes too long to read."""
     name = overlong_list(request)
     if name is None:

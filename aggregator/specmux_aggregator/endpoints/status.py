@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from specmux_aggregator.aggregation.checks import Check
+from specmux_aggregator.aggregation.checks import BackendCheck
 from specmux_aggregator.checking.findings import PublishedCheck
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.model.backend import BackendName
@@ -38,7 +38,7 @@ class ServiceReport:
 
 def status_json(
     snapshot: Snapshot,
-    checks: Iterable[tuple[Observation, Check]],
+    checks: Iterable[tuple[Observation, BackendCheck]],
     usage: Usage,
     service: ServiceReport,
     *,
@@ -74,7 +74,7 @@ def waiting_for(observations: Iterable[Observation]) -> list[BackendName]:
     return [observation.backend.name for observation in observations if not observation.attempted]
 
 
-def _backend(observation: Observation, check: Check, now: float) -> dict[str, Any]:
+def _backend(observation: Observation, check: BackendCheck, now: float) -> dict[str, Any]:
     failure = observation.failure
     return {
         "kind": observation.backend.kind.value,

@@ -44,7 +44,7 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class Range(Protocol[T_contra]):
+class AcceptRange(Protocol[T_contra]):
     """What one element of an Accept field lets in."""
 
     @property
@@ -126,7 +126,7 @@ def _media_type_for(accept: str | None, offered: tuple[MediaType, ...]) -> Media
     return best_of(offered, [media_range for media_range, _ in media_ranges(accept)])
 
 
-def best_of(offered: Sequence[T], ranges: Sequence[Range[T]]) -> T | None:
+def best_of(offered: Sequence[T], ranges: Sequence[AcceptRange[T]]) -> T | None:
     """The offered thing that ranks highest; None: no range lets any in."""
     ranked: list[tuple[float, int, int, int]] = []
     for preference, thing in enumerate(offered):

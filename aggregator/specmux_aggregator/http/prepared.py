@@ -1,7 +1,7 @@
 """Answers as bytes: the status line and header fields made once, the time lines made once per second.
 
-A ``Prepared`` never changes. What does change with time, Date and Expires, is put between its head and the
-empty line by whoever writes it, so one value serves every request, connection and tier.
+A ``PreparedAnswer`` never changes. What does change with time, Date and Expires, is put between its head and
+the empty line by whoever writes it, so one value serves every request, connection and tier.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
+class PreparedAnswer:
     """An answer ready for the wire but for its time lines (Date, and Expires when ``is_immutable``)."""
 
     status: int
@@ -58,7 +58,7 @@ def prepare(
     format: str = "none",
     is_stale: bool = False,
     good_until: float | None = None,
-) -> Prepared:
+) -> PreparedAnswer:
     """One answer, ready but for its time lines.
 
     Content-Length is that of ``body`` unless ``content_length`` says otherwise, which only HEAD may (RFC 9110
@@ -74,7 +74,7 @@ def prepare(
     if status not in NO_CONTENT:
         lines.append(f"Content-Length: {len(body) if content_length is None else content_length}")
     lines.append("")
-    return Prepared(
+    return PreparedAnswer(
         status=status,
         head="\r\n".join(lines).encode("latin-1"),
         body=b"" if is_head else body,
@@ -86,7 +86,7 @@ def prepare(
     )
 
 
-def with_field(prepared: Prepared, name: str, value: str, *, good_until: float) -> Prepared:
+def with_field(prepared: PreparedAnswer, name: str, value: str, *, good_until: float) -> PreparedAnswer:
     """The answer with one more header field, for as long as that holds. Raises ValueError as ``prepare``."""
     head = prepared.head + f"{_field(name, value)}\r\n".encode("latin-1")
     return replace(prepared, head=head, good_until=good_until)
@@ -110,7 +110,7 @@ def refusal(
     fields: Iterable[tuple[str, str]] = (),
     is_head: bool = False,
     route: str = "other",
-) -> Prepared:
+) -> PreparedAnswer:
     """An error as Kubernetes words it: a ``Status`` (metav1.Status), always JSON, never stored."""
     body = orjson.dumps(
         {
@@ -137,7 +137,7 @@ class TimeLines:
         self._until = -math.inf
         self._dated = self._expiring = b""
 
-    def end_of_head(self, prepared: Prepared, now: float) -> bytes:
+    def end_of_head(self, prepared: PreparedAnswer, now: float) -> bytes:
         """What follows ``prepared.head``: the time lines and the empty line. ``now`` is monotonic seconds.
 
         The wall clock is asked once in each of its seconds, so a clock that was set is noticed within one.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.prepared import Prepared, prepare, refusal
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
 from specmux_converters.media_types import CBOR, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF, PROTOBUF_V2
 
 FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", PROTOBUF_V2: "protobuf", CBOR: "cbor"} | {
@@ -64,7 +64,7 @@ class Representation:
         return self.is_immutable and not self.is_private
 
 
-def settled(representation: Representation, request: Request) -> Prepared | None:
+def settled(representation: Representation, request: Request) -> PreparedAnswer | None:
     """The answer that needs no bytes, 412 or 304, in the order of RFC 9110 13.2.2; None: ``delivered`` is."""
     etag, route = representation.etag, representation.route
     if request.if_match is not None and not names(request.if_match, etag, weak=False):
@@ -82,7 +82,7 @@ def settled(representation: Representation, request: Request) -> Prepared | None
     )
 
 
-def delivered(representation: Representation, body: bytes) -> Prepared:
+def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
     """The 200 that carries ``body``, which is in the representation's content coding."""
     fields = [("Content-Type", representation.content_type), *_validating(representation)]
     if representation.coding is not Coding.IDENTITY:
@@ -100,13 +100,15 @@ def delivered(representation: Representation, body: bytes) -> Prepared:
     )
 
 
-def not_acceptable(offered: Iterable[str], request: Request, *, route: str) -> Prepared:
+def not_acceptable(offered: Iterable[str], request: Request, *, route: str) -> PreparedAnswer:
     """406 that lists what there is."""
     message = "only the following media types are accepted: " + ", ".join(offered)
     return status_reply(406, message, route=route, request=request, fields=[VARY])
 
 
-def method_not_allowed(request: Request, *, route: str, fields: Iterable[tuple[str, str]] = ()) -> Prepared:
+def method_not_allowed(
+    request: Request, *, route: str, fields: Iterable[tuple[str, str]] = ()
+) -> PreparedAnswer:
     """405 of what can only be read."""
     message = "only GET and HEAD are allowed here"
     return status_reply(405, message, route=route, request=request, fields=[ALLOW, *fields])
@@ -114,7 +116,7 @@ def method_not_allowed(request: Request, *, route: str, fields: Iterable[tuple[s
 
 def status_reply(
     code: int, message: str, *, route: str, request: Request, fields: Iterable[tuple[str, str]] = ()
-) -> Prepared:
+) -> PreparedAnswer:
     """The Status of an error that the contract names."""
     is_head = request.method == "HEAD"
     return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=route)

@@ -13,7 +13,7 @@ Owned = frozenset[GroupVersion] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltDocument:
     """A document made here. ``gzip`` is its canonical JSON, or None where the caller already holds that
     hash."""
 
@@ -28,7 +28,7 @@ class Built:
 class FileBuilt:
     """What one file of a directory gave. ``note``: why it gave nothing, or what is odd about it."""
 
-    documents: tuple[Built, ...]
+    documents: tuple[BuiltDocument, ...]
     note: str | None = None
     holds_manifests: bool = False
     """It holds CustomResourceDefinitions, which are built all together."""

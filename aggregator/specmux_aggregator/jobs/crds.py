@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.built import Built, Owned
+from specmux_aggregator.jobs.built import BuiltDocument, Owned
 from specmux_aggregator.jobs.file_names import COMPRESSED
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
@@ -62,7 +62,7 @@ class Missing:
 class CRDsBuilt:
     """``seconds``: how long each group-version took whose document was not held, from manifests to bytes."""
 
-    documents: tuple[Built, ...]
+    documents: tuple[BuiltDocument, ...]
     notes: tuple[str, ...]
     seconds: Mapping[GroupVersion, float]
     resources: Mapping[GroupVersion, Resources]
@@ -91,7 +91,7 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _FileContents:
     """What one file holds. ``fault``: why it holds nothing though it seems to be of our kind."""
 
     manifests: tuple[Document, ...]
@@ -104,7 +104,7 @@ class _Read:
 class DirectoryMemo:
     """What a worker remembers of one directory."""
 
-    files: dict[bytes, _Read] = field(default_factory=dict)
+    files: dict[bytes, _FileContents] = field(default_factory=dict)
     good: dict[str, tuple[Document, ...]] = field(default_factory=dict)
     """What each file held when it could last be read: an edit that goes wrong takes nothing away."""
     groups: dict[str, CRDMemo] = field(default_factory=dict)
@@ -132,14 +132,14 @@ def build_crds(
     memo.files = {file.digest: known.get(file.digest) or _read(file, limits) for file in files}
     groups, notes = _grouped(memo, files)
     memo.groups = {group: memo.groups.get(group) or CRDMemo() for group in groups}
-    documents: list[Built] = []
+    documents: list[BuiltDocument] = []
     seconds: dict[GroupVersion, float] = {}
     resources: dict[GroupVersion, Resources] = {}
     built: dict[str, _Group] = {}
     for group, manifests in sorted(groups.items()):
         last = memo.built.get(group)
         if last is not None and last.is_of(manifests, owned, templates) and _holds(held, memo, last):
-            documents += [Built(key, memo.offers[key][1], None) for key in last.group_versions]
+            documents += [BuiltDocument(key, memo.offers[key][1], None) for key in last.group_versions]
         else:
             made, problems = _build_group(
                 memo, group, manifests, owned, held, limits, templates, documents, seconds
@@ -190,7 +190,7 @@ def _build_group(
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
     templates: Templates,
-    documents: list[Built],
+    documents: list[BuiltDocument],
     seconds: dict[GroupVersion, float],
 ) -> tuple[CRDBuild, list[str]]:
     """Adds what the manifests of one group publish; gives it, and what is wrong with them, in words."""
@@ -201,14 +201,14 @@ def _build_group(
     for group_version, fingerprint in made.fingerprints.items():
         known = memo.offers.get(group_version)
         if known is not None and known[0] == fingerprint and held.get(group_version) == known[1].hash:
-            documents.append(Built(group_version, known[1], None))
+            documents.append(BuiltDocument(group_version, known[1], None))
             continue
         began = time.perf_counter()
         json = made.json(group_version)
         offer = Offer(hash=Hash(content_hash(json)), provenance=Provenance.CRD, size=len(json))
         memo.offers[group_version] = (fingerprint, offer)
         is_held = held.get(group_version) == offer.hash
-        documents.append(Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP)))
+        documents.append(BuiltDocument(group_version, offer, None if is_held else encoded(json, Coding.GZIP)))
         seconds[group_version] = shared + time.perf_counter() - began
     return made, [_told(problem) for problem in made.problems]
 
@@ -227,30 +227,34 @@ def _resources(memo: DirectoryMemo, made: CRDBuild, group_version: GroupVersion)
     return known[1]
 
 
-def _read(manifest: Manifest, limits: Limits) -> _Read:
+def _read(manifest: Manifest, limits: Limits) -> _FileContents:
     data = manifest.data or b""
     match manifest:
         case ManifestFile(name):
             return _read_file(name, data, limits)
         case ManifestObject():
             try:
-                return _Read((parse(data, limits=limits),))
+                return _FileContents((parse(data, limits=limits),))
             except ConverterError as error:
-                return _Read((), str(error))
+                return _FileContents((), str(error))
 
 
-def _read_file(name: str, data: bytes, limits: Limits) -> _Read:
+def _read_file(name: str, data: bytes, limits: Limits) -> _FileContents:
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
         plain = decoded(data, coding, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge) as error:
-        return _Read((), str(error))
+        return _FileContents((), str(error))
     try:
         found = recognise(plain, limits=limits)
     except ConverterError as error:
         # A kustomization beside the manifests is no fault; a manifest that cannot be read is.
-        return _Read((), str(error) if b"CustomResourceDefinition" in plain else None)
-    return _Read(found.documents, lost=_lost(found.losses)) if found.kind is DocumentKind.CRDS else _Read(())
+        return _FileContents((), str(error) if b"CustomResourceDefinition" in plain else None)
+    return (
+        _FileContents(found.documents, lost=_lost(found.losses))
+        if found.kind is DocumentKind.CRDS
+        else _FileContents(())
+    )
 
 
 def _lost(losses: Sequence[Loss]) -> str | None:

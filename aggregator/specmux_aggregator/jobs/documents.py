@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.built import Built, FileBuilt, Owned
+from specmux_aggregator.jobs.built import BuiltDocument, FileBuilt, Owned
 from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
 from specmux_aggregator.jobs.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.jobs.losses import Losses, losses_by_group_version
@@ -30,7 +30,7 @@ from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresent
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.media_types import MediaType
 from specmux_converters.profiles import PROFILES
-from specmux_converters.recognise import DocumentKind, Recognised, recognise
+from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.swagger2.conversion import convert
 from specmux_schemas.resources import Resources, split
 
@@ -49,7 +49,7 @@ class BuildMemo:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedDocument:
     """A document in one media type, without content coding."""
 
     body: bytes
@@ -71,7 +71,7 @@ def build_swagger(
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
     max_group_versions: int,
-) -> tuple[Built, ...] | Failure:
+) -> tuple[BuiltDocument, ...] | Failure:
     """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
@@ -148,12 +148,12 @@ def build_manifests(
 
 def convert_document(
     memo: BuildMemo,
-    recognised: Recognised,
+    recognised: RecognisedInput,
     *,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     max_group_versions: int,
-) -> tuple[Built, ...]:
+) -> tuple[BuiltDocument, ...]:
     """The group-version documents of a Swagger 2.0 document. Raises ConverterError.
 
     A path whose group-version could not stand in a URL is in none of them."""
@@ -183,14 +183,14 @@ def convert_document(
 
 def encode(
     memo: BuildMemo, json: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
-) -> Encoded | Unencodable | Failure:
+) -> EncodedDocument | Unencodable | Failure:
     """A JSON document in another media type."""
     try:
         document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
         made = PROFILES.get(media_type)
         if made is not None:
-            return Encoded(canonical(made(document)))
-        return Encoded(codecs.encode(document, media_type, fragments=memo.fragments))
+            return EncodedDocument(canonical(made(document)))
+        return EncodedDocument(codecs.encode(document, media_type, fragments=memo.fragments))
     except Unrepresentable as error:
         return Unencodable(str(error))
     except (ConverterError, BadCoding, TooLarge) as error:
@@ -225,7 +225,7 @@ def _built(
     provenance: Provenance,
     losses: Losses,
     held: Mapping[GroupVersion, Hash],
-) -> Built:
+) -> BuiltDocument:
     digest = Hash(content_hash(json))
     offer = Offer(
         hash=digest,
@@ -235,4 +235,4 @@ def _built(
         loss_examples=losses.named,
     )
     is_held = held.get(group_version) == digest
-    return Built(group_version, offer, None if is_held else encoded(json, Coding.GZIP))
+    return BuiltDocument(group_version, offer, None if is_held else encoded(json, Coding.GZIP))

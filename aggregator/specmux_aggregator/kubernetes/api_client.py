@@ -13,7 +13,7 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.kubernetes.lines import Lines, LineTooLong
 from specmux_aggregator.model.backend import Backend
@@ -21,7 +21,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities, Unusable
 from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload, Redirect, read_answer
-from specmux_aggregator.upstream.transport import CLOSED, Transport
+from specmux_aggregator.upstream.transport import CLOSED, BackendTransport
 from specmux_converters.media_types import JSON
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -40,7 +40,7 @@ class ApiClient:
         self,
         server: Backend,
         *,
-        polling: Polling,
+        polling: PollingSettings,
         identities: Identities | None = None,
         max_bytes: int = MAX_BYTES,
         max_line: int = MAX_LINE,
@@ -49,7 +49,7 @@ class ApiClient:
         self._polling = polling
         self._max_bytes = max_bytes
         self._max_line = max_line
-        self._transport = Transport(server, polling=polling, identities=identities)
+        self._transport = BackendTransport(server, polling=polling, identities=identities)
 
     async def get(self, target: str) -> Mapping[str, Any] | Failure:
         """The object at a path, with its query."""
@@ -142,7 +142,7 @@ class ApiClient:
             return Failure(Cause.BAD_BODY, "the watch ended within an event")
         return None
 
-    def _failure(self, error: Exception, polling: Polling) -> Failure:
+    def _failure(self, error: Exception, polling: PollingSettings) -> Failure:
         return CLOSED if self._transport.is_closed else failure_of(error, polling)
 
     def _parsed(self, payload: Payload) -> Mapping[str, Any] | Failure:

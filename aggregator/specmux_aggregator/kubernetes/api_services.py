@@ -69,7 +69,7 @@ def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APISe
     for item in objects:
         try:
             services.append(_api_service(item))
-        except _Malformed as fault:
+        except _MalformedObject as fault:
             problems.append(f"APIService {_shown_name(item)}: {fault}")
     return tuple(sorted(services, key=lambda service: service.name)), tuple(sorted(problems))
 
@@ -103,7 +103,7 @@ def recall(note: bytes) -> list[Mapping[str, Any]]:
     return [item for item in objects if isinstance(item, dict)] if isinstance(objects, list) else []
 
 
-class _Malformed(ValueError):
+class _MalformedObject(ValueError):
     """An object says something that no APIService may; the message says where."""
 
 
@@ -112,14 +112,14 @@ def _api_service(item: Mapping[str, Any]) -> APIService:
     name = _text(metadata, "name", "metadata.name")
     group, version = spec.get("group") or "", spec.get("version")
     if not isinstance(version, str) or not _LABEL.fullmatch(version):
-        raise _Malformed("spec.version is no version")
+        raise _MalformedObject("spec.version is no version")
     if not isinstance(group, str) or (group and not _SUBDOMAIN.fullmatch(group)):
-        raise _Malformed("spec.group is no API group")
+        raise _MalformedObject("spec.group is no API group")
     if name != f"{version}.{group}":
-        raise _Malformed(f'is not called "{version}.{cut(group)}", after its version and group')
+        raise _MalformedObject(f'is not called "{version}.{cut(group)}", after its version and group')
     service = spec.get("service")
     if service is not None and not group:
-        raise _Malformed("gives the core group to a service")
+        raise _MalformedObject("gives the core group to a service")
     labels = metadata.get("labels")
     return APIService(
         name=name,
@@ -134,14 +134,14 @@ def _api_service(item: Mapping[str, Any]) -> APIService:
 def _service(service: Mapping[str, Any], spec: Mapping[str, Any]) -> ServiceReference:
     insecure = spec.get("insecureSkipTLSVerify") or False
     if not isinstance(insecure, bool):
-        raise _Malformed("spec.insecureSkipTLSVerify is neither true nor false")
+        raise _MalformedObject("spec.insecureSkipTLSVerify is neither true nor false")
     bundle = spec.get("caBundle")
     if insecure and bundle:
-        raise _Malformed("has spec.caBundle and spec.insecureSkipTLSVerify; it can be only one of them")
+        raise _MalformedObject("has spec.caBundle and spec.insecureSkipTLSVerify; it can be only one of them")
     port = service.get("port")
     port = PORT if port is None else port
     if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= 65535:
-        raise _Malformed("spec.service.port is no port")
+        raise _MalformedObject("spec.service.port is no port")
     return ServiceReference(
         name=_label(service, "name"),
         namespace=_label(service, "namespace"),
@@ -155,14 +155,14 @@ def _pem(bundle: object) -> bytes:
     try:
         return base64.b64decode(bundle, validate=True)  # type: ignore[arg-type]  # told by the TypeError
     except (TypeError, ValueError):
-        raise _Malformed("spec.caBundle is not base64") from None
+        raise _MalformedObject("spec.caBundle is not base64") from None
 
 
 def _label(service: Mapping[str, Any], key: str) -> str:
     """Becomes part of a URL: nothing but a DNS label."""
     value = service.get(key)
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
-        raise _Malformed(f"spec.service.{key} is no DNS label")
+        raise _MalformedObject(f"spec.service.{key} is no DNS label")
     return value
 
 
@@ -185,21 +185,21 @@ def _words(value: object) -> str:
 def _object(item: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = item.get(key)
     if not isinstance(value, dict):
-        raise _Malformed(f"its {key} is no object")
+        raise _MalformedObject(f"its {key} is no object")
     return value
 
 
 def _text(item: Mapping[str, Any], key: str, where: str) -> str:
     value = item.get(key)
     if not isinstance(value, str) or not value:
-        raise _Malformed(f"has no {where}")
+        raise _MalformedObject(f"has no {where}")
     return value
 
 
 def _number(spec: Mapping[str, Any], key: str) -> int:
     value = spec.get(key) or 0
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise _Malformed(f"spec.{key} is no number")
+        raise _MalformedObject(f"spec.{key} is no number")
     return value
 
 

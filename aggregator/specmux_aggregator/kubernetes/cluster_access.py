@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from specmux_aggregator.config.settings import Kubernetes
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -24,7 +24,7 @@ class Access:
     namespace: str = "default"
 
 
-def chosen(settings: Kubernetes, environ: Mapping[str, str]) -> Access | None:
+def chosen(settings: KubernetesSettings, environ: Mapping[str, str]) -> Access | None:
     """The way into it. ``environ``: the whole environment of the process. Raises InvalidConfig; blocks."""
     if not settings.in_cluster and not settings.is_meant:
         return None

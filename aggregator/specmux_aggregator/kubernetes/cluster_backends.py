@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from specmux_aggregator.kubernetes.api_services import APIService, ServiceReference
-from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind, group_of
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts, group_of
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_converters.group_versions import GroupVersion
 
@@ -58,7 +58,7 @@ def cluster_backends(
     known = tuple(services)
     elsewhere = shadowed(known)
     priorities = _priorities(known)
-    fallback = Found(
+    fallback = ClusterFacts(
         cluster=apiserver.url,
         is_fallback=True,
         excluded=withdrawn - elsewhere,
@@ -66,14 +66,16 @@ def cluster_backends(
         priorities=priorities,
         versions=_versions(defined, (item.group_version for item in known)),
     )
-    backends = [replace(apiserver, name=APISERVER, kind=Kind.AUTO, found=fallback)] if has_apiserver else []
+    backends = (
+        [replace(apiserver, name=APISERVER, kind=BackendKind.AUTO, found=fallback)] if has_apiserver else []
+    )
     if has_custom_resources:
         group_priority, version_priority = CRD_PRIORITIES
-        found = Found(cluster=apiserver.url, excluded=elsewhere, priorities=priorities)
+        found = ClusterFacts(cluster=apiserver.url, excluded=elsewhere, priorities=priorities)
         backends.append(
             Backend(
                 name=CUSTOM_RESOURCES,
-                kind=Kind.CRDS,
+                kind=BackendKind.CRDS,
                 group_priority=group_priority,
                 version_priority=version_priority,
                 found=found,
@@ -130,7 +132,7 @@ def _backend(item: APIService, service: ServiceReference, reach: Reach, *, clust
         version_priority=version_priority,
         tls=_tls(service, reach) if url.startswith("https:") else ServerTLS(),
         credentials=Credentials(token_file=reach.token_file, remote_user=reach.remote_user),
-        found=Found(cluster=cluster),
+        found=ClusterFacts(cluster=cluster),
     )
 
 

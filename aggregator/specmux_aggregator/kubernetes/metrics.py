@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from specmux_aggregator.kubernetes.watch import Phase, WatchState
+from specmux_aggregator.kubernetes.watch import WatchPhase, WatchState
 
 
 class SourceCollector:
@@ -35,7 +35,7 @@ class SourceCollector:
             "specmux_source_watch_restarts", "Watches after the first one.", labels=["resource"]
         )
         for name, state in self._watches().items():
-            up.add_metric([name], float(state.phase is Phase.SYNCED))
+            up.add_metric([name], float(state.phase is WatchPhase.SYNCED))
             objects.add_metric([name], state.objects)
             if state.heard_at is not None:
                 age.add_metric([name], time.monotonic() - state.heard_at)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from specmux_aggregator.kubernetes.api_services import APIService, noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import shadowed
-from specmux_aggregator.kubernetes.watch import Phase, WatchState
+from specmux_aggregator.kubernetes.watch import WatchPhase, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_converters.group_versions import GroupVersion
 
@@ -59,5 +59,5 @@ class SeenServices:
                 if problem not in self.problems:
                     logger.warning("%s", problem)
             self.problems = problems
-        elif self.items is None and state.phase is not Phase.PENDING:
+        elif self.items is None and state.phase is not WatchPhase.PENDING:
             self.items = ()

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from specmux_aggregator.config.settings import Kubernetes, Polling
+from specmux_aggregator.config.settings import KubernetesSettings, PollingSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER, Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import Definition, SeenDefinitions, WatchedManifests, kept
 from specmux_aggregator.kubernetes.seen_services import SeenServices
 from specmux_aggregator.kubernetes.templates import ClusterTemplates
-from specmux_aggregator.kubernetes.watch import Phase, Timing, Watch, WatchState
+from specmux_aggregator.kubernetes.watch import Timing, Watch, WatchPhase, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH
@@ -58,9 +58,9 @@ class ClusterSource:
     def __init__(
         self,
         server: Backend,
-        settings: Kubernetes,
+        settings: KubernetesSettings,
         *,
-        polling: Polling,
+        polling: PollingSettings,
         identities: Identities,
         find: Callable[[tuple[Backend, ...]], None],
         changed: Callable[[], None],
@@ -211,7 +211,7 @@ class ClusterSource:
                 defined=self._definitions.defined if is_custom else frozenset(),
             )
         )
-        self.pending = tuple(name for name, state in states.items() if state.phase is Phase.PENDING)
+        self.pending = tuple(name for name, state in states.items() if state.phase is WatchPhase.PENDING)
         self._wake_recovered(states)
 
     def _wake_recovered(self, states: Mapping[str, WatchState]) -> None:
@@ -221,7 +221,7 @@ class ClusterSource:
             if is_unavailable and not unavailable.get(name, True):
                 self._wake(name)
         self._was_unavailable = unavailable
-        is_failing = any(state.phase is Phase.FAILING for state in states.values())
+        is_failing = any(state.phase is WatchPhase.FAILING for state in states.values())
         if self._was_failing and not is_failing:
             self._wake(APISERVER)
         self._was_failing = is_failing

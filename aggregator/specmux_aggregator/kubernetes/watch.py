@@ -29,8 +29,8 @@ from urllib.parse import urlencode
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.watch_events import (
     GONE,
-    Held,
     Keep,
+    WatchedObjects,
     after,
     confirmed,
     differs,
@@ -80,7 +80,7 @@ class Timing:
     """Between a list that lacks what was known and the one that has to agree."""
 
 
-class Phase(StrEnum):
+class WatchPhase(StrEnum):
     """How a watch is."""
 
     PENDING = "pending"
@@ -92,14 +92,14 @@ class Phase(StrEnum):
     @property
     def is_refusal(self) -> bool:
         """The cluster will not show it: it is done without."""
-        return self in (Phase.FORBIDDEN, Phase.ABSENT)
+        return self in (WatchPhase.FORBIDDEN, WatchPhase.ABSENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchState:
     """How a watch is, for people and metrics."""
 
-    phase: Phase
+    phase: WatchPhase
     failure: Failure | None
     objects: int
     """How many are known; also while it fails."""
@@ -137,7 +137,7 @@ class Watch:
         self._keep = keep
         self._timing = timing
         self._random_unit = random_unit
-        self._held: Held | None = None
+        self._held: WatchedObjects | None = None
         self._must_list = True
         self._failure: Failure | None = None
         self._told: tuple[Failure, bool] | None = None
@@ -289,7 +289,7 @@ class Watch:
         self._hold(held)
         return failure
 
-    def _hold(self, held: Held) -> None:
+    def _hold(self, held: WatchedObjects) -> None:
         before, self._held = self._held, held
         self._heard_at = time.monotonic()
         if differs(before, held):
@@ -352,9 +352,9 @@ class Watch:
             logger.info("watch of %s: up again", self._path)
 
 
-def _phase(failure: Failure | None, held: Held | None, *, is_refused: bool) -> Phase:
+def _phase(failure: Failure | None, held: WatchedObjects | None, *, is_refused: bool) -> WatchPhase:
     if failure is None:
-        return Phase.PENDING if held is None else Phase.SYNCED
+        return WatchPhase.PENDING if held is None else WatchPhase.SYNCED
     if not is_refused:
-        return Phase.FAILING
-    return Phase.FORBIDDEN if failure.status == 403 else Phase.ABSENT
+        return WatchPhase.FAILING
+    return WatchPhase.FORBIDDEN if failure.status == 403 else WatchPhase.ABSENT

@@ -17,7 +17,7 @@ GONE: Final = 410
 _MALFORMED: Final = Failure(Cause.BAD_BODY, "an event is none of the API's")
 
 
-class Identified(Protocol):
+class ObjectIdentity(Protocol):
     """What is held of an object by who needs less than all of it."""
 
     @property
@@ -26,7 +26,7 @@ class Identified(Protocol):
         ...
 
 
-Keep: TypeAlias = Callable[[Object], Object | Identified]
+Keep: TypeAlias = Callable[[Object], Object | ObjectIdentity]
 """Makes of an object what is held of it."""
 
 
@@ -36,7 +36,7 @@ def whole(item: Object) -> Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WatchedObjects:
     """What is held of the objects, by name, "namespace/name" where they have a namespace."""
 
     objects: Mapping[str, Any]
@@ -44,14 +44,16 @@ class Held:
     """The resource version from which a watch goes on."""
 
 
-def listed(pages: Sequence[Mapping[str, Any]], before: Held | None, *, keep: Keep = whole) -> Held | Failure:
+def listed(
+    pages: Sequence[Mapping[str, Any]], before: WatchedObjects | None, *, keep: Keep = whole
+) -> WatchedObjects | Failure:
     """What the pages of one list hold. An object that has not changed since ``before`` is the same one."""
     if not pages:
         return Failure(Cause.BAD_BODY, "the list has no page")
     version = _version(pages[-1])
     if version is None:
         return Failure(Cause.BAD_BODY, "the list has no resourceVersion")
-    objects: dict[str, Object | Identified] = {}
+    objects: dict[str, Object | ObjectIdentity] = {}
     for page in pages:
         items = page.get("items")
         if items is not None and not isinstance(items, list):
@@ -66,10 +68,12 @@ def listed(pages: Sequence[Mapping[str, Any]], before: Held | None, *, keep: Kee
             if known is None or not _is_same(known, item):
                 known = keep({"apiVersion": page.get("apiVersion"), "kind": kind, **item})
             objects[name] = known
-    return Held(objects, version)
+    return WatchedObjects(objects, version)
 
 
-def confirmed(now: Held, before: Held | None, lacked: frozenset[str]) -> tuple[Held, frozenset[str]]:
+def confirmed(
+    now: WatchedObjects, before: WatchedObjects | None, lacked: frozenset[str]
+) -> tuple[WatchedObjects, frozenset[str]]:
     """What counts of a list, and what it lacks that has to be lacking in the next list too before it is gone.
 
     ``lacked``: what the list before this one lacked. Whoever answers for a moment with less than there is
@@ -79,14 +83,14 @@ def confirmed(now: Held, before: Held | None, lacked: frozenset[str]) -> tuple[H
         return now, frozenset()
     doubtful = frozenset(before.objects.keys() - now.objects.keys() - lacked)
     kept = {name: before.objects[name] for name in doubtful}
-    return Held({**now.objects, **kept}, now.version), doubtful
+    return WatchedObjects({**now.objects, **kept}, now.version), doubtful
 
 
 def after(
-    held: Held, events: Iterable[Mapping[str, Any]], *, keep: Keep = whole
-) -> tuple[Held, Failure | None]:
+    held: WatchedObjects, events: Iterable[Mapping[str, Any]], *, keep: Keep = whole
+) -> tuple[WatchedObjects, Failure | None]:
     """What is held after the events, as far as they were good; and what ended them."""
-    objects: dict[str, Object | Identified] | None = None
+    objects: dict[str, Object | ObjectIdentity] | None = None
     version, failure = held.version, None
     for event in events:
         item = event.get("object")
@@ -110,10 +114,10 @@ def after(
                 failure = _MALFORMED
                 break
         version = its_version
-    return Held(held.objects if objects is None else objects, version), failure
+    return WatchedObjects(held.objects if objects is None else objects, version), failure
 
 
-def differs(one: Held | None, other: Held) -> bool:
+def differs(one: WatchedObjects | None, other: WatchedObjects) -> bool:
     """Whether other objects are held, or others under the same names."""
     if one is None or one.objects.keys() != other.objects.keys():
         return True
@@ -135,7 +139,7 @@ def identity_of(item: object) -> tuple[object, object]:
     return metadata.get("uid"), metadata.get("resourceVersion")
 
 
-def _is_same(known: Object | Identified, item: Object) -> bool:
+def _is_same(known: Object | ObjectIdentity, item: Object) -> bool:
     old = identity_of(known) if isinstance(known, Mapping) else known.identity
     return old == identity_of(item) and None not in old
 

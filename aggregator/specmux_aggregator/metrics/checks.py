@@ -5,7 +5,7 @@ from __future__ import annotations
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Observation
-from specmux_aggregator.origins.outcome import Outcome, Seen
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 
 
 def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, seconds: float) -> None:
@@ -14,9 +14,9 @@ def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, se
         metrics.timed("poll", "failed", seconds)
         metrics.backend_failures.labels(observation.backend.name, outcome.cause.value).inc()
         return
-    is_built = isinstance(outcome, Seen) and outcome.dialect is not Dialect.V3 and outcome.bodies
+    is_built = isinstance(outcome, BackendOffers) and outcome.dialect is not Dialect.V3 and outcome.bodies
     metrics.timed("convert" if is_built else "poll", "ok", seconds)
-    if not isinstance(outcome, Seen):
+    if not isinstance(outcome, BackendOffers):
         return
     for duration in outcome.seconds.values():
         metrics.crd_aggregation.observe(duration)

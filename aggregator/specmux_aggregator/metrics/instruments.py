@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from specmux_aggregator.aggregation.checks import Check
+from specmux_aggregator.aggregation.checks import BackendCheck
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Cause
@@ -197,7 +197,7 @@ class StateCollector:
         self,
         *,
         snapshot: Callable[[], Snapshot],
-        checks: Callable[[], Iterable[tuple[Observation, Check]]],
+        checks: Callable[[], Iterable[tuple[Observation, BackendCheck]]],
         usage: Callable[[], Usage],
         now: Callable[[], float],
         unavailable: Callable[[], Mapping[BackendName, bool]],

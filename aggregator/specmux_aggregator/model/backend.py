@@ -15,7 +15,7 @@ from specmux_converters.group_versions import GroupVersion
 BackendName = NewType("BackendName", str)
 
 
-class Kind(StrEnum):
+class BackendKind(StrEnum):
     """What the configuration says a backend is."""
 
     AUTO = "auto"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
     @property
     def is_directory(self) -> bool:
-        return self in (Kind.DIRECTORY, Kind.CRDS)
+        return self in (BackendKind.DIRECTORY, BackendKind.CRDS)
 
 
 def group_of(group_version: GroupVersion) -> str:
@@ -36,7 +36,7 @@ def group_of(group_version: GroupVersion) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ClusterFacts:
     """What a watched cluster says of a backend, beside how it is reached."""
 
     cluster: str = ""
@@ -71,7 +71,7 @@ class Backend:
     """One apiserver, or one directory of documents, as configured or as found in a cluster."""
 
     name: BackendName
-    kind: Kind = Kind.AUTO
+    kind: BackendKind = BackendKind.AUTO
     url: str = ""
     """Origin and base path without a trailing slash; empty for a directory."""
     urls: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Backend:
     proxy_url: str | None = field(default=None, repr=False)
     """HTTP proxy on the way to it, http:// or https://; may hold a password. The environment's proxies are
     not used for backends."""
-    found: Found | None = None
+    found: ClusterFacts | None = None
     """None for a backend of the configuration."""
 
     @property

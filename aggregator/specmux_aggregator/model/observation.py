@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.servers import BackendServer
 from specmux_aggregator.model.servers import Hash as Hash
-from specmux_aggregator.model.servers import Server
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
@@ -59,14 +59,14 @@ class Observation:
     """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
     changed_at: float | None = None
     """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not
-    here: a check that changes nothing publishes nothing (aggregation.checks.Check)."""
+    here: a check that changes nothing publishes nothing (aggregation.checks.BackendCheck)."""
     notes: tuple[str, ...] = ()
     """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
     missing: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))
     """Of ``offers`` those that its last root did not have, since when (monotonic seconds): not gone yet."""
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
     """What discovery is to list, where whoever made the documents knows it: names that are in no document."""
-    servers: tuple[Server, ...] = ()
+    servers: tuple[BackendServer, ...] = ()
     """The servers that one address hides, the highest first; none where there is one alone."""
 
     @property
@@ -78,7 +78,7 @@ class Observation:
             self.failure is not None
             and self.failure.status in (401, 403)
             and self.backend.found is not None
-            and self.backend.kind is not Kind.CRDS
+            and self.backend.kind is not BackendKind.CRDS
             and not self.backend.is_fallback
             and not self.backend.shows_credentials
         )

@@ -30,7 +30,7 @@ _RELEASE: Final = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?P<rest>.*
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class BackendServer:
     """One server as it was last seen. ``name``: where it is asked, or a digest of what it offers where one
     address hides several. ``version``: its ``gitVersion``, where it is known."""
 
@@ -69,7 +69,7 @@ def digest_of(offers: Offers) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:12]
 
 
-def union_of(servers: Iterable[Server]) -> dict[GroupVersion, Hash | None]:
+def union_of(servers: Iterable[BackendServer]) -> dict[GroupVersion, Hash | None]:
     """What the backend offers: of each group-version the document of the highest server that has it. The
     order of the servers does not matter."""
     offers: dict[GroupVersion, Hash | None] = {}
@@ -78,7 +78,7 @@ def union_of(servers: Iterable[Server]) -> dict[GroupVersion, Hash | None]:
     return offers
 
 
-def difference_text(servers: Collection[Server]) -> str:
+def difference_text(servers: Collection[BackendServer]) -> str:
     """For people: how many servers there are, of which releases, and what not all of them have."""
     releases = Counter(server.version or "version unknown" for server in servers)
     told = ", ".join(f"{count} × {version}" for version, count in sorted(releases.items()))

@@ -22,7 +22,7 @@ class DocumentKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SnapshotEntry:
     """A published group-version."""
 
     group_version: GroupVersion
@@ -32,7 +32,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class OwnershipConflict:
     """A group-version that several backends offer; the losers are not served."""
 
     group_version: GroupVersion
@@ -45,13 +45,13 @@ class Snapshot:
     """All that clients can be told at one moment."""
 
     generation: int
-    entries: Mapping[GroupVersion, Entry]
+    entries: Mapping[GroupVersion, SnapshotEntry]
     root: DocumentKey
     """The discovery root; it has an owner and a group-version of its own (ownership.ROOT_OWNER), and is
     served as a document whose JSON form is always there."""
     root_json: bytes
     observations: Mapping[BackendName, Observation]
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[OwnershipConflict, ...] = ()
 
     @property
     def is_partial(self) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.origins.crds import CRDsOrigin, Manifests
 from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
@@ -21,14 +21,14 @@ def origin_of(
     manifests: Manifests | None,
     client: BackendClient | None,
     peers: Peers | None,
-    polling: Polling,
-    limits: Limits,
+    polling: PollingSettings,
+    limits: LimitSettings,
 ) -> Origin:
     """A new origin; whoever asks for it closes it. ``manifests``: those of the cluster, where one is watched,
     for the backend that was found there. ``client``: of a backend with a URL; the origin closes it.
     ``peers``: the servers that its address may hide."""
     match backend.kind:
-        case Kind.DIRECTORY:
+        case BackendKind.DIRECTORY:
             return FolderOrigin(
                 backend,
                 _folder(backend, limits),
@@ -36,11 +36,11 @@ def origin_of(
                 limits=limits.of_documents,
                 max_group_versions=limits.max_group_versions,
             )
-        case Kind.CRDS:
+        case BackendKind.CRDS:
             if backend.found is None or manifests is None:
                 manifests = _folder(backend, limits)
             return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
-        case Kind.AUTO | Kind.V2 | Kind.V3:
+        case BackendKind.AUTO | BackendKind.V2 | BackendKind.V3:
             if client is None:
                 raise ValueError(f"backend {backend.name} has no URL")
             return HTTPOrigin(
@@ -54,7 +54,7 @@ def origin_of(
             )
 
 
-def _folder(backend: Backend, limits: Limits) -> Folder:
+def _folder(backend: Backend, limits: LimitSettings) -> Folder:
     if backend.directory is None:
         raise ValueError(f"backend {backend.name} has no directory")
     return Folder(backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes)

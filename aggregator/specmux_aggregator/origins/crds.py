@@ -20,7 +20,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.outcome import Outcome, Unchanged, seen_of
-from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
@@ -51,7 +51,7 @@ class Manifests(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _SentManifest:
     """A manifest as it was last sent."""
 
     fingerprint: Hashable
@@ -69,7 +69,7 @@ class CRDsOrigin:
         self._manifests = manifests
         self._worker = worker
         self._limits = limits
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, _SentManifest] = {}
         self._templates = BUNDLED
 
     async def observe(self, last: Observation) -> Outcome:
@@ -100,7 +100,7 @@ class CRDsOrigin:
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
-    ) -> Payload | Moved | Failure:
+    ) -> Payload | MovedDocument | Failure:
         """Never asked for in practice: what manifests give is kept in memory until it is superseded."""
         return Failure(Cause.NOT_FOUND, "superseded by what the manifests say now")
 
@@ -109,7 +109,7 @@ class CRDsOrigin:
 
     async def _built(
         self, found: Mapping[str, Hashable], held: dict[GroupVersion, Hash], templates: Templates
-    ) -> tuple[CRDsBuilt, dict[str, _Sent], list[str]]:
+    ) -> tuple[CRDsBuilt, dict[str, _SentManifest], list[str]]:
         """What the worker makes of the manifests; it is sent what changed, and what it has forgotten."""
         wanted: Set[str] = {name for name, now in found.items() if self._fingerprint(name) != now}
         while True:
@@ -135,10 +135,10 @@ class CRDsOrigin:
 
     def _read(
         self, found: Mapping[str, Hashable], wanted: Set[str]
-    ) -> tuple[tuple[Manifest, ...], dict[str, _Sent], list[str]]:
+    ) -> tuple[tuple[Manifest, ...], dict[str, _SentManifest], list[str]]:
         """All for the worker, with their bytes where they are wanted. Unreadable ones are left out."""
         manifests: list[Manifest] = []
-        sent: dict[str, _Sent] = {}
+        sent: dict[str, _SentManifest] = {}
         notes: list[str] = []
         for name, fingerprint in found.items():
             manifest = self._manifests.manifest(name) if name in wanted else self._sent[name].manifest
@@ -146,5 +146,5 @@ class CRDsOrigin:
                 notes.append(f"{cut(name)}: unreadable: {manifest.reason}")
                 continue
             manifests.append(manifest)
-            sent[name] = _Sent(fingerprint, replace(manifest, data=None))
+            sent[name] = _SentManifest(fingerprint, replace(manifest, data=None))
         return tuple(manifests), sent, notes

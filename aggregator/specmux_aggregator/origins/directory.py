@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.jobs.built import Built, FileBuilt
+from specmux_aggregator.jobs.built import BuiltDocument, FileBuilt
 from specmux_aggregator.jobs.documents import build_file
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Provenance
 from specmux_aggregator.origins.files import Fingerprint, Folder
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
-from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -35,7 +35,7 @@ class _File:
     """One file as it was last read."""
 
     fingerprint: Fingerprint
-    built: tuple[Built, ...]
+    built: tuple[BuiltDocument, ...]
     """Without bytes: those went to the caller."""
     note: str | None
     holds_manifests: bool = False
@@ -82,7 +82,7 @@ class DirectoryOrigin:
             files[name] = await self._read(name, found[name], {}, bodies)
         self._files = files
         winners = _winners(files)
-        return Seen(
+        return BackendOffers(
             Dialect.DIRECTORY,
             {key: built.offer for key, (_, built) in winners.items()},
             {key: bodies[name, key] for key, (name, _) in winners.items() if (name, key) in bodies},
@@ -99,7 +99,7 @@ class DirectoryOrigin:
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
-    ) -> Payload | Moved | Failure:
+    ) -> Payload | MovedDocument | Failure:
         """Never asked for in practice: what a directory offers is kept in memory until it is superseded."""
         return Failure(Cause.NOT_FOUND, "superseded by what the directory holds now")
 
@@ -112,7 +112,7 @@ class DirectoryOrigin:
 
     @staticmethod
     def _lacks(
-        built: Built,
+        built: BuiltDocument,
         name: str,
         held: Mapping[GroupVersion, Hash],
         bodies: Mapping[tuple[str, GroupVersion], bytes],
@@ -162,9 +162,9 @@ class DirectoryOrigin:
         return _File(fingerprint, documents, built.note, built.holds_manifests)
 
 
-def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, Built]]:
+def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, BuiltDocument]]:
     """One file for each group-version: a v3 one before a converted one, then the first by name."""
-    winners: dict[GroupVersion, tuple[str, Built]] = {}
+    winners: dict[GroupVersion, tuple[str, BuiltDocument]] = {}
     for name, file in sorted(files.items()):
         for built in file.built:
             rival = winners.get(built.group_version)
@@ -173,5 +173,5 @@ def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, Built]
     return winners
 
 
-def _is_converted(built: Built) -> bool:
+def _is_converted(built: BuiltDocument) -> bool:
     return built.offer.provenance is Provenance.CONVERTED

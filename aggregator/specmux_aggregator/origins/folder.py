@@ -19,13 +19,13 @@ from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin, Unreadable
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Fingerprint, Folder
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
-from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.crd import Templates
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
-_NOTHING: Final = Seen(Dialect.DIRECTORY, {})
+_NOTHING: Final = BackendOffers(Dialect.DIRECTORY, {})
 
 
 class FolderOrigin:
@@ -43,7 +43,7 @@ class FolderOrigin:
 
     async def observe(self, last: Observation) -> Outcome:
         outcome = await self._observe(last)
-        if isinstance(outcome, Seen) and any(_is_new(key, outcome, last) for key in outcome.offers):
+        if isinstance(outcome, BackendOffers) and any(_is_new(key, outcome, last) for key in outcome.offers):
             # A document and manifests had the same group-version, and the other one counts now: its bytes
             # were not kept, so all are built again.
             await self.close()
@@ -67,7 +67,7 @@ class FolderOrigin:
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
-    ) -> Payload | Moved | Failure:
+    ) -> Payload | MovedDocument | Failure:
         """Never asked for in practice: what a directory offers is kept in memory until it is superseded."""
         return Failure(Cause.NOT_FOUND, "superseded by what the directory holds now")
 
@@ -100,9 +100,9 @@ class _Manifests:
         return self._folder.manifest(name)
 
 
-def _joined(documents: Seen, built: Seen) -> Seen:
+def _joined(documents: BackendOffers, built: BackendOffers) -> BackendOffers:
     outdone = documents.offers.keys() & built.offers.keys()
-    return Seen(
+    return BackendOffers(
         Dialect.DIRECTORY,
         {**built.offers, **documents.offers},
         {**{key: body for key, body in built.bodies.items() if key not in outdone}, **documents.bodies},
@@ -122,7 +122,7 @@ def _joined(documents: Seen, built: Seen) -> Seen:
     )
 
 
-def _is_new(key: GroupVersion, joined: Seen, last: Observation) -> bool:
+def _is_new(key: GroupVersion, joined: BackendOffers, last: Observation) -> bool:
     """Whether its bytes are neither here nor with the caller."""
     held = last.offers.get(key)
     return key not in joined.bodies and (held is None or held.hash != joined.offers[key].hash)

@@ -18,14 +18,14 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.documents import build_swagger
 from specmux_aggregator.jobs.integrity import fault_of
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
-from specmux_aggregator.model.servers import Server
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged, seen_of
+from specmux_aggregator.model.servers import BackendServer
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged, seen_of
 from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.origins.shared_documents import SharedDocuments
-from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
 from specmux_converters.group_versions import GroupVersion
@@ -37,7 +37,7 @@ UNREACHABLE: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Unhashed:
+class _UnhashedDocument:
     """A native document that the root lists without a hash, as it was last downloaded."""
 
     offer: Offer
@@ -66,22 +66,22 @@ class HTTPOrigin:
         self._max_group_versions = max_group_versions
         self._v3_probe_interval = v3_probe_interval
         self._peers = peers
-        self._root: Root | None = None
+        self._root: BackendRoot | None = None
         self._swagger_etag: str | None = None
         self._has_delivered = False
         self._missed_v3 = 0
         self._next_v3_probe = 0.0
-        self._unhashed: dict[GroupVersion, _Unhashed] = {}
+        self._unhashed: dict[GroupVersion, _UnhashedDocument] = {}
         self._shared = SharedDocuments(client, worker, limits=limits)
 
     async def observe(self, last: Observation) -> Outcome:
         speaks_v2 = last.dialect is Dialect.V2
-        if self._backend.kind is Kind.V2 or (speaks_v2 and time.monotonic() < self._next_v3_probe):
+        if self._backend.kind is BackendKind.V2 or (speaks_v2 and time.monotonic() < self._next_v3_probe):
             return await self._observe_v2(last)
         outcome = await self._observe_v3(last)
         if (
             not (isinstance(outcome, Failure) and outcome.cause is Cause.NOT_FOUND)
-            or self._backend.kind is Kind.V3
+            or self._backend.kind is BackendKind.V3
         ):
             return outcome
         self._missed_v3 += 1
@@ -92,7 +92,7 @@ class HTTPOrigin:
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
-    ) -> Payload | Moved | Failure:
+    ) -> Payload | MovedDocument | Failure:
         own = await self._shared.document(group_version, hash)
         if own is not None:
             return own
@@ -107,10 +107,10 @@ class HTTPOrigin:
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
         if self._peers is not None and not is_unhashed and _contradicts(answer):
-            assert isinstance(answer, Moved | Failure)
+            assert isinstance(answer, MovedDocument | Failure)
             answer = await self._peers.document(group_version, hash, answer, self._root)
         if is_unhashed and isinstance(answer, Payload) and not await self._hashes_to(hash, answer):
-            return Moved(None)
+            return MovedDocument(None)
         return answer
 
     async def close(self) -> None:
@@ -118,10 +118,10 @@ class HTTPOrigin:
         if self._peers is not None:
             await self._peers.close()
 
-    def _servers(self) -> tuple[Server, ...]:
+    def _servers(self) -> tuple[BackendServer, ...]:
         return () if self._peers is None else self._peers.servers()
 
-    def _is_settled(self, root: Root) -> bool:
+    def _is_settled(self, root: BackendRoot) -> bool:
         """Whether a root that did not change leaves nothing to be asked for."""
         return None not in root.offers.values() and self._shared.is_settled(root)
 
@@ -136,10 +136,10 @@ class HTTPOrigin:
     async def _observe_v3(self, last: Observation) -> Outcome:
         held = self._root if last.dialect is Dialect.V3 else None
         if self._peers is not None and self._peers.are_known:
-            answer: Root | NotModified | Failure = await self._peers.current()
+            answer: BackendRoot | NotModified | Failure = await self._peers.current()
         else:
             answer = await self._client.root(etag=held.etag if held else None)
-            if self._peers is not None and isinstance(answer, Root):
+            if self._peers is not None and isinstance(answer, BackendRoot):
                 answer = await self._peers.settled(answer, held)
         match answer:
             case Failure():
@@ -151,24 +151,26 @@ class HTTPOrigin:
                 root = held
             case NotModified():
                 return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-            case Root() if answer == held and self._servers() == last.servers and self._is_settled(answer):
+            case BackendRoot() if (
+                answer == held and self._servers() == last.servers and self._is_settled(answer)
+            ):
                 self._missed_v3 = 0
                 return Unchanged()
-            case Root():
+            case BackendRoot():
                 root = answer
         self._missed_v3 = 0
         outcome = await self._with_unhashed(last, root)
-        if isinstance(outcome, Seen):
+        if isinstance(outcome, BackendOffers):
             # Not before: a root that could not be published must not be "not modified" at the next check.
             self._root = root
         return outcome
 
-    async def _with_unhashed(self, last: Observation, root: Root) -> Outcome:
+    async def _with_unhashed(self, last: Observation, root: BackendRoot) -> Outcome:
         """All that the root lists. A document without a hash that cannot be had stays as it was, or is left
         out, and is tried again at the next check: it must not cost the others."""
         offers: dict[GroupVersion, Offer] = {}
         bodies: dict[GroupVersion, bytes] = {}
-        unhashed: dict[GroupVersion, _Unhashed] = {}
+        unhashed: dict[GroupVersion, _UnhashedDocument] = {}
         notes = list(root.ignored)
         shared = await self._shared.settle(root)
         offers.update(shared.offers)
@@ -199,11 +201,11 @@ class HTTPOrigin:
             if body is not None:
                 bodies[group_version] = body
         self._unhashed = unhashed
-        return Seen(Dialect.V3, offers, bodies, tuple(notes), servers=self._servers())
+        return BackendOffers(Dialect.V3, offers, bodies, tuple(notes), servers=self._servers())
 
     async def _download_unhashed(
-        self, group_version: GroupVersion, known: _Unhashed | None
-    ) -> tuple[_Unhashed, bytes | None] | Failure:
+        self, group_version: GroupVersion, known: _UnhashedDocument | None
+    ) -> tuple[_UnhashedDocument, bytes | None] | Failure:
         """A document that has no hash of its own gets the content hash of what was served. ``known``: it was
         published like this; then there are bytes only for another one."""
         etag = known.etag if known else None
@@ -211,7 +213,7 @@ class HTTPOrigin:
         match answer:
             case Failure():
                 return answer
-            case Moved():
+            case MovedDocument():
                 return Failure(Cause.REDIRECTED, "a document without a hash redirects")
             case NotModified():
                 return (known, None) if known else Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
@@ -224,7 +226,7 @@ class HTTPOrigin:
         if fault is not None:
             return fault
         offer, packed = await asyncio.to_thread(self._named, answer, known.offer if known else None)
-        return _Unhashed(offer, answer.etag), packed
+        return _UnhashedDocument(offer, answer.etag), packed
 
     def _named(
         self, payload: Payload, known: Offer | None, *, is_packed: bool = True
@@ -267,6 +269,8 @@ class HTTPOrigin:
         return seen_of(Dialect.V2, built)
 
 
-def _contradicts(answer: Payload | Moved | Failure) -> bool:
+def _contradicts(answer: Payload | MovedDocument | Failure) -> bool:
     """Whether it says that the root listed what is not there."""
-    return isinstance(answer, Moved) or (isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND)
+    return isinstance(answer, MovedDocument) or (
+        isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND
+    )

@@ -7,7 +7,7 @@ from typing import Protocol
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.origins.outcome import Outcome
-from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -20,7 +20,7 @@ class Origin(Protocol):
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
-    ) -> Payload | Moved | Failure:
+    ) -> Payload | MovedDocument | Failure:
         """The bytes of a native document."""
         ...
 

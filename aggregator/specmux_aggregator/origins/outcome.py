@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from specmux_aggregator.jobs.built import Built
+from specmux_aggregator.jobs.built import BuiltDocument
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Offer
-from specmux_aggregator.model.servers import Server
+from specmux_aggregator.model.servers import BackendServer
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BackendOffers:
     """All that the backend offers now."""
 
     dialect: Dialect
@@ -28,7 +28,7 @@ class Seen:
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
     """Where they are known: of CustomResourceDefinitions with the names that are in no document, and of files
     that are documents."""
-    servers: tuple[Server, ...] = ()
+    servers: tuple[BackendServer, ...] = ()
     """The servers that offer it together, where one address hides several."""
 
 
@@ -37,20 +37,20 @@ class Unchanged:
     """The backend was asked, and offers what it did the last time."""
 
 
-Outcome = Seen | Unchanged | Failure
+Outcome = BackendOffers | Unchanged | Failure
 
 
 def seen_of(
     dialect: Dialect,
-    built: Iterable[Built],
+    built: Iterable[BuiltDocument],
     *,
     notes: tuple[str, ...] = (),
     seconds: Mapping[GroupVersion, float] | None = None,
     resources: Mapping[GroupVersion, Resources] | None = None,
-) -> Seen:
+) -> BackendOffers:
     """A outcome made of documents that were built here."""
     documents = tuple(built)
-    return Seen(
+    return BackendOffers(
         dialect,
         {item.group_version: item.offer for item in documents},
         {item.group_version: item.gzip for item in documents if item.gzip is not None},

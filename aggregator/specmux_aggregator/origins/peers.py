@@ -20,9 +20,9 @@ from typing import Final, TypeVar
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.model.servers import Offers, Server, digest_of, git_version, union_of
+from specmux_aggregator.model.servers import BackendServer, Offers, digest_of, git_version, union_of
 from specmux_aggregator.origins.sightings import Sightings
-from specmux_aggregator.upstream.client import BackendClient, Moved, NotModified, Payload, Root
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
@@ -62,7 +62,7 @@ Answered = TypeVar("Answered")
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    root: Root
+    root: BackendRoot
     version: str | None
 
 
@@ -70,7 +70,7 @@ class _Answer:
 class _Answers:
     """What one server answered."""
 
-    root: Root
+    root: BackendRoot
     versions: frozenset[str | None] = frozenset()
     asked: int = 0
     """How often its version was."""
@@ -103,17 +103,19 @@ class Peers:
         self._looking = asyncio.Lock()
         self._alone_until = 0.0
 
-    def servers(self) -> tuple[Server, ...]:
+    def servers(self) -> tuple[BackendServer, ...]:
         """Those that answered, the highest first; none where there is one alone."""
         if not self.are_known or not self._seen:
             return ()
         least = 1 if self.are_listed else VERSIONS
         seen = [(name, each.root.offers, each.version(least=least)) for name, each in self._seen.items()]
         is_versioned = not self._is_per_request and all(version for _, _, version in seen)
-        servers = (Server(name, offers, version if is_versioned else None) for name, offers, version in seen)
+        servers = (
+            BackendServer(name, offers, version if is_versioned else None) for name, offers, version in seen
+        )
         return tuple(sorted(servers, key=lambda each: each.rank, reverse=True))
 
-    async def settled(self, root: Root, held: Root | None) -> Root:
+    async def settled(self, root: BackendRoot, held: BackendRoot | None) -> BackendRoot:
         """What the backend offers, given the root that its usual connection had, and the one before."""
         if held is not None and not self.are_known and root.offers != held.offers:
             is_back = self._was_former(root.offers)
@@ -122,12 +124,12 @@ class Peers:
             self._former.append((held.offers, self._now()))
         return self._united(root) if self.are_known else root
 
-    async def current(self) -> Root | Failure:
+    async def current(self) -> BackendRoot | Failure:
         """What the servers offer now, asked by new connections; a Failure where all of these fail."""
         asked: list[str | None] = list(self._clients) or [None] * PROBES
         # At once: a server that hangs holds up what the others have by no more than its own time.
         answers = await asyncio.gather(*(self._read(url) for url in asked))
-        found = [answer for answer in answers if isinstance(answer, Root)]
+        found = [answer for answer in answers if isinstance(answer, BackendRoot)]
         self._seen.expire()
         self.are_known = self.are_listed or len(self._seen) > 1
         if not found:
@@ -143,8 +145,12 @@ class Peers:
         return replace(united, ignored=(*united.ignored, *failed))
 
     async def document(
-        self, group_version: GroupVersion, hash: Hash, contradiction: Moved | Failure, held: Root | None
-    ) -> Payload | Moved | Failure:
+        self,
+        group_version: GroupVersion,
+        hash: Hash,
+        contradiction: MovedDocument | Failure,
+        held: BackendRoot | None,
+    ) -> Payload | MovedDocument | Failure:
         """A document that the usual connection does not have under this hash, from the server that has it.
 
         ``held``: what was published. The contradiction stands where no server offers the hash.
@@ -168,9 +174,9 @@ class Peers:
         return contradiction
 
     async def _listed_document(
-        self, group_version: GroupVersion, hash: Hash, contradiction: Moved | Failure
-    ) -> Payload | Moved | Failure:
-        answer: Payload | Moved | NotModified | Failure = contradiction
+        self, group_version: GroupVersion, hash: Hash, contradiction: MovedDocument | Failure
+    ) -> Payload | MovedDocument | Failure:
+        answer: Payload | MovedDocument | NotModified | Failure = contradiction
         for url, answers in self._seen.items():
             if answers.root.offers.get(group_version) == hash:
                 answer = await self._clients[url].document(group_version, hash=hash, accept_gzip=True)
@@ -191,7 +197,7 @@ class Peers:
 
         return await asyncio.gather(*(asked(url) for url in self._clients or [None] * PROBES))
 
-    async def _look(self, root: Root, *, agreeing: int) -> None:
+    async def _look(self, root: BackendRoot, *, agreeing: int) -> None:
         """Find out whether other servers than the one with ``root`` answer; after ``agreeing`` equal roots
         there is one alone. One look serves all who wait."""
         before = self._alone_until
@@ -227,7 +233,7 @@ class Peers:
                 return
             await self._read(None)
 
-    async def _read(self, url: str | None) -> Root | Failure:
+    async def _read(self, url: str | None) -> BackendRoot | Failure:
         answer = await self._asked(url)
         if isinstance(answer, Failure):
             return answer
@@ -245,7 +251,7 @@ class Peers:
             version = await client.discovery("/version", JSON)
             if url is None:
                 again = await client.root(etag=root.etag)
-                self._is_per_request |= isinstance(again, Root) and again.offers != root.offers
+                self._is_per_request |= isinstance(again, BackendRoot) and again.offers != root.offers
             return _Answer(root, _version_in(version))
 
     def _note(self, name: str, answer: _Answer) -> None:
@@ -254,10 +260,10 @@ class Peers:
             last = _Answers(answer.root)
         self._seen.note(name, _Answers(answer.root, last.versions | {answer.version}, last.asked + 1))
 
-    def _united(self, root: Root) -> Root:
+    def _united(self, root: BackendRoot) -> BackendRoot:
         servers = self.servers()
         offers: Offers = union_of(servers) if servers else root.offers
-        return Root(offers, None, root.ignored)
+        return BackendRoot(offers, None, root.ignored)
 
     def _was_former(self, offers: Offers) -> bool:
         now = self._now()

@@ -17,7 +17,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.shared_documents import SharedDocument, shared_document
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.observation import Hash, Offer
-from specmux_aggregator.upstream.client import BackendClient, Payload, Root
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot, Payload
 from specmux_aggregator.upstream.responses import INLINE_MAX
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
@@ -35,7 +35,7 @@ FOREIGN_MAX: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledDocuments:
     """The apiserver's own shared documents, and the gzip of those that are new."""
 
     offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
@@ -54,15 +54,15 @@ class SharedDocuments:
         self._foreign: set[Hash] = set()
 
     @staticmethod
-    def of(root: Root) -> tuple[GroupVersion, ...]:
+    def of(root: BackendRoot) -> tuple[GroupVersion, ...]:
         """The group-versions of a root that any server may have published."""
         return tuple(key for key in SHARED if key in root.offers) if REFERENCE in root.offers else ()
 
-    def is_settled(self, root: Root) -> bool:
+    def is_settled(self, root: BackendRoot) -> bool:
         """Whether all of them are known."""
         return all(key in self._own for key in self.of(root))
 
-    async def settle(self, root: Root) -> Settled:
+    async def settle(self, root: BackendRoot) -> SettledDocuments:
         """What to offer in place of what the root says of them; without those that cannot be told now."""
         publisher = await self._publisher(root)
         bodies: dict[GroupVersion, bytes] = {}
@@ -73,7 +73,7 @@ class SharedDocuments:
             found = await self._find(key, publisher)
             if found is not None and found.offer != own:
                 self._own[key], bodies[key] = found.offer, found.gzip
-        return Settled({key: self._own[key] for key in self.of(root) if key in self._own}, bodies)
+        return SettledDocuments({key: self._own[key] for key in self.of(root) if key in self._own}, bodies)
 
     async def document(self, key: GroupVersion, hash: Hash) -> Payload | None:
         """The apiserver's own document with this hash, as gzip; None where it cannot be had."""
@@ -85,7 +85,7 @@ class SharedDocuments:
             return None
         return Payload(found.gzip, Coding.GZIP, JSON, None)
 
-    async def _publisher(self, root: Root) -> bytes | None:
+    async def _publisher(self, root: BackendRoot) -> bytes | None:
         """That of the reference, which is downloaded when it is another one."""
         hash = root.offers.get(REFERENCE)
         if hash is None:

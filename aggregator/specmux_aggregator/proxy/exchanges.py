@@ -16,7 +16,7 @@ from typing import Final
 
 import aiohttp
 
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
@@ -25,7 +25,7 @@ from specmux_aggregator.proxy.header_fields import Field, asker_of
 from specmux_aggregator.proxy.routes import without_credentials
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities, Unusable
-from specmux_aggregator.upstream.transport import Transport
+from specmux_aggregator.upstream.transport import BackendTransport
 
 logger: Final = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _Key = tuple[BackendName, bytes | None]
 """A backend, and who asks it (asker_of); None: we do, with our credentials."""
 
 
-class Exchange:
+class ProxyExchange:
     """One request that a backend has begun to answer. Closed by whoever holds it."""
 
     def __init__(
@@ -63,7 +63,12 @@ class Exchanges:
     """All of one service. Lives on one event loop until ``close``."""
 
     def __init__(
-        self, snapshot: Callable[[], Snapshot], metrics: Metrics, *, polling: Polling, identities: Identities
+        self,
+        snapshot: Callable[[], Snapshot],
+        metrics: Metrics,
+        *,
+        polling: PollingSettings,
+        identities: Identities,
     ) -> None:
         self._snapshot = snapshot
         self._metrics = metrics
@@ -85,7 +90,7 @@ class Exchanges:
         is_ours: bool,
         body: AsyncIterable[bytes] | None = None,
         idle_timeout: float | None = None,
-    ) -> Exchange | Failure:
+    ) -> ProxyExchange | Failure:
         """The answer from its head on. ``is_ours``: with our credentials, else with ``fields`` alone."""
         upstream = self._upstream(backend, None if is_ours else asker_of(fields))
         try:
@@ -99,7 +104,7 @@ class Exchanges:
                         method, target, fields=fields, body=body, idle_timeout=idle_timeout
                     )
                 )
-                return Exchange(answer, backend, stack.pop_all())
+                return ProxyExchange(answer, backend, stack.pop_all())
         except Unusable as unusable:
             return unusable.failure
         except TRANSPORT_ERRORS as error:
@@ -179,11 +184,11 @@ class StreamedBackend:
 
     It is asked with the credentials that ``backend`` has. Lives on one event loop."""
 
-    def __init__(self, backend: Backend, *, polling: Polling, identities: Identities) -> None:
+    def __init__(self, backend: Backend, *, polling: PollingSettings, identities: Identities) -> None:
         self.backend = backend
         # No limit of its own: each connection stands for one of a client, and those are counted
         # (listen.max_connections). A watch must not keep other requests waiting.
-        self.transport = Transport(
+        self.transport = BackendTransport(
             backend,
             polling=polling,
             identities=identities,

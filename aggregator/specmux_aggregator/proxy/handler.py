@@ -15,8 +15,8 @@ from typing import Final
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.aggregation.publisher import Publisher
-from specmux_aggregator.config.settings import Limits, Polling, Proxy, Settings
-from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings, ProxySettings, Settings
+from specmux_aggregator.http.prepared import PreparedAnswer, refusal
 from specmux_aggregator.http.representations import cache_control
 from specmux_aggregator.http.response_fields import status_failure
 from specmux_aggregator.metrics.instruments import Metrics
@@ -25,7 +25,7 @@ from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy import header_fields
-from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
+from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.response import ProxiedResponse
 from specmux_aggregator.proxy.routes import apiserver_in, owner_of, swagger_candidates
@@ -87,10 +87,10 @@ class ProxyHandler:
         snapshot: Callable[[], Snapshot],
         metrics: Metrics,
         *,
-        proxy: Proxy,
+        proxy: ProxySettings,
         passes_swagger: bool,
-        polling: Polling,
-        limits: Limits,
+        polling: PollingSettings,
+        limits: LimitSettings,
         identities: Identities,
         clients_have_certificates: bool,
         is_private: bool,
@@ -127,7 +127,7 @@ class ProxyHandler:
 
     async def stream(self, request: WireRequest) -> Response | Reply:
         connection, target = request.connection, target_of(request.message)
-        answer: ProxiedResponse | Prepared | None = self._refusal(request, target)
+        answer: ProxiedResponse | PreparedAnswer | None = self._refusal(request, target)
         if answer is None and is_swagger(target):
             answer = await self._swagger(request)
         elif answer is None:
@@ -145,7 +145,7 @@ class ProxyHandler:
         """Let go of every connection to a backend."""
         await self._exchanges.close()
 
-    def _refusal(self, request: WireRequest, target: str) -> Prepared | None:
+    def _refusal(self, request: WireRequest, target: str) -> PreparedAnswer | None:
         """Why a request goes to no backend, whichever that would be."""
         message = request.message
         fields = list(message.headers.items())
@@ -167,7 +167,7 @@ class ProxyHandler:
             return _status(request, 501, "NotImplemented", NO_CERTIFICATE)
         return None
 
-    async def _resource(self, request: WireRequest, target: str) -> ProxiedResponse | Prepared:
+    async def _resource(self, request: WireRequest, target: str) -> ProxiedResponse | PreparedAnswer:
         message = request.message
         owner = self._owner(target)
         if owner is None:
@@ -209,7 +209,7 @@ class ProxyHandler:
         upload: Upload | None,
         *,
         is_ours: bool,
-    ) -> Exchange | Failure:
+    ) -> ProxyExchange | Failure:
         patience = self._proxy.answer_timeout
         place = _Place(owner.name, self._waiting if upload is None else self._uploading)
         try:
@@ -235,7 +235,7 @@ class ProxyHandler:
     def _is_crowded(self, backend: Backend, others: Counter[BackendName]) -> bool:
         return 0 < self._max_waiting <= others[backend.name]
 
-    async def _swagger(self, request: WireRequest) -> ProxiedResponse | Prepared:
+    async def _swagger(self, request: WireRequest) -> ProxiedResponse | PreparedAnswer:
         snapshot = self._snapshot()
         asked = swagger_candidates(snapshot)
         if self._swagger_owner is not None and self._swagger_owner[0] == snapshot.generation:
@@ -247,7 +247,7 @@ class ProxyHandler:
                 return crowded(request)
             begun = await self._swagger_of(backend, request)
             match begun:
-                case Exchange():
+                case ProxyExchange():
                     self._swagger_owner = (snapshot.generation, backend)
                     return await self._pass_on(
                         request,
@@ -275,7 +275,7 @@ class ProxyHandler:
             cache_control(is_immutable=False, is_private=True),
         ]
 
-    async def _swagger_of(self, backend: Backend, request: WireRequest) -> Exchange | Failure:
+    async def _swagger_of(self, backend: Backend, request: WireRequest) -> ProxyExchange | Failure:
         message, max_bytes = request.message, self._limits.max_document_bytes
         fields = header_fields.swagger_fields(message.headers.items())
         begun = await self._begin(backend, message.method, SWAGGER_PATH, fields, None, is_ours=True)
@@ -294,12 +294,12 @@ class ProxyHandler:
     async def _pass_on(
         self,
         request: WireRequest,
-        begun: Exchange,
+        begun: ProxyExchange,
         upload: Upload | None,
         fields_of_answer: Callable[[Iterable[tuple[bytes, bytes]]], list[Field]],
         *,
         max_bytes: int | None = None,
-    ) -> ProxiedResponse | Prepared:
+    ) -> ProxiedResponse | PreparedAnswer:
         """The answer as it goes to the client; ours where the backend's must not be passed on."""
         failure = _unfit(begun.answer.status)
         if failure is None:
@@ -321,7 +321,7 @@ class ProxyHandler:
             moved=self._metrics.proxy.bytes.labels(begun.backend.name, "answer").inc,
         )
 
-    def _failed(self, request: WireRequest, backend: Backend, failure: Failure) -> Prepared:
+    def _failed(self, request: WireRequest, backend: Backend, failure: Failure) -> PreparedAnswer:
         message = f"backend {backend.name} did not answer as it should ({failure.cause})"
         if failure.cause is Cause.TIMEOUT:
             prepared = _status(request, 504, "Timeout", message)
@@ -334,7 +334,7 @@ class ProxyHandler:
         return prepared
 
 
-def crowded(request: WireRequest) -> Prepared:
+def crowded(request: WireRequest) -> PreparedAnswer:
     """The answer to one more than may wait."""
     request.connection.connections.stats.requests_refused += 1
     return CROWDED_HEAD if request.message.method == "HEAD" else CROWDED
@@ -355,7 +355,7 @@ def _address(request: WireRequest) -> str | None:
 
 def _status(
     request: WireRequest, code: int, reason: str, message: str, fields: Iterable[Field] = ()
-) -> Prepared:
+) -> PreparedAnswer:
     is_head = request.message.method == "HEAD"
     return refusal(code, reason, message, fields=fields, is_head=is_head, route=ROUTE)
 

@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp import HttpVersion10, hdrs
 
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
+from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.protocols import ClientConnection, WireRequest
@@ -43,7 +43,7 @@ class ProxiedResponse:
 
     def __init__(
         self,
-        begun: Exchange,
+        begun: ProxyExchange,
         fields: list[Field],
         request: WireRequest,
         exchanges: Exchanges,

@@ -34,7 +34,7 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReaderAnswer:
     body: bytes
     """In the coding that was asked for."""
 
@@ -65,13 +65,15 @@ class SearchRequest:
     group: str | None = None
 
 
-def explain(state: ReaderState, request: ExplainRequest, coding: Coding) -> Answer | QuestionRefusal | Wants:
+def explain(
+    state: ReaderState, request: ExplainRequest, coding: Coding
+) -> ReaderAnswer | QuestionRefusal | Wants:
     document = state.document(request.hash)
     if document is None:
         return Wants((request.group_version,))
     try:
         with limited_time():
-            return Answer(encoded(_explained(document, request), coding))
+            return ReaderAnswer(encoded(_explained(document, request), coding))
     except SchemasError as error:
         return refusal_of(error)
     except (QueryTooLong, RecursionError):
@@ -80,7 +82,7 @@ def explain(state: ReaderState, request: ExplainRequest, coding: Coding) -> Answ
 
 def search_rows(
     state: ReaderState, version: str, request: SearchRequest, incomplete: tuple[str, ...], coding: Coding
-) -> Answer | QuestionRefusal | Wants:
+) -> ReaderAnswer | QuestionRefusal | Wants:
     if state.version != version:
         return Wants(None)
     try:
@@ -93,7 +95,7 @@ def search_rows(
     except QueryTooLong:
         return QuestionRefusal(503, "this search takes too long; more words, or longer ones, find less")
     made = {**found_json(found), "incomplete": sorted((*incomplete, *state.refused))}
-    return Answer(encoded(orjson.dumps(made), coding))
+    return ReaderAnswer(encoded(orjson.dumps(made), coding))
 
 
 def refusal_of(error: SchemasError) -> QuestionRefusal:

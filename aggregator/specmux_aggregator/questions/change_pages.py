@@ -13,7 +13,7 @@ import orjson
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.questions.answers import Answer, QuestionRefusal
+from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
 from specmux_aggregator.questions.frames import rendered
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, limited_time
 from specmux_converters.group_versions import GroupVersion
@@ -39,11 +39,13 @@ class ChangesRequest:
     is_published: bool = False
 
 
-def changes_page(state: ReaderState, request: ChangesRequest, coding: Coding) -> Answer | QuestionRefusal:
+def changes_page(
+    state: ReaderState, request: ChangesRequest, coding: Coding
+) -> ReaderAnswer | QuestionRefusal:
     make = _all_page if request.group_version is None else _group_version_page
     try:
         with limited_time(RENDER_SECONDS):
-            return Answer(encoded(make(request), coding))
+            return ReaderAnswer(encoded(make(request), coding))
     except QueryTooLong:
         return QuestionRefusal(503, "this page takes too long to make")
 

@@ -11,18 +11,18 @@ from typing import Final
 from urllib.parse import unquote
 
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import (
     Representation,
     delivered,
     settled,
     status_reply,
 )
-from specmux_aggregator.model.snapshot import Entry
+from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import (
-    Answer,
     ExplainRequest,
     QuestionRefusal,
+    ReaderAnswer,
     SearchRequest,
     explain,
     search_rows,
@@ -65,13 +65,13 @@ class Explain:
         self._reading = reading
         self._is_private = is_private
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         asked_for = self._asked(request)
-        return asked_for if isinstance(asked_for, Prepared) else settled(asked_for[2], request)
+        return asked_for if isinstance(asked_for, PreparedAnswer) else settled(asked_for[2], request)
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         asked_for = self._asked(request)
-        if isinstance(asked_for, Prepared):
+        if isinstance(asked_for, PreparedAnswer):
             return asked_for
         entry, question, representation = asked_for
         ready = settled(representation, request)
@@ -83,7 +83,9 @@ class Explain:
             return refused(request, error, route="explain")
         return _answered(request, representation, found)
 
-    def _asked(self, request: Request) -> Prepared | tuple[Entry, ExplainRequest, Representation]:
+    def _asked(
+        self, request: Request
+    ) -> PreparedAnswer | tuple[SnapshotEntry, ExplainRequest, Representation]:
         key, _, kind = request.path.removeprefix(EXPLAIN).rpartition("/")
         entry = self._reading.snapshot.entries.get(GroupVersion(unquote(key)))
         if entry is None or not kind:
@@ -105,7 +107,7 @@ class Explain:
         )
         return entry, question, representation
 
-    def _unknown(self, request: Request) -> Prepared:
+    def _unknown(self, request: Request) -> PreparedAnswer:
         """404, but 503 while a backend has not been heard."""
         if not self._reading.snapshot.is_partial:
             message = "the path is /openapi/explain/GROUP-VERSION/KIND, of a group-version that is published"
@@ -121,13 +123,13 @@ class Search:
         self._reading = reading
         self._is_private = is_private
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         asked_for = self._asked(request)
-        return asked_for if isinstance(asked_for, Prepared) else settled(asked_for[1], request)
+        return asked_for if isinstance(asked_for, PreparedAnswer) else settled(asked_for[1], request)
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         asked_for = self._asked(request)
-        if isinstance(asked_for, Prepared):
+        if isinstance(asked_for, PreparedAnswer):
             return asked_for
         question, representation = asked_for
         ready = settled(representation, request)
@@ -137,11 +139,11 @@ class Search:
             found = await self._reading.of_all(partial(_searched, question, representation))
         except Unready as error:
             return refused(request, error, route="search")
-        if self._reading.is_complete or not isinstance(found, Answer):
+        if self._reading.is_complete or not isinstance(found, ReaderAnswer):
             return _answered(request, representation, found)
         return passing(representation, found.body)
 
-    def _asked(self, request: Request) -> Prepared | tuple[SearchRequest, Representation]:
+    def _asked(self, request: Request) -> PreparedAnswer | tuple[SearchRequest, Representation]:
         if request.path.removesuffix("/") != SEARCH.removesuffix("/"):
             return status_reply(404, "the path is /openapi/search", route="search", request=request)
         try:
@@ -169,11 +171,11 @@ def search_request(query: str) -> SearchRequest:
 def _searched(
     question: SearchRequest, representation: Representation, state: ReaderState, version: str,
     missing: tuple[str, ...],
-) -> Answer | QuestionRefusal | Wants:  # fmt: skip
+) -> ReaderAnswer | QuestionRefusal | Wants:  # fmt: skip
     return search_rows(state, version, question, missing, representation.coding)
 
 
-def _explain_request(entry: Entry, kind: str, query: str) -> ExplainRequest:
+def _explain_request(entry: SnapshotEntry, kind: str, query: str) -> ExplainRequest:
     """Raises BadParameters, InvalidPath."""
     given = parameters(query)
     output = given.get("output", "json")
@@ -192,7 +194,9 @@ def _explain_request(entry: Entry, kind: str, query: str) -> ExplainRequest:
     )
 
 
-def _answered(request: Request, representation: Representation, found: Answer | QuestionRefusal) -> Prepared:
-    if isinstance(found, Answer):
+def _answered(
+    request: Request, representation: Representation, found: ReaderAnswer | QuestionRefusal
+) -> PreparedAnswer:
+    if isinstance(found, ReaderAnswer):
         return delivered(representation, found.body)
     return refused(request, found, route=representation.route)

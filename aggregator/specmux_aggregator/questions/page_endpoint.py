@@ -8,15 +8,15 @@ from typing import Final, Protocol
 from urllib.parse import unquote
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.http.representations import (
     NO_STORE,
     Representation,
     delivered,
     settled,
 )
-from specmux_aggregator.model.snapshot import Entry
-from specmux_aggregator.questions.answers import Answer, QuestionRefusal, SearchRequest
+from specmux_aggregator.model.snapshot import SnapshotEntry
+from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
 from specmux_aggregator.questions.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
 from specmux_aggregator.questions.frames import Asset, assets, error_page
 from specmux_aggregator.questions.pages import KindRequest, home, kind_page, search_page, status_page
@@ -60,7 +60,7 @@ FIELDS: Final = (
 )
 
 
-class Logged(Protocol):
+class LogEntryPage(Protocol):
     """An entry of the change log; it never changes, and no other has its id."""
 
     @property
@@ -71,10 +71,10 @@ class Logged(Protocol):
 
 
 class LoggedChanges(Protocol):
-    def latest(self) -> Sequence[Logged]:
+    def latest(self) -> Sequence[LogEntryPage]:
         """The last entry of each group-version."""
 
-    def of(self, group_version: GroupVersion) -> Sequence[Logged]:
+    def of(self, group_version: GroupVersion) -> Sequence[LogEntryPage]:
         """The newest first."""
 
 
@@ -101,7 +101,7 @@ class Ui:
         )
         self._assets = {asset.name: asset for asset in assets().values()}
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         below = request.path.removeprefix(PREFIX)
         if request.path == PREFIX.removesuffix("/"):
             return redirect(request, "ui/")
@@ -109,7 +109,7 @@ class Ui:
             return self._asset(request, below.removeprefix(_ASSETS))
         return None
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         ready = self.immediate(request)
         if ready is not None:
             return ready
@@ -139,7 +139,7 @@ class Ui:
 
     async def _of_all(
         self, request: Request, job: Callable[[Coding], JobOfAll], name: str, hash: str = ""
-    ) -> Prepared:
+    ) -> PreparedAnswer:
         """Raises Unready."""
         representation = self._represented(request, name, self._reading.version, hash)
         ready = settled(representation, request)
@@ -148,7 +148,7 @@ class Ui:
         found = await self._reading.of_all(job(representation.coding))
         return _answered(request, representation, found, is_complete=self._reading.is_complete)
 
-    async def _kind(self, request: Request, below: str) -> Prepared:
+    async def _kind(self, request: Request, below: str) -> PreparedAnswer:
         """Raises Unready."""
         key, _, kind = below.rpartition("/")
         entry = self._reading.snapshot.entries.get(GroupVersion(unquote(key)))
@@ -162,7 +162,9 @@ class Ui:
         )
         return await self._with_document(request, entry, question)
 
-    async def _with_document(self, request: Request, entry: Entry, question: KindRequest) -> Prepared:
+    async def _with_document(
+        self, request: Request, entry: SnapshotEntry, question: KindRequest
+    ) -> PreparedAnswer:
         """Raises Unready."""
         state = _state_of(self._logged(entry.group_version))
         representation = self._represented(request, "kind", self._reading.version, request.path, state)
@@ -175,11 +177,11 @@ class Ui:
         version = self._reading.version
         found = await self._reading.of_both(entry, partial(_kind_page, question, representation.coding))
         is_complete = self._reading.is_complete and self._reading.version == version
-        if is_complete and isinstance(found, Answer):
+        if is_complete and isinstance(found, ReaderAnswer):
             self._rendered.put(representation.etag, found.body)
         return _answered(request, representation, found, is_complete=is_complete)
 
-    async def _status_page(self, request: Request) -> Prepared:
+    async def _status_page(self, request: Request) -> PreparedAnswer:
         """Raises Unready."""
         representation = self._represented(request, "status")
         found = await self._reading.of_state(
@@ -187,7 +189,7 @@ class Ui:
         )
         return _answered(request, representation, found, is_complete=False)
 
-    async def _changes(self, request: Request, name: GroupVersion | None) -> Prepared:
+    async def _changes(self, request: Request, name: GroupVersion | None) -> PreparedAnswer:
         """Raises Unready."""
         entries = self._logged(name)
         is_published = name in self._reading.snapshot.entries
@@ -203,7 +205,7 @@ class Ui:
         found = await self._reading.of_state(changes_page, question, representation.coding)
         return _answered(request, representation, found, is_complete=True)
 
-    def _logged(self, name: GroupVersion | None) -> Sequence[Logged] | None:
+    def _logged(self, name: GroupVersion | None) -> Sequence[LogEntryPage] | None:
         """What a page has of the log: of one group-version, or the last entry of each."""
         if self._log is None:
             return None
@@ -215,7 +217,7 @@ class Ui:
             is_private=self._is_private, fields=FIELDS,
         )  # fmt: skip
 
-    def _asset(self, request: Request, name: str) -> Prepared:
+    def _asset(self, request: Request, name: str) -> PreparedAnswer:
         asset: Asset | None = self._assets.get(name)
         if asset is None:
             return page_error(request, 404, "There is no such file.")
@@ -232,7 +234,7 @@ class Ui:
         return settled(representation, request) or delivered(representation, asset.body)
 
 
-def redirect(request: Request, location: str) -> Prepared:
+def redirect(request: Request, location: str) -> PreparedAnswer:
     """To a page below; relative, so that it holds behind any prefix."""
     is_head = request.method == "HEAD"
     return prepare(302, [("Location", location), NO_STORE], is_head=is_head, route="ui")
@@ -245,27 +247,27 @@ def _home(
     state: ReaderState,
     version: str,
     missing: tuple[str, ...],
-) -> Answer | Wants:
+) -> ReaderAnswer | Wants:
     return home(state, version, missing, coding, is_logged=is_logged, has_swagger=has_swagger)
 
 
 def _search(
     question: SearchRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
-) -> Answer | Wants:
+) -> ReaderAnswer | Wants:
     return search_page(state, version, missing, question, coding)
 
 
 def _kind_page(
     question: KindRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
-) -> Answer | QuestionRefusal | Wants:
+) -> ReaderAnswer | QuestionRefusal | Wants:
     return kind_page(state, version, missing, question, coding)
 
 
-def _bodies(entries: Sequence[Logged] | None) -> tuple[bytes, ...] | None:
+def _bodies(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | None:
     return None if entries is None else tuple(entry.body for entry in entries)
 
 
-def _state_of(entries: Sequence[Logged] | None) -> str:
+def _state_of(entries: Sequence[LogEntryPage] | None) -> str:
     """What an ETag has of the log."""
     return "off" if entries is None else ",".join(str(entry.id) for entry in entries)
 
@@ -280,8 +282,12 @@ def _search_request(query: str) -> SearchRequest:
 
 
 def _answered(
-    request: Request, representation: Representation, found: Answer | QuestionRefusal, *, is_complete: bool
-) -> Prepared:
+    request: Request,
+    representation: Representation,
+    found: ReaderAnswer | QuestionRefusal,
+    *,
+    is_complete: bool,
+) -> PreparedAnswer:
     if isinstance(found, QuestionRefusal):
         return page_error(request, found.code, found.message)
     if is_complete:
@@ -299,7 +305,7 @@ def _answered(
     )
 
 
-def page_error(request: Request, code: int, message: str) -> Prepared:
+def page_error(request: Request, code: int, message: str) -> PreparedAnswer:
     again = [("Retry-After", "1")] if code in (429, 503) else []
     return prepare(
         code,

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.questions.answers import (
-    Answer,
     QuestionRefusal,
+    ReaderAnswer,
     SearchRequest,
     kind_called,
     refusal_of,
@@ -32,7 +32,7 @@ from specmux_schemas.explanation.skeleton import skeleton
 from specmux_schemas.explanation.tree import MOST_FIELDS, FieldPlace, tree_of
 from specmux_schemas.order import discovery_rank
 from specmux_schemas.resources import GroupVersionKind, api_version, split
-from specmux_schemas.search_index.query import Row, search
+from specmux_schemas.search_index.query import SchemaHit, search
 from specmux_schemas.search_index.versions import beside
 
 RENDER_SECONDS: Final = 2.0  # of processor time
@@ -56,7 +56,7 @@ def home(
     *,
     is_logged: bool,
     has_swagger: bool,
-) -> Answer | Wants:
+) -> ReaderAnswer | Wants:
     """``is_logged``, ``has_swagger``: whether there is a change log, and Swagger UI, to lead to."""
     if state.version != version:
         return Wants(None)
@@ -77,15 +77,15 @@ def home(
         is_logged=is_logged,
         has_swagger=has_swagger,
     )
-    return Answer(encoded(page, coding))
+    return ReaderAnswer(encoded(page, coding))
 
 
 def search_page(
     state: ReaderState, version: str, missing: tuple[str, ...], request: SearchRequest, coding: Coding
-) -> Answer | Wants:
+) -> ReaderAnswer | Wants:
     if state.version != version:
         return Wants(None)
-    rows: tuple[Row, ...] = ()
+    rows: tuple[SchemaHit, ...] = ()
     total, message = 0, ""
     if request.query:
         try:
@@ -110,12 +110,12 @@ def search_page(
         message=message,
         incomplete=sorted((*missing, *state.refused)),
     )
-    return Answer(encoded(page, coding))
+    return ReaderAnswer(encoded(page, coding))
 
 
 def kind_page(
     state: ReaderState, version: str, missing: tuple[str, ...], request: KindRequest, coding: Coding
-) -> Answer | QuestionRefusal | Wants:
+) -> ReaderAnswer | QuestionRefusal | Wants:
     if state.version != version:
         return Wants(None)
     document = state.document(request.hash)
@@ -123,14 +123,14 @@ def kind_page(
         return Wants((request.group_version,))
     try:
         with limited_time(RENDER_SECONDS):
-            return Answer(encoded(_kind(state, document, request), coding))
+            return ReaderAnswer(encoded(_kind(state, document, request), coding))
     except SchemasError as error:
         return refusal_of(error)
     except (QueryTooLong, RecursionError):
         return QuestionRefusal(503, "this page takes too long to make")
 
 
-def status_page(state: ReaderState, status: bytes, coding: Coding, *, is_logged: bool) -> Answer:
+def status_page(state: ReaderState, status: bytes, coding: Coding, *, is_logged: bool) -> ReaderAnswer:
     told = orjson.loads(status)
     page = rendered(
         "status.html",
@@ -147,7 +147,7 @@ def status_page(state: ReaderState, status: bytes, coding: Coding, *, is_logged:
         ],
         is_logged=is_logged,
     )
-    return Answer(encoded(page, coding))
+    return ReaderAnswer(encoded(page, coding))
 
 
 def _kind(state: ReaderState, document: Document, request: KindRequest) -> bytes:
@@ -212,7 +212,7 @@ def _operations(document: Document, kind: GroupVersionKind) -> list[tuple[str, s
     return found[:_OPERATIONS_MAX]
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: SchemaHit) -> dict[str, Any]:
     return {
         "document": row.kind.group_version,
         "kind": row.kind.kind.kind,

@@ -16,11 +16,11 @@ from urllib.parse import parse_qsl
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import Prepared, prepare, refusal
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
 from specmux_aggregator.http.representations import NO_STORE, REASONS, Representation
 from specmux_aggregator.model.backend import BackendName
-from specmux_aggregator.model.snapshot import Entry, Snapshot
-from specmux_aggregator.questions.answers import Answer, QuestionRefusal
+from specmux_aggregator.model.snapshot import Snapshot, SnapshotEntry
+from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
 from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
 from specmux_aggregator.questions.state import ReaderState, Wants, add, align, follow, keep
 from specmux_aggregator.tasks import log_failure
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], Answer | QuestionRefusal | Wants]
+JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], ReaderAnswer | QuestionRefusal | Wants]
 
 RENDERER: Final = f"{VERSION}-3"
 """Part of every ETag: what renders anew has another. The number rises with what is rendered."""
@@ -84,11 +84,11 @@ class Reading:
 
     async def of_document(
         self,
-        entry: Entry,
-        job: Callable[Concatenate[ReaderState, P], Answer | QuestionRefusal | Wants],
+        entry: SnapshotEntry,
+        job: Callable[Concatenate[ReaderState, P], ReaderAnswer | QuestionRefusal | Wants],
         *args: P.args,
         **kwargs: P.kwargs,
-    ) -> Answer | QuestionRefusal:
+    ) -> ReaderAnswer | QuestionRefusal:
         """The result of a job about one document. Raises Unready."""
         for _ in range(_ATTEMPTS):
             found = await self._ask(job, *args, **kwargs)
@@ -97,12 +97,12 @@ class Reading:
             await self._hand(entry)
         raise Unready(503, "more documents are asked for than the reader can hold")
 
-    async def of_all(self, job: JobOfAll) -> Answer | QuestionRefusal:
+    async def of_all(self, job: JobOfAll) -> ReaderAnswer | QuestionRefusal:
         """The result of a job about all documents: it is told the version it is for, and what is missing.
         Raises Unready."""
         return await self.of_both(None, job)
 
-    async def of_both(self, entry: Entry | None, job: JobOfAll) -> Answer | QuestionRefusal:
+    async def of_both(self, entry: SnapshotEntry | None, job: JobOfAll) -> ReaderAnswer | QuestionRefusal:
         """The same for a job that wants one document as well. Raises Unready."""
         for _ in range(_ATTEMPTS):
             version = self.version
@@ -161,7 +161,7 @@ class Reading:
             await asyncio.gather(self._aligning[1], return_exceptions=True)
         await self._reader.close()
 
-    async def _hand(self, entry: Entry) -> None:
+    async def _hand(self, entry: SnapshotEntry) -> None:
         """Give the reader one document. Raises Unready."""
         body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
         if not isinstance(body, bytes):
@@ -215,7 +215,7 @@ class Reading:
         at_once = asyncio.Semaphore(HANDED_AT_ONCE)
         per_backend: dict[BackendName, asyncio.Semaphore] = {}
 
-        async def hand(entry: Entry) -> None:
+        async def hand(entry: SnapshotEntry) -> None:
             of_owner = per_backend.setdefault(entry.owner, asyncio.Semaphore(PER_BACKEND))
             async with of_owner, at_once:
                 body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
@@ -278,7 +278,7 @@ def represented(
     )
 
 
-def passing(representation: Representation, body: bytes) -> Prepared:
+def passing(representation: Representation, body: bytes) -> PreparedAnswer:
     """A 200 that nobody keeps: the same question has another answer soon."""
     fields = [("Content-Type", representation.content_type), NO_STORE, *representation.fields]
     if representation.coding is not Coding.IDENTITY:
@@ -293,7 +293,7 @@ def passing(representation: Representation, body: bytes) -> Prepared:
     )
 
 
-def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> Prepared:
+def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> PreparedAnswer:
     """An error as Kubernetes words it; those that pass have a ``Retry-After``."""
     message = refused_as.message if isinstance(refused_as, QuestionRefusal) else str(refused_as)
     reasons = {**REASONS, 429: "TooManyRequests"}

@@ -19,7 +19,7 @@ from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.search_index.index import Index
+from specmux_schemas.search_index.index import FieldIndex
 
 R = TypeVar("R")
 
@@ -52,7 +52,7 @@ class JobFault:
 
 class ReaderState:
     def __init__(self) -> None:
-        self.index = Index()
+        self.index = FieldIndex()
         self.version = ""
         """Of the set of documents that the index follows."""
         self.refused: dict[GroupVersion, str] = {}
@@ -96,7 +96,7 @@ def align(
     for key in state.index.documents.keys() - documents.keys():
         state.index.remove(key)
     if state.index.is_worn:
-        state.index = Index()
+        state.index = FieldIndex()
     state.version = version
     state.refused = {key: hash for key, hash in state.refused.items() if documents.get(key) == hash}
     held = state.index.documents

@@ -11,7 +11,7 @@ from typing import Final
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import Representation, delivered, settled
 from specmux_aggregator.questions.frames import Asset, asset_of
 from specmux_aggregator.questions.page_endpoint import FIELDS, POLICY, PREFIX, page_error, redirect
@@ -41,7 +41,7 @@ class SwaggerUi:
             for coding in Coding
         }
 
-    def immediate(self, request: Request) -> Prepared:
+    def immediate(self, request: Request) -> PreparedAnswer:
         if request.path == SWAGGER.removesuffix("/"):
             return redirect(request, "swagger/")
         if request.path == SWAGGER:
@@ -51,12 +51,12 @@ class SwaggerUi:
             return page_error(request, 404, "There is no such page.")
         return self._answer(request, asset, is_immutable=True, fields=FIELDS[1:2])
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         return self.immediate(request)
 
     def _answer(
         self, request: Request, asset: Asset, *, is_immutable: bool, fields: tuple[tuple[str, str], ...]
-    ) -> Prepared:
+    ) -> PreparedAnswer:
         coding = coding_for(request.accept_encoding)
         representation = Representation(
             content_type=asset.content_type,

@@ -17,7 +17,7 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.auth.turns import TooManyWait, Turns
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
-from specmux_aggregator.http.prepared import Prepared, prepare, refusal
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
 from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.snapshot import Snapshot
@@ -26,12 +26,12 @@ from specmux_aggregator.questions.judging import Judgement, ValidationRequest, v
 from specmux_aggregator.questions.process import Reader
 from specmux_aggregator.questions.reading import BadParameters, Reading, Unready, flag, parameters
 from specmux_aggregator.server.bodies import (
-    Bodies,
     BodiesFull,
     BodyBroken,
     BodyRefused,
     BodyStalled,
     BodyTooLarge,
+    RequestBodies,
 )
 from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Reply, WireRequest
@@ -75,7 +75,7 @@ class ValidationEndpoint:
         waiting and the check. ``most``: objects that are checked or wait for it. ``counted`` is told the
         result of each, as ``VALIDATION_RESULTS`` of the metrics."""
         self._reading = reading
-        self._bodies = Bodies(most_bytes=BODY_MAX, seconds=seconds)
+        self._bodies = RequestBodies(most_bytes=BODY_MAX, seconds=seconds)
         self._seconds = seconds
         self._most = most
         self._asked = 0
@@ -96,10 +96,10 @@ class ValidationEndpoint:
     async def close(self) -> None:
         await self._reading.close()
 
-    async def _answer(self, request: WireRequest) -> tuple[Prepared, str]:
+    async def _answer(self, request: WireRequest) -> tuple[PreparedAnswer, str]:
         """And how it is counted."""
         asked = _asked(request.message)
-        if isinstance(asked, Prepared):
+        if isinstance(asked, PreparedAnswer):
             return asked, "refused"
         try:
             async with self._bodies.whole(request) as body:
@@ -132,7 +132,7 @@ class ValidationEndpoint:
         finally:
             self._asked -= 1
 
-    def _judged(self, found: Judgement | QuestionRefusal) -> tuple[Prepared, str]:
+    def _judged(self, found: Judgement | QuestionRefusal) -> tuple[PreparedAnswer, str]:
         if isinstance(found, Judgement):
             warnings = [("Warning", value) for value in found.warnings]
             fields = [("Content-Type", "application/json"), NO_STORE, *warnings]
@@ -159,7 +159,7 @@ def validation_of(
     )
 
 
-def _asked(message: RawRequestMessage) -> Prepared | Callable[[bytes], ValidationRequest]:
+def _asked(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], ValidationRequest]:
     """What is asked of a body that is still to come, or the answer that no body changes."""
     if message.method != "POST":
         is_head = message.method == "HEAD"
@@ -181,7 +181,7 @@ def _asked(message: RawRequestMessage) -> Prepared | Callable[[bytes], Validatio
     )
 
 
-def _form_fault(message: RawRequestMessage) -> Prepared | None:
+def _form_fault(message: RawRequestMessage) -> PreparedAnswer | None:
     """Why a body in this form is not read."""
     headers = message.headers
     transfer = headers.get(hdrs.TRANSFER_ENCODING, "chunked")
@@ -197,7 +197,7 @@ def _form_fault(message: RawRequestMessage) -> Prepared | None:
     return None
 
 
-def _body_refused(error: BodyRefused) -> Prepared:
+def _body_refused(error: BodyRefused) -> PreparedAnswer:
     match error:
         case BodyTooLarge():
             return _refused(413, f"Request entity too large: limit is {BODY_MAX}")
@@ -210,11 +210,11 @@ def _body_refused(error: BodyRefused) -> Prepared:
 
 def _refused(
     code: int, message: str, fields: Iterable[tuple[str, str]] = (), *, is_head: bool = False
-) -> Prepared:
+) -> PreparedAnswer:
     again = [("Retry-After", "1")] if code in (429, 503) else []
     return refusal(code, _REASONS[code], message, fields=[*fields, *again], is_head=is_head, route=ROUTE)
 
 
-def _status(status: dict[str, Any]) -> Prepared:
+def _status(status: dict[str, Any]) -> PreparedAnswer:
     fields = [("Content-Type", "application/json"), NO_STORE]
     return prepare(status["code"], fields, orjson.dumps(status), route=ROUTE, format="json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.server.client_addresses import ClientAddresses, address_of
 from specmux_aggregator.server.stats import RequestStats
 
@@ -13,7 +13,7 @@ from specmux_aggregator.server.stats import RequestStats
 class Admission:
     """Counts the connections of one listener."""
 
-    def __init__(self, listen: Listen, stats: RequestStats, *, make_room: Callable[[], bool]) -> None:
+    def __init__(self, listen: ListenSettings, stats: RequestStats, *, make_room: Callable[[], bool]) -> None:
         """``make_room`` gives up a connection that nobody needs, and releases it; False: there is none."""
         self._max = listen.max_connections
         self._stats = stats

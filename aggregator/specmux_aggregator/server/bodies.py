@@ -42,7 +42,7 @@ class BodiesFull(BodyRefused):
     """Others hold as much as all may hold together."""
 
 
-class Bodies:
+class RequestBodies:
     """Those of one endpoint. Lives on one event loop."""
 
     def __init__(self, *, most_bytes: int, seconds: float) -> None:
@@ -109,7 +109,7 @@ class Bodies:
 class _Place:
     """What one body takes."""
 
-    def __init__(self, bodies: Bodies, all_held: HeldByAll) -> None:
+    def __init__(self, bodies: RequestBodies, all_held: HeldByAll) -> None:
         self._bodies = bodies
         self._all_held = all_held
         self._taken = 0

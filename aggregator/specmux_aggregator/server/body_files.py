@@ -42,7 +42,7 @@ HAS_MEMORY_FILES: Final = all(
 
 
 @dataclass(frozen=True, slots=True)
-class BodyFile:
+class MemoryFile:
     """A body, and the memory file that holds it. While the body lives, its id is nobody else's."""
 
     body: bytes
@@ -63,7 +63,7 @@ class BodyFiles:
     __slots__ = ("_files", "_lengths", "_seen", "_size", "_stats")
 
     def __init__(self, stats: RequestStats) -> None:
-        self._files: dict[int, BodyFile] = {}
+        self._files: dict[int, MemoryFile] = {}
         self._size = 0
         self._seen = [0] * SIGHTS
         self._lengths = itertools.chain(LENGTHS)
@@ -106,18 +106,18 @@ class BodyFiles:
             number = _filled(body, length)
         except OSError:  # out of descriptors or memory: the body is copied, as at first
             return None
-        self._files[key] = BodyFile(body, number, length)
+        self._files[key] = MemoryFile(body, number, length)
         self._size += len(body)
         return number
 
-    def _close(self, file: BodyFile) -> None:
+    def _close(self, file: MemoryFile) -> None:
         if file.is_whole():
             self._size -= len(file.body)
             os.close(file.number)
         else:
             self._lose(file)
 
-    def _lose(self, file: BodyFile) -> None:
+    def _lose(self, file: MemoryFile) -> None:
         self._size -= len(file.body)
         if not self._stats.body_files_lost:
             logger.error(

@@ -22,14 +22,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web import RequestPayloadError
 
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.server.deadlines import Deadlines, Overdue
 from specmux_aggregator.server.dispatch import Dispatch, ends
 from specmux_aggregator.server.held import HeadTooLarge
 from specmux_aggregator.server.incoming import RECEIVE, Incoming, Parsed
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.outgoing import CLOSE, KEEP_ALIVE, Outgoing
-from specmux_aggregator.server.protocols import Pending, Reply, Response, Shared, WireRequest
+from specmux_aggregator.server.protocols import ListenerState, Pending, Reply, Response, WireRequest
 from specmux_aggregator.server.refusals import FAILED, NotHTTP, answer_to, path_of
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Connection(asyncio.Protocol):
     outgoing: Outgoing
     """Both from ``connection_made`` on."""
 
-    def __init__(self, connections: Shared, dispatch: Dispatch) -> None:
+    def __init__(self, connections: ListenerState, dispatch: Dispatch) -> None:
         self.connections = connections
         self.transport: asyncio.Transport | None = None
         self.peername: object = None
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
             return None
         return self.outgoing.answered_at
 
-    def overdue(self, now: float, listen: Listen) -> Overdue | None:
+    def overdue(self, now: float, listen: ListenSettings) -> Overdue | None:
         """Why this connection should be ended; None: it should not. ``now``: monotonic seconds."""
         return self._deadlines.overdue(self, now, listen)
 

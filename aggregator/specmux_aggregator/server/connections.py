@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.http.prepared import TimeLines
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.body_files import BodyFiles
@@ -33,7 +33,7 @@ class Connections:
     """Makes the connections of one listener and keeps them in view. Lives in one event loop."""
 
     def __init__(
-        self, dispatch: Dispatch, listen: Listen, *, stats: RequestStats, unread_max: int = UNREAD_MAX
+        self, dispatch: Dispatch, listen: ListenSettings, *, stats: RequestStats, unread_max: int = UNREAD_MAX
     ) -> None:
         """``unread_max``: bytes of large answers that are not read to their end, all together."""
         self.stats = stats

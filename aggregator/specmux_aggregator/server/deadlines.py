@@ -7,7 +7,7 @@ import asyncio
 import select
 from typing import Final, Literal, Protocol
 
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.server.incoming import Incoming
 from specmux_aggregator.server.outgoing import Outgoing
 from specmux_aggregator.server.protocols import WireRequest
@@ -18,7 +18,7 @@ HANG_UP: Final = getattr(select, "POLLRDHUP", 0)
 Overdue = Literal["keepalive", "half_closed", "left", "header_timeout", "write_stall"]
 
 
-class Watched(Protocol):
+class WatchedConnection(Protocol):
     """What of a connection deadlines depend on."""
 
     transport: asyncio.Transport | None
@@ -46,7 +46,7 @@ class Deadlines:
         """Since when the write buffer is what it is; its bytes; what tells one that moves from one that does
         not."""
 
-    def overdue(self, connection: Watched, now: float, listen: Listen) -> Overdue | None:
+    def overdue(self, connection: WatchedConnection, now: float, listen: ListenSettings) -> Overdue | None:
         """Why the connection should end; None: it should not. ``now``: monotonic seconds."""
         wire = connection.transport
         if wire is None:
@@ -65,14 +65,16 @@ class Deadlines:
             return "write_stall"
         return "write_stall" if self._is_stalled(connection, wire, now, listen.write_timeout) else None
 
-    def _is_stuck(self, connection: Watched, now: float, timeout: float) -> bool:
+    def _is_stuck(self, connection: WatchedConnection, now: float, timeout: float) -> bool:
         """Whether requests wait for too long behind an answer of ours that is read, but hardly."""
         waiting, taken = len(connection.incoming.messages), connection.incoming.taken
         if not waiting or connection.streamed is not None or self._queued[1] != taken:
             self._queued = (now, taken)
         return now - self._queued[0] > timeout
 
-    def _is_stalled(self, connection: Watched, wire: asyncio.Transport, now: float, timeout: float) -> bool:
+    def _is_stalled(
+        self, connection: WatchedConnection, wire: asyncio.Transport, now: float, timeout: float
+    ) -> bool:
         """Whether nothing of what is written was read for too long."""
         waiting, pushes = wire.get_write_buffer_size(), connection.outgoing.pushes
         since, before, pushes_before = self._stalled
@@ -82,7 +84,7 @@ class Deadlines:
         return now - since > timeout
 
 
-def _has_left(connection: Watched, wire: asyncio.Transport) -> bool:
+def _has_left(connection: WatchedConnection, wire: asyncio.Transport) -> bool:
     """Whether the client closed its side while nothing is read, since it sent more than is taken up: then no
     event tells."""
     if not connection.is_reading_paused:

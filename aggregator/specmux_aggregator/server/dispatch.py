@@ -1,4 +1,4 @@
-"""What becomes of a message: refused, asked for leave, passed on to a backend, or answered by the service."""
+"""Dispatch of messages: refused, asked for permission, passed on to a backend, or answered by the service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiohttp import hdrs
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.http.prepared import PreparedAnswer, refusal
 from specmux_aggregator.server.memo import Answers, Slot
 from specmux_aggregator.server.protocols import (
     ClientConnection,
@@ -134,19 +134,21 @@ class Dispatch:
         finally:
             self._stats.in_flight_elsewhere -= 1
 
-    def _refused(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
+    def _refused(self, message: RawRequestMessage, connection: ClientConnection) -> PreparedAnswer | None:
         prepared = refused(message)
         if prepared is not None:
             self._stats.malformed += 1
             connection.connections.complaints.malformed(connection.peername, prepared.status)
         return prepared
 
-    async def _forbidden(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
+    async def _forbidden(
+        self, message: RawRequestMessage, connection: ClientConnection
+    ) -> PreparedAnswer | None:
         if self._guard is None or self._guard.permits(message, connection) is not None:
             return None
         return self._crowded(message) or await self._guard.refusal(message, connection)
 
-    def _crowded(self, message: RawRequestMessage) -> Prepared | None:
+    def _crowded(self, message: RawRequestMessage) -> PreparedAnswer | None:
         """The refusal of a request that would have to wait while as many as may wait do."""
         # Whatever needs no waiting has come and gone between two looks, so all others in flight wait.
         # The proxy counts by backend those that wait for an answer: a silent one crowds nobody out.
@@ -157,7 +159,9 @@ class Dispatch:
         self._stats.requests_refused += 1
         return CROWDED_HEAD if message.method == "HEAD" else CROWDED
 
-    async def _answer(self, message: RawRequestMessage, started: float, pending: Pending | None) -> Prepared:
+    async def _answer(
+        self, message: RawRequestMessage, started: float, pending: Pending | None
+    ) -> PreparedAnswer:
         found = pending or self.answers.find(message, started)
         if isinstance(found, Slot):
             return found.prepared
@@ -176,7 +180,7 @@ class Dispatch:
         return prepared
 
 
-def ends(message: RawRequestMessage, payload: StreamReader, prepared: Prepared) -> bool:
+def ends(message: RawRequestMessage, payload: StreamReader, prepared: PreparedAnswer) -> bool:
     """Whether the connection ends with this answer."""
     if message.should_close or prepared in ENDING:
         return True

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.http.prepared import TimeLines, refusal
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.certificates import Certificates
@@ -32,7 +32,7 @@ class ClientHandshakes:
         make_connection: Callable[[], asyncio.Protocol],
         admission: Admission,
         certificates: Certificates,
-        listen: Listen,
+        listen: ListenSettings,
     ) -> None:
         """``make_connection``: of a client whose handshake is done."""
         self.records = Records()

@@ -25,7 +25,7 @@ LINES_MAX: Final = 64
 
 DECIDING: Final = frozenset(
     {
-        # What an answer depends on: http.messages.Request, server.dispatch, and leave to ask.
+        # What an answer depends on: http.messages.Request, server.dispatch, and the permission to ask.
         "accept",
         "accept-encoding",
         "authorization",

@@ -15,7 +15,7 @@ from typing import Final
 
 from aiohttp.http import HttpRequestParser
 
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.server.accept_errors import AcceptErrors
 from specmux_aggregator.server.certificates import Certificates
@@ -42,7 +42,7 @@ class HTTPServer:
     def __init__(
         self,
         service: Responder,
-        listen: Listen,
+        listen: ListenSettings,
         *,
         stats: RequestStats | None = None,
         slow_request: float = 1.0,

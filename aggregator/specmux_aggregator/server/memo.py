@@ -2,7 +2,7 @@
 
 A request is known again by its bytes, by what of its bytes decides (heads.py), or by the fields that the
 parser found. All is forgotten with each generation of the service; an answer is not used past its
-``good_until``, nor without leave that lasts. Of requests that carry secrets digests are kept.
+``good_until``, nor without a permission that lasts. Of requests that carry secrets digests are kept.
 
 Two generations of a fixed size replace an LRU's bookkeeping: new entries go to the young one; when that is
 full it becomes the old one, and the previous old one is dropped. An entry found in the old one moves to the
@@ -31,9 +31,9 @@ from aiohttp.hdrs import (
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.server.heads import deciding_part
-from specmux_aggregator.server.protocols import ClientConnection, Guard, Leave, Pending, Responder
+from specmux_aggregator.server.protocols import ClientConnection, Guard, Pending, Permission, Responder
 from specmux_aggregator.server.requests import request_of
 from specmux_aggregator.server.stats import Cell, RequestStats
 
@@ -59,10 +59,10 @@ TELLING: Final = (HOST, AUTHORIZATION, USER_AGENT, ACCEPT, ACCEPT_ENCODING, IF_N
 class Slot:
     """A remembered answer."""
 
-    prepared: Prepared
+    prepared: PreparedAnswer
     cell: Cell
     """Where it is counted."""
-    leave: Leave | None = None
+    permission: Permission | None = None
     """Of whom it was for; None: everybody may have it."""
     digest: bytes = b""
     """Of the request, where that must not be kept."""
@@ -73,7 +73,7 @@ class Slot:
         return until is None or now < until
 
 
-def slot_of(prepared: Prepared, stats: RequestStats) -> Slot:
+def slot_of(prepared: PreparedAnswer, stats: RequestStats) -> Slot:
     """An answer with the place where it is counted."""
     return Slot(prepared, stats.cells[prepared.route, prepared.format, prepared.status, prepared.is_stale])
 
@@ -150,7 +150,7 @@ class Answers:
     def __init__(
         self, service: Responder, stats: RequestStats, *, use_memo: bool = True, guard: Guard | None = None
     ) -> None:
-        """Without ``use_memo`` the service is asked each time. ``guard``: whose leave there is when ``find``
+        """Without ``use_memo`` the service is asked each time. ``guard``: gives the permission when ``find``
         and ``remember`` are called."""
         self._service = service
         self._stats = stats
@@ -180,8 +180,10 @@ class Answers:
             slot = self._recall_similar(data)
             if slot is None:
                 return None
-        until, leave = slot.prepared.good_until, slot.leave
-        if (until is not None and now >= until) or (leave is not None and not leave.lasts(connection, now)):
+        until, permission = slot.prepared.good_until, slot.permission
+        if until is not None and now >= until:
+            return None
+        if permission is not None and not permission.lasts(connection, now):
             return None
         stats = self._stats
         stats.at_once += 1
@@ -217,10 +219,10 @@ class Answers:
                 known.append((self._deciding, part))
                 self._note_line(data)
         if known and self._guard is not None:
-            leave = self._guard.permits(message, connection)
-            if leave is None:
+            permission = self._guard.permits(message, connection)
+            if permission is None:
                 return
-            slot = replace(slot, leave=leave)
+            slot = replace(slot, permission=permission)
         for memo, bytes_ in known:
             self._store(memo, bytes_, slot)
 
@@ -251,14 +253,14 @@ class Answers:
         if slot is not None and slot.is_good(now):
             return slot
         found = self._service.immediate(request)
-        if not isinstance(found, Prepared):
+        if not isinstance(found, PreparedAnswer):
             return found
         slot = self.slot(found)
         if self._use_memo and sum(len(field) for field in request if field) <= KEY_MAX:
             self._similar.offer(request, slot)
         return slot
 
-    def slot(self, prepared: Prepared) -> Slot:
+    def slot(self, prepared: PreparedAnswer) -> Slot:
         return slot_of(prepared, self._stats)
 
     def _digest(self, data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final
 
 from specmux_aggregator.server.body_files import FILED_MIN
 from specmux_aggregator.server.memo import Slot, slot_of
-from specmux_aggregator.server.protocols import Shared
+from specmux_aggregator.server.protocols import ListenerState
 from specmux_aggregator.server.sending import (
     FIRST,
     JOINED_MAX,
@@ -55,7 +55,7 @@ class Outgoing:
         "unsent",
     )
 
-    def __init__(self, transport: asyncio.Transport, shared: Shared, *, is_encrypted: bool) -> None:
+    def __init__(self, transport: asyncio.Transport, shared: ListenerState, *, is_encrypted: bool) -> None:
         self._transport = transport
         self._shared = shared
         self.is_encrypted = is_encrypted

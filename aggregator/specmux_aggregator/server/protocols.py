@@ -1,4 +1,4 @@
-"""What the HTTP server asks of those behind it: answers, leave to answer, the way to a backend.
+"""What the HTTP server asks of those behind it: answers, the permission to answer, the way to a backend.
 
 They are given a request and a narrow view of its connection, and know no more of the server.
 """
@@ -13,7 +13,7 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, TimeLines
+from specmux_aggregator.http.prepared import PreparedAnswer, TimeLines
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.body_files import BodyFiles
 from specmux_aggregator.server.complaints import AcceptComplaints
@@ -40,7 +40,7 @@ class WireRequest:
 class Reply:
     """An answer of our own."""
 
-    prepared: Prepared
+    prepared: PreparedAnswer
     is_last: bool | None = None
     """Whether the connection ends with it; None: its request says so."""
 
@@ -62,7 +62,7 @@ class ClientConnection(Protocol):
     """What the guard has found out of the client's certificate, for the next request; the guard's alone."""
 
     @property
-    def connections(self) -> Shared: ...
+    def connections(self) -> ListenerState: ...
 
     @property
     def transport(self) -> asyncio.Transport | None: ...
@@ -95,7 +95,7 @@ class ClientConnection(Protocol):
         """End the connection at once, whatever waits to be written."""
 
 
-class Shared(Protocol):
+class ListenerState(Protocol):
     """What the connections of one listener share."""
 
     stats: RequestStats
@@ -123,14 +123,14 @@ class Responder(Protocol):
     def generation(self) -> int:
         """Changes whenever an answer that was given may have become stale."""
 
-    def immediate(self, request: Request) -> Prepared | Pending:
+    def immediate(self, request: Request) -> PreparedAnswer | Pending:
         """The answer if it is at hand."""
 
-    async def respond(self, pending: Pending) -> Prepared:
+    async def respond(self, pending: Pending) -> PreparedAnswer:
         """The answer to what ``immediate`` had none for, always. Raises nothing but CancelledError."""
 
 
-class Leave(Protocol):
+class Permission(Protocol):
     """That a request may be answered, and for how long that can be relied on."""
 
     def lasts(self, connection: ClientConnection, now: float) -> bool:
@@ -146,10 +146,12 @@ class Guard(Protocol):
     def takes_secrets(self) -> bool:
         """Whether requests carry what must not be kept as it is."""
 
-    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Leave | None:
-        """The leave that is at hand; None says nothing: then ``refusal`` decides."""
+    def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Permission | None:
+        """The permission that is at hand; None says nothing: then ``refusal`` decides."""
 
-    async def refusal(self, message: RawRequestMessage, connection: ClientConnection) -> Prepared | None:
+    async def refusal(
+        self, message: RawRequestMessage, connection: ClientConnection
+    ) -> PreparedAnswer | None:
         """The answer to a caller that may not; None for one that may. Raises nothing but CancelledError."""
 
 

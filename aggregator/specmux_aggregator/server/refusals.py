@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import (
     LineTooLong,
 )
 
-from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.http.prepared import PreparedAnswer, refusal
 from specmux_aggregator.server.held import HEAD_MAX, HeadTooLarge
 from specmux_aggregator.server.requests import BAD_VERSION
 
@@ -39,7 +39,7 @@ class NotHTTP(HttpProcessingError):
     code = 505
 
 
-def answer_to(exc: BaseException | None) -> Prepared:
+def answer_to(exc: BaseException | None) -> PreparedAnswer:
     """The answer to what the parser raised."""
     match exc:
         case HeadTooLarge():

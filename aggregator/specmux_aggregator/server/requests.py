@@ -15,7 +15,7 @@ from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NON
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, refusal
+from specmux_aggregator.http.prepared import PreparedAnswer, refusal
 
 VERSIONS: Final = (HttpVersion11, HttpVersion10)
 
@@ -39,13 +39,13 @@ _HEADS: Final = {
 REFUSALS: Final = frozenset({*_HEADS, *_HEADS.values()})
 
 
-def refused(message: RawRequestMessage) -> Prepared | None:
+def refused(message: RawRequestMessage) -> PreparedAnswer | None:
     """The answer to a message that must not reach the service; None for all others."""
     found = _refused(message)
     return _HEADS[found] if found is not None and message.method == "HEAD" else found
 
 
-def _refused(message: RawRequestMessage) -> Prepared | None:
+def _refused(message: RawRequestMessage) -> PreparedAnswer | None:
     headers = message.headers
     if message.version not in VERSIONS:
         return BAD_VERSION

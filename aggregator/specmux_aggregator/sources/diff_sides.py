@@ -29,7 +29,7 @@ from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError, NoDocument, cut
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_schemas.differences import Served, add_document, add_manifests
+from specmux_schemas.differences import ServedSide, add_document, add_manifests
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
 _CUT_HASH: Final = re.compile(r"[0-9A-Fa-f]{8,31}…?")
@@ -50,14 +50,14 @@ class SourceDocument:
 class Side:
     """One side of a comparison, and what its report has to say of how it was read."""
 
-    served: Served
+    served: ServedSide
     notes: tuple[str, ...] = ()
     sources: tuple[SourceDocument, ...] = ()
     """Of files, for the places of changes."""
 
 
 @dataclass(slots=True)
-class _Read:
+class _SideDocuments:
     """Documents as they were found: v3 first, then what Swagger 2.0 converts to."""
 
     documents: list[tuple[str, Document]] = field(default_factory=list)
@@ -96,7 +96,7 @@ def side_of(
     return side
 
 
-def served_by(word: str, source: SourceOptions) -> Served:
+def served_by(word: str, source: SourceOptions) -> ServedSide:
     """The same, for who has no report: what cannot be read is refused."""
     return side_of(word, source, group_versions=()).served
 
@@ -124,7 +124,7 @@ def _of_revision(word: str, *, allows_unread: bool) -> Side:
     """A pull request that adds the first definitions is compared with nothing."""
     files = git_files(word)
     if files is None:
-        return Side(Served(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
+        return Side(ServedSide(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
     folder = word.removeprefix(GIT).partition(":")[2].rstrip("/")
     named = {_path_of(name, word, folder): data for name, data in files.items()}
     return _of_files(named, where=word, allows_unread=allows_unread)
@@ -142,7 +142,7 @@ def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side
         return _of_files({word: download(source.at(word))}, where=word, allows_unread=allows_unread)
     from specmux_aggregator.sources import opened
 
-    served = Served()
+    served = ServedSide()
     with opened(source.at(word)) as server:
         loaded = server.load()
     if loaded.unread and not allows_unread:
@@ -155,7 +155,7 @@ def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side
 
 def _of_files(files: Mapping[str, bytes], *, where: str, allows_unread: bool) -> Side:
     """Files that are no documents are told and skipped; there has to be one that is."""
-    read = _Read()
+    read = _SideDocuments()
     for name, data in files.items():
         _recognise(name, data, read, is_only=len(files) == 1)
     served = _served(read)
@@ -181,7 +181,7 @@ def _refusal(unread: list[str], files: int) -> str:
     return f"not all of it can be read: {shown}. Correct it, or pass --allow-unread to compare the rest"
 
 
-def _recognise(name: str, data: bytes, read: _Read, *, is_only: bool) -> None:
+def _recognise(name: str, data: bytes, read: _SideDocuments, *, is_only: bool) -> None:
     try:
         found = recognise(unpacked(data))
     except NoDocument as error:
@@ -198,8 +198,8 @@ def _recognise(name: str, data: bytes, read: _Read, *, is_only: bool) -> None:
     into[found.kind].extend((name, document) for document in found.documents)
 
 
-def _served(read: _Read) -> Served:
-    served = Served()
+def _served(read: _SideDocuments) -> ServedSide:
+    served = ServedSide()
     seen = set()
     for name, document in read.documents:
         add_document(served, document)
@@ -226,7 +226,7 @@ def _served(read: _Read) -> Served:
     return served
 
 
-def _add_swagger(served: Served, swagger: Document, seen: set[Any]) -> None:
+def _add_swagger(served: ServedSide, swagger: Document, seen: set[Any]) -> None:
     from specmux_converters.swagger2.conversion import convert
 
     there = set(served.group_versions)

@@ -22,14 +22,14 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.sources.options import STDIN
-from specmux_aggregator.sources.source import Loaded, Unread
+from specmux_aggregator.sources.source import LoadedDocuments, UnreadSource
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import Names, Resources, split
+from specmux_schemas.resources import ResourceNames, Resources, split
 from specmux_schemas.synthesis import named, names_of, synthesise
 
 SETTLED: Final = 2.0
@@ -64,7 +64,7 @@ class _Contents:
     documents: Mapping[GroupVersion, Document]
     converted: Mapping[GroupVersion, Document]
     manifests: tuple[Document, ...] = ()
-    unread: Unread | None = None
+    unread: UnreadSource | None = None
 
 
 class FileSource:
@@ -76,7 +76,7 @@ class FileSource:
         *,
         directories: tuple[Path, ...] = (),
         given: tuple[Path, ...] = (),
-        unread: tuple[Unread, ...] = (),
+        unread: tuple[UnreadSource, ...] = (),
         others: tuple[File, ...] = (),
     ) -> None:
         """``directories`` and ``given``: the folders and files that were named. ``others``: of the files,
@@ -88,7 +88,7 @@ class FileSource:
         self._files = tuple(files)
         self._unlisted = unread
         self._contents: dict[Path, _Contents] = {}
-        self._loaded: dict[frozenset[GroupVersion] | None, Loaded] = {}
+        self._loaded: dict[frozenset[GroupVersion] | None, LoadedDocuments] = {}
         self._state = _state_of(self._files)
         """Before anything is read: what is read later may be newer, and is then read once more."""
 
@@ -101,7 +101,7 @@ class FileSource:
         Raises SourceError where there is no file.
         """
         found: list[File] = []
-        unread: list[Unread] = []
+        unread: list[UnreadSource] = []
         for folder in directories:
             found += _below(folder, unread)
         found += [File(path, "standard input" if path == STDIN else str(path)) for path in files]
@@ -141,7 +141,7 @@ class FileSource:
     def group_versions(self) -> tuple[GroupVersion, ...]:
         return tuple(sorted(self.load().documents.documents))
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> Loaded:
+    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
         """Raises SourceError where no file can be used."""
         wanted = None if group_versions is None else frozenset(group_versions)
         if wanted not in self._loaded:
@@ -149,7 +149,7 @@ class FileSource:
         return self._loaded[wanted]
 
     def resources(self) -> Mapping[GroupVersion, Resources]:
-        names: dict[str, dict[str, Names]] = {}
+        names: dict[str, dict[str, ResourceNames]] = {}
         for contents in self._contents_of(None):
             for manifest in contents.manifests:
                 group, found = manifest.get("spec"), names_of(manifest)
@@ -174,14 +174,14 @@ class FileSource:
                 contents.append(self._contents[file.path])
         return contents
 
-    def _load(self, wanted: frozenset[GroupVersion] | None) -> Loaded:
+    def _load(self, wanted: frozenset[GroupVersion] | None) -> LoadedDocuments:
         contents = self._contents_of(wanted)
         unread = [*self._unlisted, *(each.unread for each in contents if each.unread)]
         documents: dict[GroupVersion, Document] = {}
         for found in (*(each.documents for each in contents), *(each.converted for each in contents)):
             for key, document in found.items():
                 if documents.setdefault(key, document) is not document and split(key) is not None:
-                    unread.append(Unread(key, "is in several files; the first counts"))
+                    unread.append(UnreadSource(key, "is in several files; the first counts"))
         manifests = [manifest for each in contents for manifest in each.manifests]
         for key, document in _built(manifests, unread).items() if manifests else ():
             documents.setdefault(key, document)
@@ -190,16 +190,16 @@ class FileSource:
             raise SourceError(f"{cut(self.where)}: no document in it can be used{reasons}")
         if wanted is not None:
             documents = {key: document for key, document in documents.items() if key in wanted}
-        return Loaded(DocumentSet(documents), tuple(unread))
+        return LoadedDocuments(DocumentSet(documents), tuple(unread))
 
 
-def _built(manifests: list[Document], unread: list[Unread]) -> Mapping[GroupVersion, Document]:
+def _built(manifests: list[Document], unread: list[UnreadSource]) -> Mapping[GroupVersion, Document]:
     """Imported where there is something to build: it takes as long as all else of a command."""
     from specmux_converters.crd import build
 
     built = build(manifests)
     unread += [
-        Unread(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
+        UnreadSource(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
         for each in built.problems
     ]
     return built.documents
@@ -233,13 +233,13 @@ def is_packed(path: Path) -> bool:
         return False
 
 
-def _below(folder: Path, unread: list[Unread]) -> Iterator[File]:
+def _below(folder: Path, unread: list[UnreadSource]) -> Iterator[File]:
     """Raises SourceError for a folder that is not there."""
     if not folder.is_dir():
         raise SourceError(f"{cut(str(folder))}: not a folder, or it may not be read")
 
     def refuse(error: OSError) -> None:
-        unread.append(Unread(str(error.filename), error.strerror or "cannot be read"))
+        unread.append(UnreadSource(str(error.filename), error.strerror or "cannot be read"))
 
     for path in walked(folder, is_document_name, refuse=refuse):
         yield File(path, str(path), group_version_of_file(path.relative_to(folder).as_posix()))
@@ -252,7 +252,7 @@ def _read(file: File) -> _Contents:
             case DocumentKind.OPENAPI_3:
                 keys = [file.key] if file.key else _keys(found.documents[0])
                 if not keys:
-                    return _Contents({}, {}, unread=Unread(file.name, _NO_KEY))
+                    return _Contents({}, {}, unread=UnreadSource(file.name, _NO_KEY))
                 return _Contents(dict.fromkeys(keys, found.documents[0]), {})
             case DocumentKind.SWAGGER_2:
                 # As long to import as all else of a command takes.
@@ -262,9 +262,9 @@ def _read(file: File) -> _Contents:
             case DocumentKind.CRDS:
                 return _Contents({}, {}, manifests=found.documents)
     except (ConverterError, BadCoding, TooLarge) as error:
-        return _Contents({}, {}, unread=Unread(file.name, str(error)))
+        return _Contents({}, {}, unread=UnreadSource(file.name, str(error)))
     except OSError as error:
-        return _Contents({}, {}, unread=Unread(file.name, error.strerror or "cannot be read"))
+        return _Contents({}, {}, unread=UnreadSource(file.name, error.strerror or "cannot be read"))
 
 
 def _keys(document: Document) -> list[GroupVersion]:

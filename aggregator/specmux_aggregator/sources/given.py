@@ -18,7 +18,7 @@ from specmux_aggregator.sources.git_files import PREFIX as GIT
 from specmux_aggregator.sources.named_files import GivenFile, files_of_path
 from specmux_aggregator.sources.opening import opened
 from specmux_aggregator.sources.options import CONTEXT, STDIN, SourceOptions
-from specmux_aggregator.sources.source import Unread
+from specmux_aggregator.sources.source import UnreadSource
 from specmux_converters.document import canonical
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -49,7 +49,7 @@ def given(
     source: SourceOptions,
     *,
     group_versions: Collection[GroupVersion] = (),
-    unread: list[Unread] | None = None,
+    unread: list[UnreadSource] | None = None,
 ) -> list[GivenFile]:
     """The files of the words and of the options; without any, the documents of the server that is meant.
 
@@ -74,7 +74,7 @@ def _of_word(
     word: str,
     source: SourceOptions,
     group_versions: Collection[GroupVersion],
-    unread: list[Unread] | None,
+    unread: list[UnreadSource] | None,
 ) -> Iterator[GivenFile]:
     if word.lower().startswith(HTTP) and is_document_url(word):
         from specmux_aggregator.sources.answers import download  # which imports an event loop
@@ -87,7 +87,7 @@ def _of_word(
 
 
 def _of_server(
-    source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[Unread] | None
+    source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[UnreadSource] | None
 ) -> list[GivenFile]:
     try:
         with opened(source) as server:

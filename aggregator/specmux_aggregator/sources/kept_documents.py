@@ -19,12 +19,12 @@ from specmux_aggregator.sources.document_files import FileRefused, refusals
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
 from specmux_converters.document import DEFAULT_LIMITS, parse
-from specmux_schemas.differences import Comparison, Served, add_document
+from specmux_schemas.differences import Comparison, ServedSide, add_document
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.reports.json_report import read_change
 
 
-def kept_document(hash: str, group_version: str, directory: Path) -> Served:
+def kept_document(hash: str, group_version: str, directory: Path) -> ServedSide:
     """What a document of a state directory serves. Raises FileRefused."""
     with refusals(directory):
         if not directory.is_dir():
@@ -37,7 +37,7 @@ def kept_document(hash: str, group_version: str, directory: Path) -> Served:
         if stored is None:
             raise FileRefused(directory, f"no document {hash[:12]}… of {group_version} is kept there")
         body = decoded(stored.body, Coding.ZSTD, max_bytes=DEFAULT_LIMITS.max_bytes)
-        served = Served()
+        served = ServedSide()
         add_document(served, parse(body))
         return served
 

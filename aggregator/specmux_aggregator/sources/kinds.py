@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.sources.source import Loaded, Source
+from specmux_aggregator.sources.source import LoadedDocuments, Source
 from specmux_schemas.errors import UnknownKind
 from specmux_schemas.explanation.field_path import parse
-from specmux_schemas.explanation.kind_names import Asked, KindName, asked_for, names_of
+from specmux_schemas.explanation.kind_names import KindName, KindReference, asked_for, names_of
 from specmux_schemas.kind_places import built_in_kinds
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.order import discovery_rank
@@ -46,24 +46,24 @@ def known_kinds(source: Source) -> list[GroupVersionKind]:
     return [each.kind for key in sorted(resources, key=discovery_rank) for each in resources[key]]
 
 
-def chosen_in(kinds: Sequence[KindName], subject: str, version: str) -> Asked:
+def chosen_in(kinds: Sequence[KindName], subject: str, version: str) -> KindReference:
     """The kind and the field that ``TYPE[.FIELD...]`` names. Raises InvalidPath, UnknownKind."""
     return asked_for(kinds, parse(subject), version=version)
 
 
-def versions_of(asked: Asked) -> list[KindName]:
+def versions_of(asked: KindReference) -> list[KindName]:
     """The kind that was chosen, and the same in other versions of its group."""
     chosen = asked.chosen.kind
     same = (each for each in asked.others if (each.kind.group, each.kind.kind) == (chosen.group, chosen.kind))
     return [asked.chosen, *same]
 
 
-def loaded_for(source: Source, names: Iterable[KindName]) -> Loaded:
+def loaded_for(source: Source, names: Iterable[KindName]) -> LoadedDocuments:
     """The documents of these kinds, and no other."""
     return source.load({each.group_version for each in names})
 
 
-def schema_of(loaded: Loaded, name: KindName) -> KindSchema:
+def schema_of(loaded: LoadedDocuments, name: KindName) -> KindSchema:
     """Raises UnknownKind for one that discovery lists and no document describes."""
     found = loaded.documents.find(name.kind)
     if found is None:

@@ -17,7 +17,7 @@ from specmux_cache.errors import BundleError
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.document_kinds import DocumentKind
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.recognise import Recognised, recognise
+from specmux_converters.recognise import RecognisedInput, recognise
 
 BUNDLE_MAX: Final = 1024 * 1024 * 1024
 """Bytes of all documents of a bundle, unpacked."""
@@ -37,10 +37,10 @@ class GivenFile:
     document: Document | None = field(default=None, repr=False, compare=False)
     """OpenAPI v3 of a server, which is parsed already."""
 
-    def recognised(self) -> Recognised:
+    def recognised(self) -> RecognisedInput:
         """Raises ConverterError."""
         if self.document is not None:
-            return Recognised(DocumentKind.OPENAPI_3, (self.document,), ())
+            return RecognisedInput(DocumentKind.OPENAPI_3, (self.document,), ())
         return recognise(self.data)
 
 

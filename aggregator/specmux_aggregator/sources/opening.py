@@ -12,7 +12,7 @@ from specmux_aggregator.sources.options import STDIN, SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_aggregator.sources.files import File
-    from specmux_aggregator.sources.source import Source, Unread
+    from specmux_aggregator.sources.source import Source, UnreadSource
 
 NAMED_MAX: Final = 20
 """Unusable files that are named; more are counted."""
@@ -44,7 +44,7 @@ def _unpacked(paths: Iterable[Path]) -> tuple[File, ...]:
     )
 
 
-def report_unread(unread: Sequence[Unread]) -> None:
+def report_unread(unread: Sequence[UnreadSource]) -> None:
     """A warning on standard error for each thing that could not be used."""
     for each in unread[:NAMED_MAX]:
         warn(str(each))

@@ -13,13 +13,13 @@ from typing import Final
 
 import orjson
 
-from specmux_aggregator.sources.source import Source, Unread
+from specmux_aggregator.sources.source import Source, UnreadSource
 from specmux_aggregator.version import VERSION
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_converters.document import Document
-from specmux_schemas.search_index.index import Index
+from specmux_schemas.search_index.index import FieldIndex
 from specmux_schemas.search_index.stored import dump, load
 
 NAME: Final = "/search"
@@ -33,20 +33,20 @@ class SearchIndex:
     def __init__(self, source: Source, directory: Path | None) -> None:
         self._source = source
         self._directory = directory
-        self._index: Index | None = None
+        self._index: FieldIndex | None = None
         self._state = ""
-        self.unread: tuple[Unread, ...] = ()
+        self.unread: tuple[UnreadSource, ...] = ()
         """What could not be used when documents were last read."""
 
     def of(self, source: Source) -> None:
         """From now on by this source: the same, refreshed."""
         self._source = source
 
-    def current(self) -> Index:
+    def current(self) -> FieldIndex:
         """With all documents that the source has now. Raises SpecmuxError."""
         state = self._source.state()
         if self._index is None:
-            self._index, self._state = self._kept() or (Index(), "")
+            self._index, self._state = self._kept() or (FieldIndex(), "")
         if not state or state != self._state:
             self._index = self._followed(self._index)
             self._state = "" if self.unread else state
@@ -54,12 +54,12 @@ class SearchIndex:
                 self._keep(self._index, state)
         return self._index
 
-    def _followed(self, index: Index) -> Index:
+    def _followed(self, index: FieldIndex) -> FieldIndex:
         hashes = self._source.hashes()
         for key in index.documents.keys() - hashes.keys():
             index.remove(key)
         if index.is_worn:
-            index = Index()
+            index = FieldIndex()
         held = index.documents
         wanted = [
             key for key, hash in hashes.items() if not hash or key not in held or held[key].hash != hash
@@ -72,7 +72,7 @@ class SearchIndex:
         self.unread = loaded.unread
         return index
 
-    def _kept(self) -> tuple[Index, str] | None:
+    def _kept(self) -> tuple[FieldIndex, str] | None:
         """As it was kept, and the state of the source that it is of."""
         kept_as = self._source.kept_as
         if kept_as is None or self._directory is None:
@@ -87,7 +87,7 @@ class SearchIndex:
         index, state = load(found.body), found.row.metadata.get("state")
         return None if index is None or not isinstance(state, str) else (index, state)
 
-    def _keep(self, index: Index, state: str) -> None:
+    def _keep(self, index: FieldIndex, state: str) -> None:
         kept_as = self._source.kept_as
         if kept_as is None or self._directory is None:
             return

@@ -16,7 +16,7 @@ from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
-from specmux_aggregator.sources.source import Loaded, Unread
+from specmux_aggregator.sources.source import LoadedDocuments, UnreadSource
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.errors import (
     BadAnswer,
@@ -156,13 +156,13 @@ class ServerSource:
                     raise
                 return tuple(sorted(self._swagger()))
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> Loaded:
+    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
         known = self.group_versions()
         wanted = known if group_versions is None else tuple(key for key in known if key in group_versions)
         if self._converted is not None:
-            return Loaded(DocumentSet({key: self._converted[key] for key in wanted}))
+            return LoadedDocuments(DocumentSet({key: self._converted[key] for key in wanted}))
         documents: dict[GroupVersion, Document] = {}
-        unread: list[Unread] = []
+        unread: list[UnreadSource] = []
         absent: NotCached | None = None
         with _failures(self.where):
             if len(wanted) > 1:
@@ -171,7 +171,7 @@ class ServerSource:
             try:
                 documents[key] = self._document(key)
             except (CacheError, ConverterError) as error:
-                unread.append(Unread(key, str(error)))
+                unread.append(UnreadSource(key, str(error)))
                 absent = error if isinstance(error, NotCached) else absent
         if not documents and absent is not None:
             with _failures(self.where):
@@ -179,7 +179,7 @@ class ServerSource:
         if not documents and (unread or group_versions is None):
             reason = unread[0] if unread else "it publishes none"
             raise SourceUnreachable(f"{self.where}: not one document: {reason}")
-        return Loaded(DocumentSet(documents), tuple(unread))
+        return LoadedDocuments(DocumentSet(documents), tuple(unread))
 
     def resources(self) -> Mapping[GroupVersion, Resources]:
         """As its discovery lists them; read off its documents where it has no aggregated discovery."""

@@ -12,7 +12,7 @@ from specmux_schemas.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadSource:
     """A file, a manifest or a document that could not be used."""
 
     where: str
@@ -24,11 +24,11 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedDocuments:
     """Parsed documents, and what kept others from being among them."""
 
     documents: DocumentSet
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadSource, ...] = ()
 
 
 class Source(Protocol):
@@ -60,7 +60,7 @@ class Source(Protocol):
         """Those that it has, sorted."""
         ...
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> Loaded:
+    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
         """The documents of these group-versions, all by default. One that is not there is left out."""
         ...
 

@@ -19,7 +19,7 @@ from specmux_schemas.kind_places import KindPlace, place_of
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, UnionAlgorithm, ValidationReport, Validator
 from specmux_schemas.validation.decoding.manifests import group_versions_in, is_object
-from specmux_schemas.validation.decoding.streams import Part, parts_of
+from specmux_schemas.validation.decoding.streams import StreamPart, parts_of
 from specmux_schemas.validation.media_types import BodyFormat
 
 STDIN: Final = "-"
@@ -53,7 +53,7 @@ class Input:
 
     file: str
     """As the user named it; "stdin" for standard input."""
-    part: Part
+    part: StreamPart
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
-from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend
@@ -41,14 +41,14 @@ from specmux_aggregator.upstream.responses import (
     read_answer,
     too_large,
 )
-from specmux_aggregator.upstream.root import Root, parse_root
-from specmux_aggregator.upstream.transport import CLOSED, Transport
+from specmux_aggregator.upstream.root import BackendRoot, parse_root
+from specmux_aggregator.upstream.transport import CLOSED, BackendTransport
 from specmux_cache.http.direct import UnreadAnswer
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
-__all__ = ["BackendClient", "Moved", "NotModified", "Payload", "Root"]
+__all__ = ["BackendClient", "BackendRoot", "MovedDocument", "NotModified", "Payload"]
 
 SWAGGER_ACCEPT: Final = f"{JSON}, application/com.github.proto-openapi.spec.v2@v1.0+protobuf;q=0.5"
 """The spelling with "@": the one that every release of Kubernetes understands."""
@@ -61,7 +61,7 @@ DISCOVERY_TIMEOUT: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedDocument:
     """The backend has the document under another hash now."""
 
     hash: Hash | None
@@ -74,8 +74,8 @@ class BackendClient:
         self,
         backend: Backend,
         *,
-        polling: Polling,
-        limits: Limits,
+        polling: PollingSettings,
+        limits: LimitSettings,
         identities: Identities | None = None,
         bodies: BodyBudget | None = None,
     ) -> None:
@@ -89,11 +89,11 @@ class BackendClient:
         )
         self._limits = limits
         self._base_path = base_path(backend)
-        self._transport = Transport(backend, polling=polling, identities=identities)
+        self._transport = BackendTransport(backend, polling=polling, identities=identities)
         self._slots = asyncio.Semaphore(CONCURRENT_DOCUMENTS)
         self._bodies = BodyBudget(BODIES * limits.max_document_bytes) if bodies is None else bodies
 
-    async def root(self, *, etag: str | None = None) -> Root | NotModified | Failure:
+    async def root(self, *, etag: str | None = None) -> BackendRoot | NotModified | Failure:
         """What the backend offers at ``/openapi/v3``."""
         answer = await self._get(ROOT_PATH, JSON, max_bytes=self._limits.max_root_bytes, etag=etag)
         match answer:
@@ -120,7 +120,7 @@ class BackendClient:
         hash: Hash | None,
         accept_gzip: bool,
         etag: str | None = None,
-    ) -> Payload | Moved | NotModified | Failure:
+    ) -> Payload | MovedDocument | NotModified | Failure:
         """One document as JSON. That it is JSON, and the one with this hash, is for the caller to check."""
         answer = await self._get(
             document_path(group_version, hash),
@@ -181,7 +181,7 @@ class BackendClient:
         accept_gzip: bool = True,
         slots: asyncio.Semaphore | None = None,
         review: bytes | None = None,
-        polling: Polling | None = None,
+        polling: PollingSettings | None = None,
     ) -> Answer:
         polling = polling or self._polling
         fields = {"Accept": accept, "Accept-Encoding": "gzip" if accept_gzip else "identity"}
@@ -205,7 +205,7 @@ class BackendClient:
             return CLOSED if self._transport.is_closed else failure_of(error, polling)
 
     def _asked(
-        self, target: str, fields: Mapping[str, str], review: bytes | None, polling: Polling
+        self, target: str, fields: Mapping[str, str], review: bytes | None, polling: PollingSettings
     ) -> AbstractAsyncContextManager[UnreadAnswer]:
         if review is None:
             return self._transport.ask(target, fields=fields, idle_timeout=polling.idle_timeout)
@@ -226,7 +226,7 @@ class BackendClient:
         deadline.reschedule(loop.time() + left)
         return share
 
-    def _parsed(self, payload: Payload) -> Root | Failure:
+    def _parsed(self, payload: Payload) -> BackendRoot | Failure:
         try:
             body = decoded(payload.body, payload.coding, max_bytes=self._limits.max_root_bytes)
         except TooLarge:
@@ -240,7 +240,7 @@ class BackendClient:
 
 def _moved(
     redirect: Redirect, group_version: GroupVersion, *, asked: Hash | None, base_path: str
-) -> Moved | Failure:
+) -> MovedDocument | Failure:
     location = redirect.location.removesuffix(f"&{REDIRECTED}=1")  # of a specmux
     if location.startswith("?"):
         location = document_path(group_version, None) + location
@@ -249,7 +249,7 @@ def _moved(
     except ForeignURL:
         return _redirected(redirect)
     # A redirect to what was asked for would be followed for ever.
-    return Moved(current) if current != asked else _redirected(redirect)
+    return MovedDocument(current) if current != asked else _redirected(redirect)
 
 
 def _redirected(redirect: Redirect) -> Failure:

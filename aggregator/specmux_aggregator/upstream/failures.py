@@ -12,7 +12,7 @@ from typing import Final
 
 import aiohttp
 
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.failure import Cause, Failure
 
 TRANSPORT_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
@@ -31,7 +31,7 @@ _BY_ERRNO: Final = {
 }
 
 
-def failure_of(error: Exception, polling: Polling) -> Failure:
+def failure_of(error: Exception, polling: PollingSettings) -> Failure:
     """What went wrong between us and the backend. ``polling`` names the limits in the text."""
     match error:
         case aiohttp.ConnectionTimeoutError():

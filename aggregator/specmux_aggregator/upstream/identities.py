@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_cache.access.credentials import FileIdentity, HeaderFields, plugin_of
-from specmux_cache.access.exec_plugin import ExecCredentials, Issued
+from specmux_cache.access.exec_plugin import ExecCredentials, IssuedCredential
 from specmux_cache.access.field_values import is_loopback
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.errors import UnusableCredentials
@@ -72,13 +72,13 @@ def _key(backend: Backend) -> _Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RequestIdentity:
     """What goes into one request."""
 
     fields: HeaderFields = field(repr=False)
     context: ssl.SSLContext | None
     """None for a backend without TLS."""
-    issued: Issued | None = None
+    issued: IssuedCredential | None = None
     """What an exec plugin gave, where one was asked."""
 
 
@@ -91,7 +91,7 @@ class Identity:
         self._files = FileIdentity(backend.access)
         self._plugin = None if plugin is None else ExecCredentials(plugin, backend.access)
         self._has_files = self._files.has_files
-        self._fixed = Shown(*self._files.read()) if plugin is None and not self._has_files else None
+        self._fixed = RequestIdentity(*self._files.read()) if plugin is None and not self._has_files else None
         """What no file and no program changes."""
         has_token = (credentials.token_file, credentials.token, credentials.basic) != (None, None, None)
         has_secret = has_token or plugin is not None
@@ -105,7 +105,7 @@ class Identity:
         self.exposures = tuple(exposures)
         """Where the configuration gives security away, in words."""
 
-    async def shown(self) -> Shown:
+    async def shown(self) -> RequestIdentity:
         """What files and programs say now. Raises Unusable."""
         if self._fixed is not None:
             return self._fixed
@@ -117,7 +117,7 @@ class Identity:
         except UnusableCredentials as error:
             raise Unusable(Failure(Cause(error.cause), str(error))) from error
 
-    def refused(self, shown: Shown) -> bool:
+    def refused(self, shown: RequestIdentity) -> bool:
         """Told that the backend answered 401. Whether there may be something better to show at once."""
         if self._plugin is None or shown.issued is None:
             return False  # files are read for each request anyway
@@ -128,7 +128,7 @@ class Identity:
         if self._plugin is not None:
             await self._plugin.close()
 
-    def _read(self, issued: Issued | None) -> Shown:
+    def _read(self, issued: IssuedCredential | None) -> RequestIdentity:
         if issued is None:
-            return Shown(*self._files.read())
-        return Shown(*self._files.read(issued.token, issued.pair), issued)
+            return RequestIdentity(*self._files.read())
+        return RequestIdentity(*self._files.read(issued.token, issued.pair), issued)

@@ -28,7 +28,7 @@ VALUES_OF_ONE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class BackendRoot:
     """The documents that a backend offers and owns, each with the backend's own hash where it has one."""
 
     offers: Mapping[GroupVersion, Hash | None]
@@ -38,13 +38,13 @@ class Root:
     """Keys, cut and sorted, that the backend lists but may not publish."""
 
 
-class _Refused(ValueError):
+class _RootRefusal(ValueError):
     """The root is not believed; the message is for people."""
 
 
 def parse_root(
     body: bytes, backend: Backend, *, etag: ETag | None, max_group_versions: int
-) -> Root | Failure:
+) -> BackendRoot | Failure:
     """The root in ``body`` (decoded JSON): BAD_BODY when it is not JSON, BAD_ROOT when it is not a root."""
     if may_have_more_values(body, ROOT_VALUES + VALUES_OF_ONE * max_group_versions):
         return Failure(Cause.TOO_LARGE, f"the root has more values than {max_group_versions} paths can have")
@@ -57,31 +57,31 @@ def parse_root(
         owned = {GroupVersion(key): entry for key, entry in paths.items() if backend.owns(GroupVersion(key))}
         prefix = base_path(backend)
         offers = {key: _offered_hash(key, entry, prefix) for key, entry in owned.items()}
-    except _Refused as refused:
+    except _RootRefusal as refused:
         return Failure(Cause.BAD_ROOT, str(refused))
     ignored = tuple(sorted(cut(key) for key in paths.keys() - owned.keys()))
-    return Root(MappingProxyType(offers), etag, ignored)
+    return BackendRoot(MappingProxyType(offers), etag, ignored)
 
 
 def _paths(tree: Any, max_group_versions: int) -> dict[str, Any]:
     if not isinstance(tree, dict):
-        raise _Refused("the root is not a JSON object")
+        raise _RootRefusal("the root is not a JSON object")
     paths = tree.get("paths")
     if not isinstance(paths, dict):
-        raise _Refused('the root has no object "paths"')
+        raise _RootRefusal('the root has no object "paths"')
     if len(paths) > max_group_versions:
-        raise _Refused(f"the root lists {len(paths)} paths, more than the {max_group_versions} allowed")
+        raise _RootRefusal(f"the root lists {len(paths)} paths, more than the {max_group_versions} allowed")
     return paths
 
 
 def _offered_hash(key: GroupVersion, entry: Any, prefix: str) -> Hash | None:
     fault = key_fault(key)
     if fault is not None:
-        raise _Refused(f'the key "{cut(key)}" {fault}')
+        raise _RootRefusal(f'the key "{cut(key)}" {fault}')
     url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
     if not isinstance(url, str):
-        raise _Refused(f'the key "{cut(key)}" has no string "serverRelativeURL"')
+        raise _RootRefusal(f'the key "{cut(key)}" has no string "serverRelativeURL"')
     try:
         return hash_in(url, key, base_path=prefix)
     except ForeignURL as foreign:
-        raise _Refused(f'the URL of the key "{cut(key)}" {foreign}') from foreign
+        raise _RootRefusal(f'the URL of the key "{cut(key)}" {foreign}') from foreign

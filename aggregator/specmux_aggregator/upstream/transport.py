@@ -18,10 +18,10 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.identities import Identities, Shown, Unusable
+from specmux_aggregator.upstream.identities import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
 from specmux_cache.http.connector import CheckedConnector
 from specmux_cache.http.direct import DirectAnswer, UnreadAnswer, asked
@@ -54,14 +54,14 @@ _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT"
 """Seconds and tries: a peer that is gone is noticed within a minute, also by who only listens."""
 
 
-class Transport:
+class BackendTransport:
     """Sends requests to one backend. Lives on one event loop, which owns it until ``close``."""
 
     def __init__(
         self,
         backend: Backend,
         *,
-        polling: Polling,
+        polling: PollingSettings,
         identities: Identities | None = None,
         connections: int = CONNECTIONS,
         ahead: int = AHEAD,
@@ -152,7 +152,7 @@ class Transport:
         return answer
 
     async def _asked(
-        self, target: str, fields: Mapping[str, str], shown: Shown, idle_timeout: float | None
+        self, target: str, fields: Mapping[str, str], shown: RequestIdentity, idle_timeout: float | None
     ) -> DirectAnswer:
         connector = self._opened().connector
         if connector is None:

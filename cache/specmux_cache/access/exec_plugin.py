@@ -40,7 +40,7 @@ MARGIN: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Issued:
+class IssuedCredential:
     """What one run gave: a token, a certificate with its key, or both."""
 
     token: str | None = field(repr=False)
@@ -62,11 +62,11 @@ class ExecCredentials:
         self._access = access
         self._timeout = timeout
         self._gap = gap
-        self._held: Issued | None = None
+        self._held: IssuedCredential | None = None
         self._failed: tuple[float, UnusableCredentials] | None = None
-        self._flight: SingleFlight[Issued] = SingleFlight()
+        self._flight: SingleFlight[IssuedCredential] = SingleFlight()
 
-    async def current(self) -> Issued:
+    async def current(self) -> IssuedCredential:
         """Credentials that are still good. Raises UnusableCredentials."""
         held, now = self._held, time.monotonic()
         if held is not None and (held.renew_at is None or now < held.renew_at):
@@ -75,7 +75,7 @@ class ExecCredentials:
             return self._stand_in(self._failed[1])
         return await self._flight.run(None, self._renewed)
 
-    def refused(self, issued: Issued) -> bool:
+    def refused(self, issued: IssuedCredential) -> bool:
         """Told that the server answered 401 to these. Whether others are worth a try at once."""
         if self._held is not issued:
             return True  # exchanged meanwhile
@@ -88,7 +88,7 @@ class ExecCredentials:
         """End what runs."""
         await self._flight.close()
 
-    async def _renewed(self) -> Issued:
+    async def _renewed(self) -> IssuedCredential:
         try:
             self._held, self._failed = await self._run(), None
         except UnusableCredentials as error:
@@ -96,14 +96,14 @@ class ExecCredentials:
             return self._stand_in(error)
         return self._held
 
-    def _stand_in(self, error: UnusableCredentials) -> Issued:
+    def _stand_in(self, error: UnusableCredentials) -> IssuedCredential:
         """The credentials that were to be exchanged, while they last."""
         held = self._held
         if held is None or held.expires_at is None or held.expires_at <= time.monotonic():
             raise error
         return held
 
-    async def _run(self) -> Issued:
+    async def _run(self) -> IssuedCredential:
         plugin = self._plugin
         info = await asyncio.to_thread(_info, plugin, self._access)
         # The program gets the environment that we were started in, as it would get a shell's.
@@ -132,7 +132,7 @@ class ExecCredentials:
 async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[int, bytes]:
     """Exit status and output; more than OUTPUT_MAX bytes of it end the program. Raises OSError."""
     transport, run = await asyncio.get_running_loop().subprocess_exec(
-        _Run,
+        _PluginRun,
         plugin.command,
         *plugin.args,
         stdin=asyncio.subprocess.DEVNULL,
@@ -156,7 +156,7 @@ async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[i
         await asyncio.wait({run.exited}, timeout=DRAINING)
 
 
-class _Run(asyncio.SubprocessProtocol):
+class _PluginRun(asyncio.SubprocessProtocol):
     """Collects what one process prints."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ def _info(plugin: ExecPlugin, access: ServerAccess) -> str:
     return orjson.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}).decode()
 
 
-def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> Issued:
+def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> IssuedCredential:
     """The ExecCredential that was printed. Raises ValueError, in words that repeat nothing of it.
 
     ``now``: wall clock seconds; ``clock``: monotonic seconds.
@@ -226,10 +226,10 @@ def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> Iss
         raise ValueError("an ExecCredential without credentials")
     left = _seconds_left(status.get("expirationTimestamp"), now)
     if left is None:
-        return Issued(token, pair, clock)
+        return IssuedCredential(token, pair, clock)
     # A life that is over at once (clocks differ) must not become a run for each request.
     renew = max(left - min(MARGIN, left / 10), GAP)
-    return Issued(token, pair, clock, clock + renew, clock + max(left, GAP))
+    return IssuedCredential(token, pair, clock, clock + renew, clock + max(left, GAP))
 
 
 def _token(status: Mapping[str, Any]) -> str | None:

@@ -34,7 +34,7 @@ _CLUSTER: Final = (
 
 
 @dataclass(slots=True)
-class _Merged:
+class _MergedFiles:
     """What all files say together; of equal names the first wins."""
 
     contexts: dict[str, KubeconfigEntry]
@@ -48,7 +48,7 @@ def read(path: Path | None, environ: Mapping[str, str], *, context: str | None =
 
     Without a path $KUBECONFIG lists the files, else ~/.kube/config is it.
     """
-    merged = _Merged({}, {}, {})
+    merged = _MergedFiles({}, {}, {})
     for file in _files(path, environ):
         _merge(merged, file)
     wanted = context or merged.current
@@ -81,7 +81,7 @@ def _files(path: Path | None, environ: Mapping[str, str]) -> list[Path]:
     return found
 
 
-def _merge(merged: _Merged, path: Path) -> None:
+def _merge(merged: _MergedFiles, path: Path) -> None:
     reader = YAMLReader(path, KubeconfigError)
     top = KubeconfigEntry(reader, reader.compose(_text(path)), "", path.absolute().parent).members(_FILE)
     current = top.text("current-context")

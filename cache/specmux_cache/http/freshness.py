@@ -24,7 +24,7 @@ from specmux_cache.http.header_fields import (
     replaced,
     seconds,
 )
-from specmux_cache.http.responses import Answer, Held, Selecting
+from specmux_cache.http.responses import Answer, Selecting, StoredHead
 
 CLOCK_SKEW: Final = 5.0
 """Seconds that an answer may seem to come from the future before the clock is held to have been set back."""
@@ -38,7 +38,7 @@ AGAINST_STALE: Final = frozenset({"no-cache", "must-revalidate", "proxy-revalida
 directory may serve many programs, so they bind us as well."""
 
 
-class Rule(Enum):
+class FreshnessRule(Enum):
     """What kind of URL an answer came from."""
 
     REVALIDATED = "revalidated"
@@ -58,7 +58,7 @@ class Use(Enum):
     ASK = "ask"
 
 
-class Outcome(Enum):
+class FreshnessOutcome(Enum):
     """What an answer to our request means."""
 
     STORE = "store"
@@ -86,11 +86,11 @@ class Tolerance:
     stale_if_error: float = 86400.0
 
 
-def usage(held: Held, rule: Rule, tolerance: Tolerance, *, now: float) -> Use:
+def usage(held: StoredHead, rule: FreshnessRule, tolerance: Tolerance, *, now: float) -> Use:
     """Whether a stored answer may be used without asking."""
-    if rule is Rule.HASHED:
+    if rule is FreshnessRule.HASHED:
         return Use.FRESH
-    if rule is Rule.REVALIDATED:
+    if rule is FreshnessRule.REVALIDATED:
         lifetime, grace = tolerance.root_ttl, tolerance.stale_while_revalidate
     elif _forbids_stale(held.fields):
         lifetime, grace = _lifetime(held), 0.0
@@ -103,19 +103,19 @@ def usage(held: Held, rule: Rule, tolerance: Tolerance, *, now: float) -> Use:
     return Use.STALE_WHILE_REVALIDATE if age < lifetime + grace else Use.ASK
 
 
-def may_stand_in(held: Held, rule: Rule, tolerance: Tolerance, *, now: float) -> bool:
+def may_stand_in(held: StoredHead, rule: FreshnessRule, tolerance: Tolerance, *, now: float) -> bool:
     """Whether a stored answer may be used, as stale, because the server cannot be asked."""
-    if rule is Rule.HASHED:
+    if rule is FreshnessRule.HASHED:
         # An older revision: when it was confirmed last says nothing of how long it has been out of date.
         return tolerance.stale_if_error > 0
     age = age_of(held, now=now)
-    if rule is Rule.REVALIDATED:
+    if rule is FreshnessRule.REVALIDATED:
         return age < tolerance.root_ttl + tolerance.stale_if_error
     allowed = seconds(directives(held.fields).get("stale-if-error", "")) or 0
     return not _forbids_stale(held.fields) and age < _lifetime(held) + max(tolerance.stale_if_error, allowed)
 
 
-def age_of(held: Held, *, now: float) -> float:
+def age_of(held: StoredHead, *, now: float) -> float:
     """Seconds (RFC 9111 4.2.3). Infinite when it cannot be known, and when the clock was set back since."""
     if now < held.received_at - CLOCK_SKEW:
         return float("inf")
@@ -131,50 +131,54 @@ def age_of(held: Held, *, now: float) -> float:
     return max(apparent, corrected) + max(0.0, now - received)
 
 
-def conditions(held: Held, rule: Rule) -> Fields:
+def conditions(held: StoredHead, rule: FreshnessRule) -> Fields:
     """The fields that make a request for it conditional."""
     if held.etag is not None:
         return (("if-none-match", held.etag),)
     modified = first(held.fields, "last-modified")
     # The reference's root carries the time of the request as Last-Modified: a root that changed within the
     # second would be confirmed. Without an ETag it is asked for anew.
-    if rule is Rule.REVALIDATED or modified is None:
+    if rule is FreshnessRule.REVALIDATED or modified is None:
         return ()
     return (("if-modified-since", modified),)
 
 
-def outcome(answer: Answer, held: Held | None, rule: Rule) -> Outcome:
+def outcome(answer: Answer, held: StoredHead | None, rule: FreshnessRule) -> FreshnessOutcome:
     """What the answer means for a request that was conditional on ``held``."""
     match answer.status:
         case 200:
-            return Outcome.STORE if is_storable(answer, rule) else Outcome.NOT_KEPT
+            return FreshnessOutcome.STORE if is_storable(answer, rule) else FreshnessOutcome.NOT_KEPT
         case 304:
-            return Outcome.FRESHEN if held is not None and _confirms(answer, held) else Outcome.REPEAT
+            return (
+                FreshnessOutcome.FRESHEN
+                if held is not None and _confirms(answer, held)
+                else FreshnessOutcome.REPEAT
+            )
         case 301 | 302 | 303 | 307 | 308:
-            return Outcome.REDIRECT
+            return FreshnessOutcome.REDIRECT
         case 406 | 415:
-            return Outcome.REFUSED
+            return FreshnessOutcome.REFUSED
         case 404 | 410:
-            return Outcome.MISSING
+            return FreshnessOutcome.MISSING
         case 408 | 429:
-            return Outcome.FAILED
+            return FreshnessOutcome.FAILED
         case status if status >= 500:
-            return Outcome.FAILED
+            return FreshnessOutcome.FAILED
         case _:
-            return Outcome.DENIED
+            return FreshnessOutcome.DENIED
 
 
-def is_storable(answer: Answer, rule: Rule) -> bool:
+def is_storable(answer: Answer, rule: FreshnessRule) -> bool:
     """Only whole, good answers that the server has not asked us to forget."""
     said = directives(answer.fields)
     if answer.status != 200 or "no-store" in said:
         return False
-    if rule is Rule.HASHED and "no-cache" in said and "immutable" not in said:
+    if rule is FreshnessRule.HASHED and "no-cache" in said and "immutable" not in said:
         return False  # what is current, of a server that does not know the hash (kube-openapi says both)
-    return rule is not Rule.PLAIN or "*" not in listed(answer.fields, "vary")
+    return rule is not FreshnessRule.PLAIN or "*" not in listed(answer.fields, "vary")
 
 
-def freshened(held: Held, answer: Answer) -> Held:
+def freshened(held: StoredHead, answer: Answer) -> StoredHead:
     """What is held, confirmed by a 304: its fields and times, never what describes the body."""
     news = tuple(pair for pair in end_to_end(answer.fields) if pair[0] not in NOT_FROM_304)
     # Age belongs to the answer that is being confirmed; a 304 without one is from the origin itself.
@@ -194,7 +198,7 @@ def selecting_of(answer: Answer, request: Fields) -> Selecting:
     )
 
 
-def selects(held: Held, request: Fields) -> bool:
+def selects(held: StoredHead, request: Fields) -> bool:
     """Whether the answer was made for a request like this one (RFC 9111 4.1)."""
     return all(_normal(joined(request, name)) == _normal(value) for name, value in held.selecting.items())
 
@@ -203,7 +207,7 @@ def _normal(value: str | None) -> str | None:
     return None if value is None else ",".join(member.strip() for member in value.split(","))
 
 
-def _lifetime(held: Held) -> float:
+def _lifetime(held: StoredHead) -> float:
     """Seconds for which it was fresh when it was made; 0 where that is not said, or not well."""
     said = directives(held.fields)
     if "no-cache" in said:
@@ -220,7 +224,7 @@ def _forbids_stale(fields: Fields) -> bool:
     return not AGAINST_STALE.isdisjoint(directives(fields))
 
 
-def _confirms(answer: Answer, held: Held) -> bool:
+def _confirms(answer: Answer, held: StoredHead) -> bool:
     """A 304 that names another ETag than ours is about another representation (RFC 9111 4.3.4)."""
     named = first(answer.fields, "etag")
     return named is None or held.etag is None or _opaque(named) == _opaque(held.etag)

@@ -53,7 +53,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredHead:
     """A stored answer without its body."""
 
     fields: Fields
@@ -76,7 +76,7 @@ class Entry:
     """A stored answer with its verified body."""
 
     key: Key
-    held: Held
+    held: StoredHead
     body: bytes
     digest: Digest
 
@@ -96,15 +96,15 @@ def sentence_of(answer: Answer) -> str:
     return message[:SENTENCE_MAX] if isinstance(message, str) else ""
 
 
-def held_of(answer: Answer, selecting: Selecting) -> Held:
+def held_of(answer: Answer, selecting: Selecting) -> StoredHead:
     """What to keep of an answer."""
     fields = end_to_end(answer.fields)
     if len(fields_to_text(fields)) > FIELDS_TEXT_MAX:
         fields = tuple((name, value[:512]) for name, value in fields if name in KEPT_FIELDS)
-    return Held(fields, answer.requested_at, answer.received_at, selecting)
+    return StoredHead(fields, answer.requested_at, answer.received_at, selecting)
 
 
-def metadata_of(held: Held) -> Metadata:
+def metadata_of(held: StoredHead) -> Metadata:
     """A row's metadata. ``selecting`` was cut to what may be kept by whoever made it."""
     return {
         "fields": fields_to_text(held.fields),
@@ -116,11 +116,11 @@ def metadata_of(held: Held) -> Metadata:
     }
 
 
-def held_from(metadata: Mapping[str, Any]) -> Held | None:
+def held_from(metadata: Mapping[str, Any]) -> StoredHead | None:
     """None for metadata that ``metadata_of`` did not write: a miss."""
     try:
         absent = set(str(metadata["absent"]).split(","))
-        return Held(
+        return StoredHead(
             fields=fields_from_text(metadata["fields"]),
             requested_at=float(metadata["requested_at"]),
             received_at=float(metadata["received_at"]),

@@ -43,7 +43,7 @@ EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class BundleContents:
     """What a bundle holds: entries of one server. Their keys name no partition: that stays at home."""
 
     server: str
@@ -89,7 +89,7 @@ def write_bundle(path: Path, server: str, entries: Iterable[Entry]) -> int:
     return len(listed)
 
 
-def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> Packed:
+def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> BundleContents:
     """All of it, verified. ``max_bytes``: of all bodies, unpacked. Raises BundleError, and then nothing of it
     should be used."""
     try:
@@ -103,7 +103,7 @@ def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> Packed:
             if manifest.get("version") != VERSION:
                 raise ValueError("written by another version")
             bodies = _Bodies(archive, max_body_bytes=max_body_bytes, max_bytes=max_bytes)
-            return Packed(str(manifest["server"]), tuple(_entries(manifest["entries"], bodies)))
+            return BundleContents(str(manifest["server"]), tuple(_entries(manifest["entries"], bodies)))
     except OSError as error:
         raise BundleError(cut(error.strerror or str(error)), path=str(path)) from error
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:

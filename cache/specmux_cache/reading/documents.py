@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import Final
 
 from specmux_cache.errors import UnexpectedStatus
-from specmux_cache.http.freshness import Rule, age_of
+from specmux_cache.http.freshness import FreshnessRule, age_of
 from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
 from specmux_cache.http.media_types import canonical
 from specmux_cache.http.server import Server, name_of
 from specmux_cache.reading.decoding import check_document
 from specmux_cache.reading.discovery import Document
-from specmux_cache.reading.exchange import Obtained, Wanted
-from specmux_cache.reading.opening import Opened
+from specmux_cache.reading.exchange import ExchangeRequest, ExchangeResult
+from specmux_cache.reading.opening import OpenCache
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import Paths, Resource, Schema
 from specmux_cache.reading.root import Root
@@ -29,11 +29,11 @@ NOT_PER_REQUEST: Final = frozenset(
 """Fields that say who asks, which is the client's to say, and those that the cache itself decides on."""
 
 
-class Reading:
+class ServerDocuments:
     """From one server that is open. Raises what Exchange raises."""
 
     def __init__(
-        self, server: Server, opened: Opened, *, options: CacheOptions, clock: Callable[[], float]
+        self, server: Server, opened: OpenCache, *, options: CacheOptions, clock: Callable[[], float]
     ) -> None:
         self._server = server
         self._opened = opened
@@ -64,10 +64,10 @@ class Reading:
         self, root: Root, document: Document, accepted: tuple[str, ...] | None = None
     ) -> Schema:
         """The document in the best of these media types; those of the options by default."""
-        wanted = Wanted(
+        wanted = ExchangeRequest(
             name=document.group_version,
             target=document.target,
-            rule=Rule.HASHED if document.hash else Rule.REVALIDATED,
+            rule=FreshnessRule.HASHED if document.hash else FreshnessRule.REVALIDATED,
             hash=document.hash,
             accepted=accepted or self._options.accepted,
             check=check_document,
@@ -96,7 +96,7 @@ class Reading:
         if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
             raise ValueError("credentials go with the client; conditions and ranges are the cache's")
         obtained = await self._opened.exchange.obtain(
-            Wanted(name_of(target), target, Rule.PLAIN, fields=fields)
+            ExchangeRequest(name_of(target), target, FreshnessRule.PLAIN, fields=fields)
         )
         held = obtained.entry.held
         age = min(age_of(held, now=self._clock()), float(AGE_MAX))
@@ -105,6 +105,6 @@ class Reading:
             obtained.status, kept, obtained.entry.body, obtained.from_cache, obtained.is_stale, age
         )
 
-    def _since(self, obtained: Obtained) -> float:
+    def _since(self, obtained: ExchangeResult) -> float:
         """Seconds since the server gave or confirmed it; 0 where the clock has been set back since."""
         return max(0.0, self._clock() - obtained.entry.held.received_at)

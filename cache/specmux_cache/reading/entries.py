@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from specmux_cache.errors import StoreError, StoreUnavailable
-from specmux_cache.http.responses import Entry, Held, held_from, metadata_of
+from specmux_cache.http.responses import Entry, StoredHead, held_from, metadata_of
 from specmux_cache.reading.calls import IN_THREADS, Calls
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.opening import Store, memory_store
-from specmux_cache.store.rows import Row, Stored
+from specmux_cache.store.rows import Row, StoredEntry
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class EntryStore:
                     return entry
         return None
 
-    async def put(self, key: Key, body: bytes, held: Held) -> bool:
+    async def put(self, key: Key, body: bytes, held: StoredHead) -> bool:
         """Whether it was stored. Metadata that is too large is not."""
         try:
             return await self._done(
@@ -75,7 +75,7 @@ class EntryStore:
         except ValueError:
             return False
 
-    async def touch(self, key: Key, held: Held) -> None:
+    async def touch(self, key: Key, held: StoredHead) -> None:
         await self._done(lambda store: store.touch(key, metadata=metadata_of(held)), False)
 
     async def delete(self, keys: Iterable[Key]) -> int:
@@ -109,6 +109,6 @@ class EntryStore:
             return otherwise
 
 
-def _entry(stored: Stored) -> Entry | None:
+def _entry(stored: StoredEntry) -> Entry | None:
     held = held_from(stored.row.metadata)
     return None if held is None else Entry(stored.row.key, held, stored.body, stored.row.digest)

@@ -20,8 +20,8 @@ from specmux_cache.errors import (
     UnexpectedStatus,
 )
 from specmux_cache.http.freshness import (
-    Outcome,
-    Rule,
+    FreshnessOutcome,
+    FreshnessRule,
     Use,
     conditions,
     freshened,
@@ -49,14 +49,14 @@ CHECK_INLINE: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExchangeRequest:
     """What a caller asks for."""
 
     name: str
     """Group-version, or path with query."""
     target: str
     """Path and query below the server's base path."""
-    rule: Rule
+    rule: FreshnessRule
     hash: str = ""
     accepted: tuple[str, ...] = ()
     """Media types, best first. () for whatever the server gives: then any status is an answer."""
@@ -67,7 +67,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Obtained:
+class ExchangeResult:
     """What a caller gets."""
 
     entry: Entry
@@ -94,7 +94,7 @@ class Exchange:
         entry_store: EntryStore,
         *,
         transport: GetTransport,
-        flights: Flights[Obtained],
+        flights: Flights[ExchangeResult],
         locks: FlightLocks,
         calls: Calls,
         options: CacheOptions,
@@ -112,7 +112,7 @@ class Exchange:
         self._clock = clock
         self._refusals = Refusals(options.refusal_ttl, clock=clock)
 
-    async def obtain(self, wanted: Wanted, *, refresh: bool = False) -> Obtained:
+    async def obtain(self, wanted: ExchangeRequest, *, refresh: bool = False) -> ExchangeResult:
         """From the cache where that is allowed; ``refresh`` asks the server in any case."""
         # Also what is looked up first is shared: a caller that looked while another's answer was being
         # stored would ask for it again.
@@ -121,7 +121,7 @@ class Exchange:
     async def close(self) -> None:
         await self._flights.close()
 
-    async def _obtained(self, wanted: Wanted, refresh: bool) -> Obtained:
+    async def _obtained(self, wanted: ExchangeRequest, refresh: bool) -> ExchangeResult:
         entry = await self._find(wanted)
         if self._options.offline:
             return await self._offline(wanted, entry)
@@ -134,14 +134,14 @@ class Exchange:
                     return self._hit(entry, is_stale=True)
                 case Use.STALE_WHILE_REVALIDATE | Use.ASK:
                     pass
-        if wanted.rule is not Rule.HASHED:
+        if wanted.rule is not FreshnessRule.HASHED:
             return await self._ask(wanted, entry)
         async with self._locks.held((str(self._server), wanted.name, wanted.hash, wanted.accepted)):
             # Another process may have fetched it while we waited.
             entry = await self._find(wanted)
             return await self._ask(wanted, None) if entry is None else self._hit(entry)
 
-    async def _ask(self, wanted: Wanted, entry: Entry | None) -> Obtained:
+    async def _ask(self, wanted: ExchangeRequest, entry: Entry | None) -> ExchangeResult:
         try:
             return await self._settled(wanted, entry, is_moved=False)
         except RequestError as error:
@@ -153,17 +153,19 @@ class Exchange:
                 raise
             return replace(self._hit(stand_in, is_stale=True), is_confirmed=True)
 
-    async def _settled(self, wanted: Wanted, entry: Entry | None, *, is_moved: bool) -> Obtained:
+    async def _settled(
+        self, wanted: ExchangeRequest, entry: Entry | None, *, is_moved: bool
+    ) -> ExchangeResult:
         """Ask until there is an answer to use. Each way of asking again is taken once."""
         accepted = self._refusals.left(wanted.name, wanted.accepted)
         if wanted.accepted and not accepted:
             raise MediaTypeRefused(406, url=self._server.url(wanted.target))
         answer = await self._get(wanted, accepted, entry)
         meaning = outcome(answer, entry.held if entry else None, wanted.rule)
-        if meaning is Outcome.REPEAT:
+        if meaning is FreshnessOutcome.REPEAT:
             answer, entry = await self._get(wanted, accepted, None), None
             meaning = outcome(answer, None, wanted.rule)
-        if meaning is Outcome.REFUSED and accepted:
+        if meaning is FreshnessOutcome.REFUSED and accepted:
             self._events.record("refused", wanted.name)
             self._refusals.note(wanted.name, accepted)
             left = self._refusals.left(wanted.name, accepted)
@@ -172,11 +174,11 @@ class Exchange:
             accepted = left
             answer = await self._get(wanted, accepted, None)
             meaning = outcome(answer, None, wanted.rule)
-        if meaning is Outcome.REDIRECT and wanted.accepted:
+        if meaning is FreshnessOutcome.REDIRECT and wanted.accepted:
             return await self._moved(wanted, answer, is_moved=is_moved)
         return await self._concluded(wanted, accepted, entry, answer, meaning)
 
-    async def _moved(self, wanted: Wanted, answer: Answer, *, is_moved: bool) -> Obtained:
+    async def _moved(self, wanted: ExchangeRequest, answer: Answer, *, is_moved: bool) -> ExchangeResult:
         url = self._server.url(wanted.target)
         if is_moved:
             raise RedirectRefused("a second redirect", url=url)
@@ -191,40 +193,49 @@ class Exchange:
             raise RedirectRefused("a redirect to itself", url=url)
         self._events.record("redirected", wanted.name)
         hash_ = hash_in(target)
-        moved = replace(wanted, target=target, hash=hash_, rule=Rule.HASHED if hash_ else wanted.rule)
+        moved = replace(
+            wanted, target=target, hash=hash_, rule=FreshnessRule.HASHED if hash_ else wanted.rule
+        )
         entry = await self._find(moved)
         if entry is not None and self._usage(moved, entry) is Use.FRESH:
             return self._hit(entry)
         return await self._settled(moved, entry, is_moved=True)
 
     async def _concluded(
-        self, wanted: Wanted, accepted: tuple[str, ...], entry: Entry | None, answer: Answer, meaning: Outcome
-    ) -> Obtained:
-        if meaning is Outcome.FRESHEN and entry is not None:
+        self,
+        wanted: ExchangeRequest,
+        accepted: tuple[str, ...],
+        entry: Entry | None,
+        answer: Answer,
+        meaning: FreshnessOutcome,
+    ) -> ExchangeResult:
+        if meaning is FreshnessOutcome.FRESHEN and entry is not None:
             entry = replace(entry, held=freshened(entry.held, answer))
             await self._entry_store.touch(entry.key, entry.held)
             self._events.record("revalidated", wanted.name, seconds=_seconds(answer))
-            return Obtained(entry, from_cache=True, is_confirmed=True)
-        if meaning in (Outcome.STORE, Outcome.NOT_KEPT):
-            return await self._received(wanted, accepted, entry, answer, is_kept=meaning is Outcome.STORE)
-        if meaning is Outcome.REPEAT:
+            return ExchangeResult(entry, from_cache=True, is_confirmed=True)
+        if meaning in (FreshnessOutcome.STORE, FreshnessOutcome.NOT_KEPT):
+            return await self._received(
+                wanted, accepted, entry, answer, is_kept=meaning is FreshnessOutcome.STORE
+            )
+        if meaning is FreshnessOutcome.REPEAT:
             raise BadAnswer("a 304 to a request without conditions", url=self._server.url(wanted.target))
-        stand_in = await self._stand_in(wanted, entry) if meaning is Outcome.FAILED else None
+        stand_in = await self._stand_in(wanted, entry) if meaning is FreshnessOutcome.FAILED else None
         if wanted.accepted or stand_in is not None:
             url = self._server.url(wanted.target)
             raise UnexpectedStatus(answer.status, url=url, sentence=sentence_of(answer))
         fresh = self._entry(wanted, canonical(first(answer.fields, "content-type") or ""), answer)
-        return Obtained(fresh, is_confirmed=True, status=answer.status)
+        return ExchangeResult(fresh, is_confirmed=True, status=answer.status)
 
     async def _received(
         self,
-        wanted: Wanted,
+        wanted: ExchangeRequest,
         accepted: tuple[str, ...],
         before: Entry | None,
         answer: Answer,
         *,
         is_kept: bool,
-    ) -> Obtained:
+    ) -> ExchangeResult:
         url = self._server.url(wanted.target)
         content_type = first(answer.fields, "content-type")
         media_type = (
@@ -244,9 +255,9 @@ class Exchange:
         self._events.record("fetched", wanted.name, size=len(fresh.body), seconds=_seconds(answer))
         if not is_stored:
             self._events.record("not_stored", wanted.name, size=len(fresh.body))
-        return Obtained(fresh, is_confirmed=True)
+        return ExchangeResult(fresh, is_confirmed=True)
 
-    async def _get(self, wanted: Wanted, accepted: tuple[str, ...], entry: Entry | None) -> Answer:
+    async def _get(self, wanted: ExchangeRequest, accepted: tuple[str, ...], entry: Entry | None) -> Answer:
         fields = wanted.fields
         if accepted:
             fields += (("accept", accept_field(accepted)),)
@@ -254,7 +265,7 @@ class Exchange:
             fields += conditions(entry.held, wanted.rule)
         return await self._transport.get(self._server.url(wanted.target), fields)
 
-    async def _find(self, wanted: Wanted) -> Entry | None:
+    async def _find(self, wanted: ExchangeRequest) -> Entry | None:
         """What is stored of it, in the best media type that there is."""
         if wanted.accepted:
             return await self._entry_store.first(
@@ -267,7 +278,7 @@ class Exchange:
         matching.sort(key=lambda pair: pair[1].received_at, reverse=True)
         return await self._entry_store.first(key for key, _ in matching)
 
-    async def _offline(self, wanted: Wanted, entry: Entry | None) -> Obtained:
+    async def _offline(self, wanted: ExchangeRequest, entry: Entry | None) -> ExchangeResult:
         if entry is not None:
             return self._hit(entry, is_stale=self._usage(wanted, entry) is not Use.FRESH)
         entry = await self._older(wanted)
@@ -275,29 +286,29 @@ class Exchange:
             raise NotCached(wanted.name)
         return self._hit(entry, is_stale=True)
 
-    async def _stand_in(self, wanted: Wanted, entry: Entry | None) -> Entry | None:
+    async def _stand_in(self, wanted: ExchangeRequest, entry: Entry | None) -> Entry | None:
         found = entry or await self._older(wanted)
         tolerance = self._options.tolerance
         if found is None or not may_stand_in(found.held, wanted.rule, tolerance, now=self._clock()):
             return None
         return found
 
-    async def _older(self, wanted: Wanted) -> Entry | None:
+    async def _older(self, wanted: ExchangeRequest) -> Entry | None:
         return await self._entry_store.latest(wanted.name, wanted.accepted) if wanted.accepted else None
 
-    def _usage(self, wanted: Wanted, entry: Entry) -> Use:
+    def _usage(self, wanted: ExchangeRequest, entry: Entry) -> Use:
         return usage(entry.held, wanted.rule, self._options.tolerance, now=self._clock())
 
-    def _hit(self, entry: Entry, *, is_stale: bool = False) -> Obtained:
+    def _hit(self, entry: Entry, *, is_stale: bool = False) -> ExchangeResult:
         self._events.record("stale" if is_stale else "hit", entry.key.group_version, size=len(entry.body))
-        return Obtained(entry, from_cache=True, is_stale=is_stale)
+        return ExchangeResult(entry, from_cache=True, is_stale=is_stale)
 
-    def _entry(self, wanted: Wanted, media_type: str, answer: Answer) -> Entry:
+    def _entry(self, wanted: ExchangeRequest, media_type: str, answer: Answer) -> Entry:
         selecting: Selecting = {} if wanted.accepted else selecting_of(answer, wanted.fields)
         key = self._entry_store.key(wanted.name, wanted.hash, media_type + _variant(selecting))
         return Entry(key, held_of(answer, selecting), answer.body, digest_of(answer.body))
 
-    async def _checked(self, wanted: Wanted, body: bytes, media_type: str) -> None:
+    async def _checked(self, wanted: ExchangeRequest, body: bytes, media_type: str) -> None:
         if wanted.check is None:
             return
         if len(body) <= CHECK_INLINE:

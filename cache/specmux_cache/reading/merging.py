@@ -10,13 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from specmux_cache.errors import MergeRefused
-from specmux_cache.reading.results import Merged
+from specmux_cache.reading.results import MergedDocument
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.merging.merge import merge
 
 
-def merge_documents(documents: Mapping[str, Mapping[str, Any]]) -> Merged:
+def merge_documents(documents: Mapping[str, Mapping[str, Any]]) -> MergedDocument:
     """One document of these, by group-version; they are not changed. Raises MergeRefused for what is
     no document, and for none."""
     try:
@@ -29,7 +29,7 @@ def merge_documents(documents: Mapping[str, Mapping[str, Any]]) -> Merged:
     dropped: defaultdict[str, list[str]] = defaultdict(list)
     for conflict in merged.conflicts:
         dropped[conflict.group_version].append(f"{conflict.pointer}: {conflict.reason}")
-    return Merged(
+    return MergedDocument(
         merged.document,
         MappingProxyType({key: MappingProxyType(names) for key, names in renamed.items()}),
         MappingProxyType({key: tuple(told) for key, told in dropped.items()}),

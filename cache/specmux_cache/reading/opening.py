@@ -10,7 +10,7 @@ from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import Calls, Flights
 from specmux_cache.reading.entries import EntryStore
 from specmux_cache.reading.events import EventLog
-from specmux_cache.reading.exchange import Exchange, GetTransport, Obtained
+from specmux_cache.reading.exchange import Exchange, ExchangeResult, GetTransport
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.root import Catalog
@@ -18,7 +18,7 @@ from specmux_cache.store.opening import Store, open_store
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenCache:
     """Lives on one event loop, or in place. Whoever has it closes the exchange, then the store."""
 
     entry_store: EntryStore
@@ -31,13 +31,13 @@ async def opened(
     server: Server,
     transport: GetTransport,
     *,
-    flights: Flights[Obtained],
+    flights: Flights[ExchangeResult],
     calls: Calls,
     partition: Callable[[bytes], str],
     events: EventLog,
     warn: Callable[[str], None],
     clock: Callable[[], float],
-) -> Opened:
+) -> OpenCache:
     """``partition``: of what callers are known by, given the store's secret, unless the options name one."""
     store, locks, secret = await calls.run(_opened_store, options, warn, clock)
     entry_store = EntryStore(
@@ -59,7 +59,7 @@ async def opened(
         clock=clock,
     )
     catalog = Catalog(server, exchange, options=options, calls=calls, clock=clock)
-    return Opened(entry_store, exchange, catalog)
+    return OpenCache(entry_store, exchange, catalog)
 
 
 def _opened_store(

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from types import MappingProxyType
 
 from specmux_cache.errors import CacheError
-from specmux_cache.reading.results import Prefetched
+from specmux_cache.reading.results import PrefetchResult
 
 
 async def prefetched(
     wanted: tuple[str, ...], fetch: Callable[[str], Awaitable[bool]], *, concurrency: int
-) -> Prefetched:
+) -> PrefetchResult:
     """``fetch`` says whether a document was there before. One that fails stops no other."""
     turns = asyncio.Semaphore(concurrency)
     failed: dict[str, CacheError] = {}
@@ -28,7 +28,7 @@ async def prefetched(
     async with asyncio.TaskGroup() as group:
         for group_version in wanted:
             group.create_task(look(group_version))
-    return Prefetched(
+    return PrefetchResult(
         fetched=tuple(name for name in wanted if present.get(name) is False),
         present=tuple(name for name in wanted if present.get(name)),
         failed=MappingProxyType(failed),

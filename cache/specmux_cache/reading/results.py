@@ -70,7 +70,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefetched:
+class PrefetchResult:
     """What a prefetch did."""
 
     fetched: tuple[str, ...]
@@ -80,7 +80,7 @@ class Prefetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedDocument:
     """Many documents as one."""
 
     document: Mapping[str, object] = field(repr=False)

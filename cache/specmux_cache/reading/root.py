@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from specmux_cache.errors import GroupVersionNotFound
-from specmux_cache.http.freshness import Rule
+from specmux_cache.http.freshness import FreshnessRule
 from specmux_cache.http.media_types import JSON
 from specmux_cache.http.server import ROOT_PATH, Server
 from specmux_cache.reading.calls import Calls
 from specmux_cache.reading.discovery import Discovery, Document, parse_discovery
-from specmux_cache.reading.exchange import CHECK_INLINE, Exchange, Obtained, Wanted
+from specmux_cache.reading.exchange import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult
 from specmux_cache.reading.options import CacheOptions
 
 
@@ -21,7 +21,7 @@ class Root:
 
     server: str
     discovery: Discovery
-    obtained: Obtained
+    obtained: ExchangeResult
 
     def document(self, group_version: str) -> Document:
         """Where it lies. ``apps/v1`` and ``v1`` will do for keys that begin with ``apis/`` and ``api/``.
@@ -57,10 +57,10 @@ class Catalog:
         self._clock = clock
         self._absent: dict[str, float] = {}
         self._parsed: tuple[str, Discovery] | None = None
-        self._wanted = Wanted(
+        self._wanted = ExchangeRequest(
             name=ROOT_PATH,
             target=ROOT_PATH,
-            rule=Rule.REVALIDATED,
+            rule=FreshnessRule.REVALIDATED,
             accepted=(JSON,),
             check=lambda body, _: parse_discovery(body, server),
         )

@@ -21,7 +21,7 @@ FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or d
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StoreProblem:
     """Something that is not as it should be."""
 
     kind: Literal["index", "row", "body", "orphan", "size"]
@@ -29,7 +29,7 @@ class Problem:
     is_fixed: bool = False
 
 
-def verify(contents: Contents, *, fix: bool) -> tuple[Problem, ...]:
+def verify(contents: Contents, *, fix: bool) -> tuple[StoreProblem, ...]:
     """Reads every body. Raises StoreError: StoreDamaged for an index that ``fix`` cannot put right."""
     return (
         *_index(contents, fix=fix),
@@ -40,26 +40,26 @@ def verify(contents: Contents, *, fix: bool) -> tuple[Problem, ...]:
     )
 
 
-def _index(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+def _index(contents: Contents, *, fix: bool) -> Iterator[StoreProblem]:
     problems = contents.index.problems()
     if problems and fix:
         contents.index.rebuild()
         if contents.index.problems():
             raise StoreDamaged("index: cannot be rebuilt", directory=str(contents.directory))
     for text in problems:
-        yield Problem("index", cut(text), is_fixed=fix)
+        yield StoreProblem("index", cut(text), is_fixed=fix)
 
 
-def _strangers(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+def _strangers(contents: Contents, *, fix: bool) -> Iterator[StoreProblem]:
     with contents.index.database.transaction():
         rows = contents.index.strangers()
         if fix:
             contents.index.delete_rows(rows)
     if rows:
-        yield Problem("row", f"{len(rows)} rows that are neither an entry nor a body", is_fixed=fix)
+        yield StoreProblem("row", f"{len(rows)} rows that are neither an entry nor a body", is_fixed=fix)
 
 
-def _entries(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+def _entries(contents: Contents, *, fix: bool) -> Iterator[StoreProblem]:
     low, high = key_range()
     after = ""
     while page := contents.index.entries(low, high, after=after, with_body=True):
@@ -69,10 +69,10 @@ def _entries(contents: Contents, *, fix: bool) -> Iterator[Problem]:
                 continue
             fault = contents.fault_of(raw.key, remove=fix)
             if fault is not None:
-                yield Problem(fault, f"{cut(raw.key)}: {FAULTS[fault]}", is_fixed=fix)
+                yield StoreProblem(fault, f"{cut(raw.key)}: {FAULTS[fault]}", is_fixed=fix)
 
 
-def _orphans(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+def _orphans(contents: Contents, *, fix: bool) -> Iterator[StoreProblem]:
     old = time.time() - LEFTOVER_SECONDS
     files = contents.bodies.files()
     unknown = contents.index.unknown(
@@ -85,10 +85,10 @@ def _orphans(contents: Contents, *, fix: bool) -> Iterator[Problem]:
         for start in range(0, len(unnamed), BATCH):
             contents.prune(unnamed[start : start + BATCH])
     for digest in (*unknown, *unnamed):
-        yield Problem("orphan", f"{digest}: no entry has this body", is_fixed=fix)
+        yield StoreProblem("orphan", f"{digest}: no entry has this body", is_fixed=fix)
 
 
-def _sizes(contents: Contents, *, fix: bool) -> Iterator[Problem]:
+def _sizes(contents: Contents, *, fix: bool) -> Iterator[StoreProblem]:
     error = contents.index.correct_sum() if fix else contents.index.error_of_sum()
     if error:
-        yield Problem("size", f"the sum of the sizes is {error} bytes too large", is_fixed=fix)
+        yield StoreProblem("size", f"the sum of the sizes is {error} bytes too large", is_fixed=fix)

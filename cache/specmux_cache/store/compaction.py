@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 from specmux_cache.store.contents import Contents
 from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve
-from specmux_cache.store.index import Index, Standing, Victim
+from specmux_cache.store.index import Index, RowStanding, Victim
 
 BATCH: Final = 50
 """Entries in one transaction: with their bodies, at most 100 rows."""
@@ -45,7 +45,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class CompactionPhase:
     """Entries that go for one reason: the first ones, how many and from an offset, in the order in which they
     go."""
 
@@ -80,10 +80,10 @@ class CompactionReport:
         return self.obsolete + self.aged + self.superseded + self.unused
 
 
-def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple[Phase, ...]:
+def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple[CompactionPhase, ...]:
     """What goes, in this order."""
 
-    def standing(standing: Standing) -> Callable[[int, int], list[Victim]]:
+    def standing(standing: RowStanding) -> Callable[[int, int], list[Victim]]:
         return lambda limit, offset: index.by_standing(standing, limit=limit, offset=offset)
 
     def unused(age: float) -> Callable[[int, int], list[Victim]]:
@@ -94,10 +94,10 @@ def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple
         )
 
     return (
-        Phase("obsolete", standing(Standing.OBSOLETE), is_bounded=False),
-        Phase("aged", unused(max_age), is_bounded=False),
-        Phase("superseded", standing(Standing.SUPERSEDED), is_bounded=True),
-        Phase("unused", unused(-math.inf), is_bounded=True),
+        CompactionPhase("obsolete", standing(RowStanding.OBSOLETE), is_bounded=False),
+        CompactionPhase("aged", unused(max_age), is_bounded=False),
+        CompactionPhase("superseded", standing(RowStanding.SUPERSEDED), is_bounded=True),
+        CompactionPhase("unused", unused(-math.inf), is_bounded=True),
     )
 
 
@@ -156,7 +156,7 @@ class Compaction:
                             freed += entry.allocated
         return replace(self._report(removed, before, before - freed, leftovers=0), dry_run=True)
 
-    def _next_of(self, phase: Phase) -> list[Victim]:
+    def _next_of(self, phase: CompactionPhase) -> list[Victim]:
         """The next batch of this phase; within a bounded one, no more than is needed."""
         batch = phase.first(BATCH, 0)
         if not phase.is_bounded:

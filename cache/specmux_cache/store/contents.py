@@ -35,7 +35,7 @@ from specmux_cache.store.rows import (
     Digest,
     Metadata,
     Row,
-    Stored,
+    StoredEntry,
     key_range,
     key_text,
     seal,
@@ -90,7 +90,7 @@ class Contents:
     def close(self) -> None:
         self.index.database.retire()
 
-    def load(self, key: Key) -> Stored | None:
+    def load(self, key: Key) -> StoredEntry | None:
         """The entry with its verified body. What is damaged is removed, and is a miss."""
         raw = self.index.entry(key_text(key))
         if raw is None:
@@ -102,7 +102,7 @@ class Contents:
         body = self._body(row, raw.data, packed=raw.packed)
         if body is None:
             body = self._body_or_discard(row)
-        return None if body is None else Stored(row, body)
+        return None if body is None else StoredEntry(row, body)
 
     def fault_of(self, key: str, *, remove: bool) -> Literal["row", "body"] | None:
         """What is wrong with this entry, looked at under the lock; with ``remove`` it is removed."""

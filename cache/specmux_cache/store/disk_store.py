@@ -35,11 +35,11 @@ from specmux_cache.store.index import RawEntry
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.locks import locked
-from specmux_cache.store.rows import Digest, Metadata, Row, Stored, key_range, key_text
+from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry, key_range, key_text
 from specmux_converters.errors import cut
 
 if TYPE_CHECKING:  # a command that reads a stored document needs it not
-    from specmux_cache.store.checking import Problem
+    from specmux_cache.store.checking import StoreProblem
     from specmux_cache.store.compaction import CompactionReport
 
 __all__ = [
@@ -49,7 +49,7 @@ __all__ = [
     "Row",
     "StoreLimits",
     "StoreStats",
-    "Stored",
+    "StoredEntry",
 ]
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ class DiskStore:
             self._compactor.join()
         self._contents.close()
 
-    def get(self, key: Key) -> Stored | None:
+    def get(self, key: Key) -> StoredEntry | None:
         """The entry, its body verified against its sha256; None for none, or when a writer is in the way."""
         try:
             found = self._attempt(lambda contents: contents.load(key))
@@ -264,7 +264,7 @@ class DiskStore:
             damaged=self._damaged + self._contents.damaged,
         )
 
-    def check(self, *, fix: bool = False) -> tuple[Problem, ...]:
+    def check(self, *, fix: bool = False) -> tuple[StoreProblem, ...]:
         """Verify the index and every body. ``fix`` removes what is wrong. Safe beside readers and writers."""
         if fix:
             self._refuse_read_only()

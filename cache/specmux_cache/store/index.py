@@ -49,7 +49,7 @@ FILE_PREFIX: Final = "file "
 """Before the digest of a body's file. A digest alone as tag would be of an entry with those bytes as body."""
 
 
-class Standing(float, Enum):
+class RowStanding(float, Enum):
     """How readily a row goes; NULL for the revision of a document used last, and for a body in place."""
 
     OBSOLETE = 1.0
@@ -132,7 +132,7 @@ class Index:
         """Those whose body is a file with this digest."""
         return self._entries("WHERE tag = ? AND filename IS NULL", (digest,))
 
-    def by_standing(self, standing: Standing, *, limit: int, offset: int = 0) -> list[Victim]:
+    def by_standing(self, standing: RowStanding, *, limit: int, offset: int = 0) -> list[Victim]:
         return self._victims("WHERE expire_time = ? LIMIT ? OFFSET ?", (standing.value, limit, offset))
 
     def least_recently_used(self, *, before: float, limit: int, offset: int = 0) -> list[Victim]:
@@ -170,11 +170,13 @@ class Index:
             "SELECT rowid, expire_time FROM Cache WHERE key >= ? AND key < ?"
             " AND (expire_time IS NOT ? OR key = ?)"
             " ORDER BY key = ? DESC, min(access_time, ?) DESC, rowid DESC",
-            (low, high, Standing.OBSOLETE.value, current, current, now),
+            (low, high, RowStanding.OBSOLETE.value, current, current, now),
         )
         for place, (rowid, before) in enumerate(rows):
             after = (
-                None if place == 0 else (Standing.SUPERSEDED if place <= keep else Standing.OBSOLETE).value
+                None
+                if place == 0
+                else (RowStanding.SUPERSEDED if place <= keep else RowStanding.OBSOLETE).value
             )
             if before != after:
                 self.database.execute("UPDATE Cache SET expire_time = ? WHERE rowid = ?", (after, rowid))
@@ -196,7 +198,7 @@ class Index:
 
     def pending(self, *, limit: int) -> list[KnownBody]:
         """Bodies begun and not finished."""
-        return self._bodies("WHERE expire_time = ? LIMIT ?", (Standing.PENDING.value, limit))
+        return self._bodies("WHERE expire_time = ? LIMIT ?", (RowStanding.PENDING.value, limit))
 
     def write_body(
         self,
@@ -217,7 +219,7 @@ class Index:
             (
                 _body_key(digest),
                 now,
-                Standing.PENDING.value if pending else None,
+                RowStanding.PENDING.value if pending else None,
                 None if packed is None else FILE_PREFIX + packed,
                 allocated,
                 encoding,

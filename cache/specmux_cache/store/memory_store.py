@@ -10,7 +10,7 @@ from typing import Final
 
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
-from specmux_cache.store.rows import Digest, Metadata, Row, Stored
+from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
 from specmux_converters.byte_bounded import ByteBounded
 
 
@@ -21,10 +21,12 @@ class MemoryStore:
 
     def __init__(self, max_bytes: int, *, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._entries: ByteBounded[Key, Stored] = ByteBounded(max_bytes, size=lambda stored: len(stored.body))
+        self._entries: ByteBounded[Key, StoredEntry] = ByteBounded(
+            max_bytes, size=lambda stored: len(stored.body)
+        )
         self._lock = threading.Lock()
 
-    def get(self, key: Key) -> Stored | None:
+    def get(self, key: Key) -> StoredEntry | None:
         with self._lock:
             return self._entries.get(key)
 
@@ -34,7 +36,7 @@ class MemoryStore:
         digest = digest_of(body)
         row = Row(key, digest, len(body), "identity", now, now, now, MappingProxyType(dict(metadata)))
         with self._lock:
-            self._entries.put(key, Stored(row, body))
+            self._entries.put(key, StoredEntry(row, body))
         return digest
 
     def touch(self, key: Key, *, metadata: Metadata) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.memory_store import MemoryStore
-from specmux_cache.store.rows import Digest, Metadata, Row, Stored
+from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
 
 
 class OverlaidStore:
@@ -18,7 +18,7 @@ class OverlaidStore:
         self._above = above
         self._deleted: set[Key] = set()
 
-    def get(self, key: Key) -> Stored | None:
+    def get(self, key: Key) -> StoredEntry | None:
         found = self._above.get(key)
         return found or (None if key in self._deleted else self.disk.get(key))
 

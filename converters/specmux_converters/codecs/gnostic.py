@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MessageField:
     number: int
     key: str
     type: str
@@ -35,13 +35,13 @@ class Field:
         return self.key.startswith("=")
 
 
-Messages = Mapping[str, tuple[Field, ...]]
+Messages = Mapping[str, tuple[MessageField, ...]]
 
 
 def read_facts(facts: Mapping[str, str]) -> Messages:
     return {name: tuple(_field(fact) for fact in text.split(", ")) for name, text in facts.items()}
 
 
-def _field(fact: str) -> Field:
+def _field(fact: str) -> MessageField:
     number, key, kind = fact.split()
-    return Field(int(number), key.removesuffix("!"), kind, key.endswith("!"))
+    return MessageField(int(number), key.removesuffix("!"), kind, key.endswith("!"))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from specmux_converters.codecs import gnostic_v2, gnostic_v3, protobuf_v2, protobuf_v3
-from specmux_converters.codecs.gnostic import Field, read_facts
+from specmux_converters.codecs.gnostic import MessageField, read_facts
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable
 
@@ -147,7 +147,7 @@ class _FileBuilder:
         self._file = file
         self._names: set[str] = set()
 
-    def add_message(self, name: str, fields: tuple[Field, ...]) -> None:
+    def add_message(self, name: str, fields: tuple[MessageField, ...]) -> None:
         message = self._message(name)
         is_one_of = len(fields) > 1 and fields[0].is_keyless
         if is_one_of:
@@ -159,7 +159,7 @@ class _FileBuilder:
             name = self._field_name(field)
             self._add_field(message, name, field.number, kind, is_list=is_list, is_one_of=is_one_of)
 
-    def _field_name(self, field: Field) -> str:
+    def _field_name(self, field: MessageField) -> str:
         if field.is_pattern:
             return _PATTERNS.get((self._file.package, field.key), "path")
         return _snake(field.key.removeprefix("=").replace("$", "_"))

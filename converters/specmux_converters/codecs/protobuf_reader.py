@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specmux_converters.codecs.gnostic import Field, Messages
+from specmux_converters.codecs.gnostic import MessageField, Messages
 from specmux_converters.codecs.gnostic_any_reader import read_yaml
 from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, read_string
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
@@ -80,10 +80,10 @@ class _Compiler:
             return _wrapper(members, _as_only)
         return _object(members, tuple(fact.key for fact in facts if fact.required and fact.type == "string"))
 
-    def _members(self, fields: tuple[Field, ...]) -> Mapping[int, _Member]:
+    def _members(self, fields: tuple[MessageField, ...]) -> Mapping[int, _Member]:
         return dict(self._member(field) for field in fields)
 
-    def _member(self, field: Field) -> tuple[int, _Member]:
+    def _member(self, field: MessageField) -> tuple[int, _Member]:
         kind, style = field.type, _style(field.type)
         if field.is_pattern:
             kind, style = kind[1:-1], "entry"
@@ -98,7 +98,7 @@ class _Compiler:
         if kind.startswith("{"):
             return _object({1 << 3 | LENGTH: _Member("", self._entry(kind[1:-1]), "entry")}, ())
         if kind.startswith("@"):
-            members = (Field(1, "=", kind[1:], False), Field(2, "=", "Reference", False))
+            members = (MessageField(1, "=", kind[1:], False), MessageField(2, "=", "Reference", False))
             return _wrapper(self._members(members), _as_only)
         return self.message(kind)
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 from specmux_converters.codecs import gnostic_v3
 from specmux_converters.codecs import protobuf_fields as fields
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic import Field, Messages, read_facts
+from specmux_converters.codecs.gnostic import MessageField, Messages, read_facts
 from specmux_converters.codecs.protobuf_fields import NAME, VALUE, RefusedError, Write, message_field, pairs
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed
 from specmux_converters.document import Document
@@ -88,7 +88,7 @@ class MessageCompiler:
         """Adds the writers of ``by_hand``."""
         raise NotImplementedError
 
-    def _field(self, field: Field, shared: str | None) -> Write:
+    def _field(self, field: MessageField, shared: str | None) -> Write:
         prefix = key(field.number, LENGTH)
         if field.is_pattern:
             return _entry(prefix, self._entry_value(field.type[1:-1]))
@@ -147,12 +147,12 @@ class _CompilerV3(MessageCompiler):
 class _Object:
     """A message that stands for a JSON object."""
 
-    def __init__(self, facts: tuple[Field, ...]) -> None:
+    def __init__(self, facts: tuple[MessageField, ...]) -> None:
         self._required = frozenset(field.key for field in facts if field.required)
         self._by_key: dict[str, tuple[int, Write]] = {}
         self._by_pattern: list[tuple[re.Pattern[str], int, Write]] = []
 
-    def add(self, field: Field, write: Write) -> None:
+    def add(self, field: MessageField, write: Write) -> None:
         if field.is_pattern:
             self._by_pattern.append((re.compile(field.key), field.number, write))
         else:

@@ -24,7 +24,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.outlines import Documents, Outline
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 
 _FRAME: Final[Document] = {
     "openapi": "3.0.0",
@@ -146,7 +146,7 @@ class _Group:
         self.owners.update(dict.fromkeys((*edition.schemas, *edition.paths), crd.name))
 
     def outline(self) -> Outline:
-        paths: dict[str, Part] = {}
+        paths: dict[str, DocumentPart] = {}
         schemas = dict(_common_parts(self.templates))
         for edition in self.editions:
             paths.update(edition.paths)
@@ -160,17 +160,17 @@ class _Group:
 
 
 @lru_cache(maxsize=4)
-def _common_parts(templates: Templates) -> Mapping[str, Part]:
+def _common_parts(templates: Templates) -> Mapping[str, DocumentPart]:
     return _parts(templates.schemas)
 
 
 @lru_cache(maxsize=4)
-def _scale_parts(templates: Templates) -> Mapping[str, Part]:
+def _scale_parts(templates: Templates) -> Mapping[str, DocumentPart]:
     return _parts(templates.scale)
 
 
-def _parts(schemas: Mapping[str, Any]) -> Mapping[str, Part]:
+def _parts(schemas: Mapping[str, Any]) -> Mapping[str, DocumentPart]:
     return {
-        name: Part(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS), frozenset(), ())
+        name: DocumentPart(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS), frozenset(), ())
         for name, schema in schemas.items()
     }

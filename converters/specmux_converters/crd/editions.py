@@ -19,7 +19,7 @@ from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.losses import pointer_to
 from specmux_converters.outlines import ENTRY_COST
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 
 SCHEMA_MAX_BYTES: Final = 4 * 1024 * 1024
 """JSON of one version's schema. An apiserver takes requests of 3 MiB, so no larger one was ever served."""
@@ -38,8 +38,8 @@ class Edition:
     identity: tuple[object, ...]
     source: Any = field(repr=False, compare=False)
     digest: bytes
-    paths: Mapping[str, Part]
-    schemas: Mapping[str, Part]
+    paths: Mapping[str, DocumentPart]
+    schemas: Mapping[str, DocumentPart]
     has_scale: bool
     problems: tuple[Problem, ...]
     cost: int
@@ -163,8 +163,8 @@ def _extensions(crd: CRD, version: Version, kind: str, templates: Templates) -> 
     return extensions
 
 
-def _part(value: Document, pointer: str) -> Part:
-    return Part(_encode(value, pointer), frozenset(), ())
+def _part(value: Document, pointer: str) -> DocumentPart:
+    return DocumentPart(_encode(value, pointer), frozenset(), ())
 
 
 def _encode(value: Any, pointer: str) -> bytes:

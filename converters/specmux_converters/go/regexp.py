@@ -17,11 +17,11 @@ Test: TypeAlias = Callable[[str], bool]
 """Whether one character belongs."""
 
 
-class Unsupported(Exception):
+class UnsupportedPattern(Exception):
     """Says what."""
 
 
-class Invalid(Unsupported):
+class Invalid(UnsupportedPattern):
     """Go refuses the pattern, in these words."""
 
     def __init__(self, fault: str, part: str) -> None:
@@ -110,7 +110,7 @@ def parse(pattern: str) -> Node:
     except RecursionError:
         raise Invalid("expression nests too deeply", pattern) from None
     if reader.unmatched is not None:
-        raise Unsupported(reader.unmatched)
+        raise UnsupportedPattern(reader.unmatched)
     return node
 
 
@@ -120,7 +120,7 @@ def pattern_fault(pattern: str) -> str | None:
         parse(pattern)
     except Invalid as fault:
         return str(fault)
-    except Unsupported:
+    except UnsupportedPattern:
         return None
     return None
 

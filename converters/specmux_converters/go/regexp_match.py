@@ -21,7 +21,7 @@ from specmux_converters.go.regexp import (
     Repeat,
     Sequence,
     Test,
-    Unsupported,
+    UnsupportedPattern,
     parse,
 )
 
@@ -34,7 +34,7 @@ _EDGE_OF_TEXT, _NEWLINE, _WORD, _OTHER = "", "\n", "w", "-"
 """Kinds of neighbours of a place: none, a line break, a character of a word, another."""
 
 
-class Undecided(Exception):
+class UndecidedMatch(Exception):
     """Why a pattern could not be matched."""
 
 
@@ -96,9 +96,9 @@ class Pattern:
     def _tree(self) -> Node:
         try:
             return parse(self.text)
-        except (Unsupported, RecursionError) as error:
+        except (UnsupportedPattern, RecursionError) as error:
             fault = str(error) or "nested too deeply"
-            raise Undecided(f"the pattern {self.text!r} is not understood here: {fault}") from error
+            raise UndecidedMatch(f"the pattern {self.text!r} is not understood here: {fault}") from error
 
     @cached_property
     def _forward(self) -> _Automaton:
@@ -111,9 +111,9 @@ class Pattern:
     def _automaton(self, tree: Node) -> _Automaton:
         try:
             return _Automaton(tree)
-        except (Unsupported, RecursionError) as error:
+        except (UnsupportedPattern, RecursionError) as error:
             fault = str(error) or "nested too deeply"
-            raise Undecided(f"the pattern {self.text!r} is not understood here: {fault}") from error
+            raise UndecidedMatch(f"the pattern {self.text!r} is not understood here: {fault}") from error
 
 
 _ACCEPT: Final = 0
@@ -262,7 +262,7 @@ class _Automaton:
 
     def _add(self, step: _Step) -> int:
         if len(self._steps) >= MOST_STEPS:
-            raise Unsupported("too many repetitions")
+            raise UnsupportedPattern("too many repetitions")
         self._steps.append(step)
         return len(self._steps) - 1
 

@@ -45,7 +45,7 @@ class Merging(Enum):
     IN_ORDER = "go-yaml v2: a merge overwrites what stands before it"
 
 
-class Known(dict[str, Any]):
+class ScalarMemo(dict[str, Any]):
     """Meanings of short plain scalars, each resolved once: manifests repeat some hundreds."""
 
     def __init__(self, read: Callable[[str], Any]) -> None:
@@ -62,12 +62,12 @@ class Known(dict[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class YamlDialect:
     """All functions raise ValueError, with the reason, for what has no JSON."""
 
-    values: Known
+    values: ScalarMemo
     """Plain scalars."""
-    keys: Known
+    keys: ScalarMemo
     """Plain scalars as keys: the name in JSON, and a mark of its value where it is no text."""
     tagged: Callable[[str, str, bool], Any]
     """A scalar's text, its tag, and whether it is plain."""
@@ -155,10 +155,10 @@ def _exact(value: Any) -> Any:
     return Number(str(value)) if type(value) is int and not -INT64_MAX - 1 <= value <= INT64_MAX else value
 
 
-def _kubernetes(json: Callable[[Any], Any], *, sorts_keys: bool) -> Dialect:
-    return Dialect(
-        Known(lambda text: json(resolve(text))),
-        Known(lambda text: kubernetes_key(resolve(text))),
+def _kubernetes(json: Callable[[Any], Any], *, sorts_keys: bool) -> YamlDialect:
+    return YamlDialect(
+        ScalarMemo(lambda text: json(resolve(text))),
+        ScalarMemo(lambda text: kubernetes_key(resolve(text))),
         lambda text, tag, _: json(resolve_tagged(text, tag)),
         Merging.IN_ORDER,
         scalar_keys=False,
@@ -166,8 +166,12 @@ def _kubernetes(json: Callable[[Any], Any], *, sorts_keys: bool) -> Dialect:
     )
 
 
-CORE: Final = Dialect(
-    Known(_core), Known(_own_text), _core_tagged, Merging.WRITTEN_WINS, container_tags=_CONTAINER_TAGS
+CORE: Final = YamlDialect(
+    ScalarMemo(_core),
+    ScalarMemo(_own_text),
+    _core_tagged,
+    Merging.WRITTEN_WINS,
+    container_tags=_CONTAINER_TAGS,
 )
 """YAML 1.2, with merges: what people write Swagger files in."""
 
@@ -177,9 +181,9 @@ KUBERNETES: Final = _kubernetes(_json, sorts_keys=False)
 KUBERNETES_EXACT: Final = _kubernetes(_exact, sorts_keys=True)
 """The same with keys sorted and the text of numbers, which messages of apiservers repeat."""
 
-GNOSTIC: Final = Dialect(
-    Known(_gnostic),
-    Known(_own_text),
+GNOSTIC: Final = YamlDialect(
+    ScalarMemo(_gnostic),
+    ScalarMemo(_own_text),
     _no_tag,
     Merging.NONE,
     container_tags=frozenset(),

@@ -16,7 +16,7 @@ import yaml
 from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.go.text import go_syntax
-from specmux_converters.go.yaml_dialects import NULL, Dialect, Mark, Merging, kubernetes_key
+from specmux_converters.go.yaml_dialects import NULL, Mark, Merging, YamlDialect, kubernetes_key
 from specmux_converters.json_text import is_rounded
 from specmux_converters.losses import Loss, pointer_to
 
@@ -66,7 +66,7 @@ class Parsed:
 def read(
     data: bytes | str,
     *,
-    dialect: Dialect,
+    dialect: YamlDialect,
     duplicates: Duplicates = Duplicates.REFUSED,
     limits: Limits = DEFAULT_LIMITS,
     with_marks: bool = False,
@@ -79,7 +79,7 @@ def read(
 def read_all(
     data: bytes | str,
     *,
-    dialect: Dialect,
+    dialect: YamlDialect,
     duplicates: Duplicates = Duplicates.REFUSED,
     limits: Limits = DEFAULT_LIMITS,
     with_marks: bool = False,
@@ -145,7 +145,7 @@ class _Open:
 
 
 @dataclass(frozen=True, slots=True)
-class _Anchored:
+class _AnchoredNode:
     value: Any
     cost: int
     height: int
@@ -156,7 +156,7 @@ class _Anchored:
 class _Composer:
     """What is spent counts bytes as if every alias were written out."""
 
-    def __init__(self, limits: Limits, dialect: Dialect, duplicates: Duplicates) -> None:
+    def __init__(self, limits: Limits, dialect: YamlDialect, duplicates: Duplicates) -> None:
         self._limits = limits
         self._dialect = dialect
         self._values, self._names = dialect.values, dialect.keys
@@ -167,7 +167,7 @@ class _Composer:
 
     def _begin(self) -> None:
         self._open: list[_Open] = []
-        self._anchors: dict[str, _Anchored | None] = {}
+        self._anchors: dict[str, _AnchoredNode | None] = {}
         self._root: Any = None
         self._losses: list[Loss] = []
         self._duplicates: list[DuplicateKey] = []
@@ -213,7 +213,7 @@ class _Composer:
             return
         value = self._value(event)
         if event.anchor is not None:
-            self._anchor(event.anchor, _Anchored(value, len(text) + NODE_BYTES, 0))
+            self._anchor(event.anchor, _AnchoredNode(value, len(text) + NODE_BYTES, 0))
         if parent is not None and (parent.lines is not None or parent.repeated is not None):
             self._note_line(event)
         self._add(value, 0)
@@ -233,7 +233,7 @@ class _Composer:
             self._refuse(str(error))
         if event.anchor is not None:
             self._anchor(
-                event.anchor, _Anchored(text if mark is None else mark[1], len(text) + NODE_BYTES, 0)
+                event.anchor, _AnchoredNode(text if mark is None else mark[1], len(text) + NODE_BYTES, 0)
             )
         self._key(parent, name, mark, text)
 
@@ -271,7 +271,7 @@ class _Composer:
             self._losses.append(rounding(int(text), self._pointer()))
         return value
 
-    def _anchor(self, name: str, anchored: _Anchored | None) -> None:
+    def _anchor(self, name: str, anchored: _AnchoredNode | None) -> None:
         if not self._dialect.has_aliases:
             self._refuse("an anchor")
         self._anchors[name] = anchored
@@ -359,7 +359,7 @@ class _Composer:
             self._spend(len(inner) * NODE_BYTES)
             relative = tuple([replace(each, path=each.path[depth:]) for each in inner])
             cost = self._spent - done.start + NODE_BYTES
-            self._anchors[done.anchor] = _Anchored(value, cost, done.height, relative)
+            self._anchors[done.anchor] = _AnchoredNode(value, cost, done.height, relative)
         self._add(value, done.height)
 
     def _add(self, value: Any, height: int) -> None:

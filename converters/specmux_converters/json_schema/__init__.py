@@ -4,7 +4,7 @@ It knows documents, their group-versions and references; no codec, and nothing o
 """
 
 from specmux_converters.json_schema.document import DocumentSchemas
-from specmux_converters.json_schema.forms import EDITION, OPEN, STRICT, Form, Schema
+from specmux_converters.json_schema.forms import EDITION, OPEN, STRICT, Schema, SchemaForm
 from specmux_converters.json_schema.kinds import Kind
 
-__all__ = ["EDITION", "OPEN", "STRICT", "DocumentSchemas", "Form", "Kind", "Schema"]
+__all__ = ["EDITION", "OPEN", "STRICT", "DocumentSchemas", "Kind", "Schema", "SchemaForm"]

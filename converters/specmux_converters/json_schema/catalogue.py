@@ -13,7 +13,7 @@ import orjson
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.definitions import definitions, dispatcher, list_schema
 from specmux_converters.json_schema.document import DocumentSchemas
-from specmux_converters.json_schema.forms import DRAFT, EDITION, Form, Schema
+from specmux_converters.json_schema.forms import DRAFT, EDITION, Schema, SchemaForm
 from specmux_converters.json_schema.kinds import LIST, Kind
 from specmux_converters.json_schema.paths import (
     OneFile,
@@ -66,7 +66,7 @@ def index(schemas: Mapping[GroupVersion, DocumentSchemas], *, absent: Iterable[s
                 "path": grouped_path(kind),
                 "bundle": f"bundle/{grouped_path(kind)}",
                 "partial": f"partial/{grouped_path(kind)}",
-                "standalone": standalone_path(kind, Form()),
+                "standalone": standalone_path(kind, SchemaForm()),
             }
             for kind in all_kinds(schemas)
         ],

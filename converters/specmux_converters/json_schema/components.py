@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.json_schema.forms import Mode, Schema
-from specmux_converters.json_schema.graph import Graph
+from specmux_converters.json_schema.graph import ReferenceGraph
 
 Definition: TypeAlias = tuple[str, Mode]
 Convert: TypeAlias = Callable[[str, Mode], Schema]
@@ -28,7 +28,13 @@ class Components:
     """
 
     def __init__(
-        self, schemas: Mapping[str, Any], graph: Graph, base: Mode, convert: Convert, *, is_named: bool
+        self,
+        schemas: Mapping[str, Any],
+        graph: ReferenceGraph,
+        base: Mode,
+        convert: Convert,
+        *,
+        is_named: bool,
     ) -> None:
         self.schemas = schemas
         self._graph = graph

@@ -15,7 +15,7 @@ from specmux_converters.json_schema.components import Components
 from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import COMBINATORS, NULL, plain_keywords, with_null
 from specmux_converters.json_schema.scalars import STRFMT_BASE64, format_of
-from specmux_converters.json_schema.typed import Typed
+from specmux_converters.json_schema.typed import TypedConverter
 from specmux_converters.references import component_of
 
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
@@ -25,7 +25,7 @@ _INT_OR_STRING: Final[Schema] = {"anyOf": [{"type": "integer"}, {"type": "string
 class CustomResources:
     """Converts the components of custom resources; ``typed`` does what they refer to."""
 
-    def __init__(self, components: Components, typed: Typed) -> None:
+    def __init__(self, components: Components, typed: TypedConverter) -> None:
         self._components = components
         self._typed = typed
 

@@ -13,19 +13,19 @@ from typing import Any, Final
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.document import DocumentSchemas
-from specmux_converters.json_schema.forms import DRAFT, Form, Schema
+from specmux_converters.json_schema.forms import DRAFT, Schema, SchemaForm
 from specmux_converters.json_schema.kinds import LIST, Kind
 from specmux_converters.json_schema.typed import NEVER_NULL
 
 _REFERENCE: Final = "#/definitions/"
 
 
-def definitions(schemas: Mapping[GroupVersion, DocumentSchemas], form: Form) -> Schema:
+def definitions(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaForm) -> Schema:
     """``_definitions.json``: each component below its own name."""
     return {"$schema": DRAFT, "definitions": _components(schemas, form)}
 
 
-def dispatcher(schemas: Mapping[GroupVersion, DocumentSchemas], form: Form) -> Schema:
+def dispatcher(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaForm) -> Schema:
     """``all.json``: one schema for every object. What no document describes passes."""
     kinds: dict[str, list[Kind]] = {LIST.api_version: [LIST]}
     for each in schemas.values():
@@ -85,7 +85,7 @@ def _thin(kind: Kind) -> Schema:
     }
 
 
-def _components(schemas: Mapping[GroupVersion, DocumentSchemas], form: Form) -> dict[str, Any]:
+def _components(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaForm) -> dict[str, Any]:
     named = replace(form, is_named=True)
     found: dict[str, Any] = {}
     for name, owner in sorted(_owners(schemas).items()):

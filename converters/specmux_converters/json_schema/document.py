@@ -11,8 +11,8 @@ from specmux_converters.errors import InvalidDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.components import Components
 from specmux_converters.json_schema.custom_resources import CustomResources
-from specmux_converters.json_schema.forms import DRAFT, Form, Mode, Schema
-from specmux_converters.json_schema.graph import Graph
+from specmux_converters.json_schema.forms import DRAFT, Mode, Schema, SchemaForm
+from specmux_converters.json_schema.graph import ReferenceGraph
 from specmux_converters.json_schema.kinds import (
     Kind,
     components_with_status,
@@ -20,7 +20,7 @@ from specmux_converters.json_schema.kinds import (
     kinds_in,
     schemas_in,
 )
-from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, Typed
+from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, TypedConverter
 
 _META_FIELDS: Final = frozenset((*NEVER_NULL, "metadata"))
 
@@ -41,8 +41,8 @@ class DocumentSchemas:
         self.kinds = kinds_in(document, key)
         self.has_custom_resources = is_of_custom_resources(document)
         self._custom = frozenset(kind.component for kind in self.kinds if self.has_custom_resources)
-        self._graph = Graph(self.schemas)
-        self._renderings: dict[tuple[Form, bool], _Rendering] = {}
+        self._graph = ReferenceGraph(self.schemas)
+        self._renderings: dict[tuple[SchemaForm, bool], _Rendering] = {}
 
     @cached_property
     def _with_status(self) -> frozenset[str]:
@@ -51,26 +51,26 @@ class DocumentSchemas:
     def is_custom(self, component: str) -> bool:
         return component in self._custom
 
-    def kind(self, kind: Kind, form: Form) -> Schema:
+    def kind(self, kind: Kind, form: SchemaForm) -> Schema:
         """A whole schema. Raises InvalidDocument for a component that is no object, LimitExceeded for what is
         nested too deeply."""
         return self._rendering(kind.component, form).kind(kind)
 
-    def component(self, name: str, form: Form) -> Schema:
+    def component(self, name: str, form: SchemaForm) -> Schema:
         """Likewise, of what a component alone describes."""
         return self._rendering(name, form).whole(name)
 
-    def definition(self, name: str, form: Form) -> Schema:
+    def definition(self, name: str, form: SchemaForm) -> Schema:
         """A component for the place below ``definitions`` that has its name."""
         return self._rendering(name, form).definition(name)
 
-    def shared(self, form: Form) -> dict[str, Schema]:
+    def shared(self, form: SchemaForm) -> dict[str, Schema]:
         """What the definitions made so far refer to and is no component of that name."""
         rendering = self._renderings.get((form, True))
         rest = rendering.rest() if rendering else {}
         return {name: schema for name, schema in rest.items() if name not in self.schemas}
 
-    def _rendering(self, component: str, form: Form) -> _Rendering:
+    def _rendering(self, component: str, form: SchemaForm) -> _Rendering:
         if not isinstance(self.schemas.get(component), dict):
             raise InvalidDocument("not an object", pointer=f"/components/schemas/{component}")
         is_named = form.is_named or self._graph.extent(component).is_too_large
@@ -86,12 +86,17 @@ class _Rendering:
     """In one form."""
 
     def __init__(
-        self, owner: DocumentSchemas, form: Form, graph: Graph, with_status: frozenset[str], is_named: bool
+        self,
+        owner: DocumentSchemas,
+        form: SchemaForm,
+        graph: ReferenceGraph,
+        with_status: frozenset[str],
+        is_named: bool,
     ) -> None:
         self._owner = owner
         self._mode = Mode(form.is_strict, requires=not form.is_partial)
         self._components = Components(owner.schemas, graph, self._mode, self._convert, is_named=is_named)
-        self._typed = Typed(self._components, with_status)
+        self._typed = TypedConverter(self._components, with_status)
         self._custom = CustomResources(self._components, self._typed)
         self._with_status = with_status
 

@@ -15,7 +15,7 @@ EDITION: Final = "2"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SchemaForm:
     is_strict: bool = True
     """Unknown fields are refused where Kubernetes drops or refuses them."""
     is_named: bool = False
@@ -30,8 +30,8 @@ class Form:
         return "-".join(words + ["named"] * self.is_named + ["partial"] * self.is_partial)
 
 
-STRICT: Final = Form()
-OPEN: Final = Form(is_strict=False)
+STRICT: Final = SchemaForm()
+OPEN: Final = SchemaForm(is_strict=False)
 
 
 class Mode(NamedTuple):

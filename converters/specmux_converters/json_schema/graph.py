@@ -38,7 +38,7 @@ _CUT: Final = Extent(64, 2)
 """Of a reference that stays one."""
 
 
-class Graph:
+class ReferenceGraph:
     """Of one document's schemas."""
 
     def __init__(self, schemas: Mapping[str, Any]) -> None:

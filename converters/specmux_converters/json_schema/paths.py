@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema.forms import OPEN, STRICT, Form
+from specmux_converters.json_schema.forms import OPEN, STRICT, SchemaForm
 from specmux_converters.json_schema.kinds import Kind, group_and_version
 
 MASTER: Final = "master"
-BUNDLE: Final = Form(is_named=True)
-PARTIAL: Final = Form(is_partial=True)
+BUNDLE: Final = SchemaForm(is_named=True)
+PARTIAL: Final = SchemaForm(is_partial=True)
 
 _RELEASE: Final = rf"(?P<release>{MASTER}|v[0-9]+\.[0-9]+\.[0-9]+)"
 _GROUPED: Final = re.compile(
@@ -45,7 +45,7 @@ CORE: Final = ("core", "v1")
 class OneFile:
     """A kind, or with a label a component; ``name`` and ``label`` are in lower case."""
 
-    form: Form
+    form: SchemaForm
     name: str
     version: str
     group: str | None = None
@@ -69,7 +69,7 @@ class WholeFile:
     """Made of all documents: "all", "_definitions", "index", "catalog", "crds"."""
 
     what: str
-    form: Form = STRICT
+    form: SchemaForm = STRICT
     release: str | None = None
 
 
@@ -116,7 +116,7 @@ def grouped_path(kind: Kind, group: str | None = None) -> str:
     return f"{group or kind.group or 'core'}/{kind.kind}_{kind.version}.json".lower()
 
 
-def standalone_path(kind: Kind, form: Form, release: str = MASTER) -> str:
+def standalone_path(kind: Kind, form: SchemaForm, release: str = MASTER) -> str:
     """Where kubeconform asks by default."""
     label = f"-{label_of(kind.group)}" if kind.group else ""
     strict = "-strict" if form.is_strict else ""
@@ -132,7 +132,7 @@ def component_stem(component: str) -> str | None:
     return f"{name}-{version}" if group in ("core", "api") else f"{name}-{group}-{version}"
 
 
-def paths_of(kind: Kind, release: str) -> Iterator[tuple[str, Form]]:
+def paths_of(kind: Kind, release: str) -> Iterator[tuple[str, SchemaForm]]:
     """Every path of a kind, each once."""
     for group in (kind.group,) if kind.group else CORE:
         yield grouped_path(kind, group), STRICT

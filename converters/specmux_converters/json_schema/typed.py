@@ -32,7 +32,7 @@ _PROPS_OR: Final = {f"{_PROPS}Or{what}": what for what in ("Array", "Bool", "Str
 _SCALARS: Final = ["string", "number", "boolean", "null"]
 
 
-class Typed:
+class TypedConverter:
     """Converts components of Go types. ``with_status`` are those whose status only controllers write."""
 
     def __init__(self, components: Components, with_status: frozenset[str] = frozenset()) -> None:

@@ -25,7 +25,7 @@ _INHERITED: Final = ("security", "servers")
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class ComponentRename:
     """A component that has another name in the merged document than in its own."""
 
     group_version: GroupVersion
@@ -44,13 +44,13 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     document: Document
-    renamed: tuple[Renamed, ...]
+    renamed: tuple[ComponentRename, ...]
     conflicts: tuple[Conflict, ...]
 
 
-def merge(documents: Mapping[GroupVersion, Document]) -> Merged:
+def merge(documents: Mapping[GroupVersion, Document]) -> MergeResult:
     """One document of all paths and components; where two disagree, the first by group-version counts.
 
     Raises InvalidDocument for a document whose ``paths`` or ``components`` are no objects, and without any;
@@ -200,7 +200,7 @@ class _Merging:
     def _conflict(self, key: GroupVersion, reason: str, *path: str) -> None:
         self.conflicts.append(Conflict(key, pointer_to(*path), reason))
 
-    def result(self, shared: Mapping[str, Any]) -> Merged:
+    def result(self, shared: Mapping[str, Any]) -> MergeResult:
         document = {**self.frame, **shared, "paths": dict(sorted(self.paths.items()))}
         if self.components:
             sections = sorted(self.components.items())
@@ -209,11 +209,11 @@ class _Merging:
                 for kind, section in sections
             }
         renamed = tuple(
-            Renamed(component.group_version, component.kind, component.name, name)
+            ComponentRename(component.group_version, component.kind, component.name, name)
             for component, name in sorted(self.names.items())
             if name != component.name
         )
-        return Merged(document, renamed, tuple(self.conflicts))
+        return MergeResult(document, renamed, tuple(self.conflicts))
 
 
 def _is_common(said: Mapping[GroupVersion, Mapping[str, Any]], name: str, value: Any) -> bool:

@@ -16,7 +16,7 @@ from specmux_converters.openapi2.shared_parameters import share_parameters
 from specmux_converters.openapi2.source import OpenAPISource, items_of
 from specmux_converters.swagger2.given import check_profile
 from specmux_converters.swagger2.source import Profile
-from specmux_converters.swagger2.trace import Budget, Trace
+from specmux_converters.swagger2.trace import OutputBudget, Trace
 
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _BEARER: Final = {
@@ -61,7 +61,7 @@ def piece_of(
     if not str(document.get("openapi", "")).startswith("3."):
         raise InvalidDocument("OpenAPI v3 is wanted", pointer="/openapi")
     source = OpenAPISource(document, profile)
-    trace = Trace([], [], set(), [], Budget.of(document, limits))
+    trace = Trace([], [], set(), [], OutputBudget.of(document, limits))
     try:
         frame = _frame(source, trace)
         paths = _each(

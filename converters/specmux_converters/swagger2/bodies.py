@@ -14,7 +14,7 @@ from specmux_converters.errors import cut
 from specmux_converters.swagger2.fields import FLAG, TEXT, kept
 from specmux_converters.swagger2.parameters import MOVED, serialisation, value_schema
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 MULTIPART: Final = "multipart/form-data"
@@ -37,7 +37,7 @@ class FormField:
 
 
 def convert_body(
-    node: dict[str, Any], accepted: Sequence[str], source: Source, trace: Trace
+    node: dict[str, Any], accepted: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
     """The request body for one ``in: body`` parameter. ``accepted`` are the operation's media types."""
     result = kept(node, _BODY_KEYS, _BODY_MOVED, trace)
@@ -54,7 +54,9 @@ def convert_body(
     return result
 
 
-def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: Source) -> dict[str, Any]:
+def convert_form(
+    fields: Sequence[FormField], accepted: Sequence[str], source: SwaggerSource
+) -> dict[str, Any]:
     """The request body for all form fields of an operation."""
     properties: dict[str, Any] = {}
     encoding: dict[str, Any] = {}
@@ -84,7 +86,7 @@ def convert_form(fields: Sequence[FormField], accepted: Sequence[str], source: S
     return {"content": content, "required": True} if required else {"content": content}
 
 
-def _field_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def _field_schema(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     about = kept(node, _BODY_KEYS, _FIELD_MOVED, trace)
     about.pop("required", None)
     if "allowEmptyValue" in node:

@@ -28,7 +28,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ComponentNames:
     """Names that v3 does not allow -> those that they get, by the section of the Swagger document.
 
     ``children``: where a schema stands -> the definitions that have it in their ``allOf``. ``values``: what
@@ -67,7 +67,7 @@ def choose_names(
     parameters: Iterable[str],
     responses: Iterable[str],
     security: Iterable[str],
-) -> Names:
+) -> ComponentNames:
     new = allowed_names(definitions)
     values = {
         name: value
@@ -76,7 +76,7 @@ def choose_names(
         for value in [node.get(_VALUES[0], node.get(_VALUES[1]))]
         if isinstance(value, str) and value != name
     }
-    return Names(
+    return ComponentNames(
         definitions=new,
         parameters=allowed_names(parameters),
         responses=allowed_names(responses),

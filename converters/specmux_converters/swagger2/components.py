@@ -7,17 +7,17 @@ from typing import Any, Final
 from specmux_converters.losses import tokens_of
 from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
-from specmux_converters.swagger2.references import Found, find, located
+from specmux_converters.swagger2.references import ReferenceTarget, find, located
 from specmux_converters.swagger2.responses import convert_response
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 _STEP_COST: Final = 64
 """Bytes of the budget for following a reference: a long chain of them is followed from each."""
 
 
-def convert_definition(name: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def convert_definition(name: str, node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     converted = convert_component(node, source, trace)
     if source.profile == "kubernetes" and converted.get("type") == "string":
         alternatives = _alternatives(name, converted)
@@ -26,14 +26,14 @@ def convert_definition(name: str, node: Any, source: Source, trace: Trace) -> di
     return converted
 
 
-def convert_component(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def convert_component(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     if isinstance(node, dict) and len(node) == 1 and _is_endless(node.get("$ref"), source, trace):
         trace.lose("circular $ref", "leads back to itself; kept as x-unresolved-ref", "$ref")
         return {"x-unresolved-ref": node["$ref"]}
     return convert_schema(node, source, trace)
 
 
-def _is_endless(ref: Any, source: Source, trace: Trace) -> bool:
+def _is_endless(ref: Any, source: SwaggerSource, trace: Trace) -> bool:
     """Whether a schema at the trace's place that is this reference, and nothing else, is one to itself, over
     others that say no more. Whoever resolves it would never end."""
     seen: set[str] = set()
@@ -58,10 +58,10 @@ def _alternatives(name: str, node: dict[str, Any]) -> list[dict[str, str]] | Non
     return None
 
 
-def parameter_kind(node: Any, source: Source, trace: Trace) -> str | None:
+def parameter_kind(node: Any, source: SwaggerSource, trace: Trace) -> str | None:
     """The kind of component that a shared parameter becomes, None for one that cannot be kept."""
     found = find(node, "parameters", source, trace)
-    if not isinstance(found, Found):
+    if not isinstance(found, ReferenceTarget):
         return "parameters" if "$ref" in found else None
     location = located(found)
     if location in ("body", "formData"):
@@ -72,10 +72,10 @@ def parameter_kind(node: Any, source: Source, trace: Trace) -> str | None:
     return None
 
 
-def convert_shared_parameter(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def convert_shared_parameter(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """A parameter or, for what v3 has in bodies, a request body with the document's own media types."""
     found = find(node, "parameters", source, trace)
-    if not isinstance(found, Found):
+    if not isinstance(found, ReferenceTarget):
         return found
     location = located(found)
     if location == "body":
@@ -85,8 +85,8 @@ def convert_shared_parameter(node: Any, source: Source, trace: Trace) -> dict[st
     return convert_parameter(found.node, source, found.trace)
 
 
-def convert_shared_response(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def convert_shared_response(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     found = find(node, "responses", source, trace)
-    if not isinstance(found, Found):
+    if not isinstance(found, ReferenceTarget):
         return found if "$ref" in found else {"description": "", **found}
     return convert_response(found.node, source.produces, source, found.trace)

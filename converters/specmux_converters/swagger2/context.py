@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from specmux_converters.conversion_memo import ConversionMemo
 from specmux_converters.losses import tokens_of
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 from specmux_converters.revisions import Revision
 from specmux_converters.swagger2.component_names import are_allowed, is_allowed, renamed
 from specmux_converters.swagger2.components import (
@@ -22,8 +22,8 @@ from specmux_converters.swagger2.components import (
 )
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.operations import convert_path_item
-from specmux_converters.swagger2.source import Source
-from specmux_converters.swagger2.trace import Budget, Trace
+from specmux_converters.swagger2.source import SwaggerSource
+from specmux_converters.swagger2.trace import OutputBudget, Trace
 
 _SECTIONS: Final = {
     "schemas": "definitions",
@@ -33,7 +33,7 @@ _SECTIONS: Final = {
 }
 """A kind of component -> where it stands in Swagger 2.0."""
 
-Make: TypeAlias = Callable[[Any, Source, Trace], dict[str, Any]]
+Make: TypeAlias = Callable[[Any, SwaggerSource, Trace], dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -41,10 +41,10 @@ class Context:
     """``components`` holds what was made so far, by component name ("schemas/Pod"). ``written`` has the names
     in the Swagger document of those that are called something else."""
 
-    source: Source
+    source: SwaggerSource
     memo: ConversionMemo | None
-    budget: Budget
-    components: dict[str, Part] = field(default_factory=dict)
+    budget: OutputBudget
+    components: dict[str, DocumentPart] = field(default_factory=dict)
     shared: str = ""
     named: str | None = None
     written: dict[str, str] = field(default_factory=dict)
@@ -84,12 +84,12 @@ class Context:
         ]
         self.known = frozenset([*known, *self.written])
 
-    def path(self, path: str, written: str, node: Any) -> Part:
+    def path(self, path: str, written: str, node: Any) -> DocumentPart:
         """``written`` is the key in the input."""
         make = partial(convert_path_item, path)
         return self._part(["paths", written], node, make, depends_on=self.shared)
 
-    def component(self, name: str) -> Part:
+    def component(self, name: str) -> DocumentPart:
         part = self.components.get(name)
         if part is None:
             kind, _, key = name.partition("/")
@@ -99,7 +99,7 @@ class Context:
                 reason = renamed(key if name in self.written else None)
                 trace = Trace.begin([_SECTIONS[kind], written], self.budget)
                 trace.note("component name", reason)
-                part = Part(part.json, part.refs, (*part.losses, *trace.losses))
+                part = DocumentPart(part.json, part.refs, (*part.losses, *trace.losses))
             self.components[name] = part
         return part
 
@@ -139,7 +139,7 @@ class Context:
                 if (kind, name) not in followed:
                     trace.note("shared object", "nothing refers to it; left out", kind, name)
 
-    def _component(self, kind: str, name: str) -> Part:
+    def _component(self, kind: str, name: str) -> DocumentPart:
         source = self.source
         if kind != "schemas":
             shared = source.responses if kind == "responses" else source.parameters
@@ -156,7 +156,9 @@ class Context:
         self.budget.spend(len(encode(node, *tokens)), *tokens)
         return self._part([*tokens], node, convert_component)
 
-    def _part(self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None) -> Part:
+    def _part(
+        self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None
+    ) -> DocumentPart:
         if self.memo is None:
             return self._made(node, make, Trace.begin(path, self.budget))
         kept = self._kept_node(path, node, depends_on)
@@ -175,20 +177,22 @@ class Context:
             self._keep_node(path, node, depends_on, part)
         return part
 
-    def _kept_node(self, path: list[str | int], node: Any, depends_on: str | None) -> Part | None:
+    def _kept_node(self, path: list[str | int], node: Any, depends_on: str | None) -> DocumentPart | None:
         """What this very node became, in a document that is a revision of one before: no text is compared."""
         if self.revision is None:
             return None
         return self.revision.part((*path,), (self.source.profile, depends_on), node)
 
-    def _keep_node(self, path: list[str | int], node: Any, depends_on: str | None, part: Part) -> None:
+    def _keep_node(
+        self, path: list[str | int], node: Any, depends_on: str | None, part: DocumentPart
+    ) -> None:
         if self.revision is not None and len(path) == 2:
             self.revision.made[*path,] = (self.source.profile, depends_on), node, part
 
-    def _made(self, node: Any, make: Make, trace: Trace) -> Part:
+    def _made(self, node: Any, make: Make, trace: Trace) -> DocumentPart:
         path = tuple(trace.path)
         encoded = encode(make(node, self.source, trace), *path)
-        return Part(encoded, frozenset(trace.refs), tuple(trace.losses))
+        return DocumentPart(encoded, frozenset(trace.refs), tuple(trace.losses))
 
 
 def _kinds(

@@ -20,7 +20,7 @@ from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Loss
 from specmux_converters.outlines import ENTRY_COST, Documents, Outline
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 from specmux_converters.swagger2.context import Context
 from specmux_converters.swagger2.document import convert_frame
 from specmux_converters.swagger2.encoding import encode
@@ -29,7 +29,7 @@ from specmux_converters.swagger2.operation_ids import with_unique_ids
 from specmux_converters.swagger2.path_templates import note_equal_templates, plain_templates
 from specmux_converters.swagger2.security import convert_security_schemes
 from specmux_converters.swagger2.source import Profile, object_at, read_source
-from specmux_converters.swagger2.trace import Budget, Trace
+from specmux_converters.swagger2.trace import OutputBudget, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class _Draft:
     context: Context
     trace: Trace
 
-    def made(self, chosen: Iterable[str]) -> dict[str, Part]:
+    def made(self, chosen: Iterable[str]) -> dict[str, DocumentPart]:
         """The parts of one document's paths, by the path in v3."""
         nodes: dict[str, tuple[str, Any]] = {}
         for written in chosen:
@@ -132,10 +132,10 @@ class _Draft:
         parts = {path: self.context.path(path, *node) for path, node in nodes.items()}
         return with_unique_ids(parts, nodes, self.trace.budget)
 
-    def outline(self, paths: Mapping[str, Part], names: Sequence[str]) -> Outline:
+    def outline(self, paths: Mapping[str, DocumentPart], names: Sequence[str]) -> Outline:
         """The document of these paths and components, which the context made when it was asked for names."""
         made = self.context.components
-        components: dict[str, dict[str, Part]] = {}
+        components: dict[str, dict[str, DocumentPart]] = {}
         size = sum([len(part.json) for part in paths.values()])
         for name in names:
             kind, _, key = name.partition("/")
@@ -145,7 +145,7 @@ class _Draft:
         self.trace.spend(size)
         return Outline(self.frame, dict(sorted(paths.items())), components)
 
-    def losses(self, paths: Iterable[Part]) -> tuple[Loss, ...]:
+    def losses(self, paths: Iterable[DocumentPart]) -> tuple[Loss, ...]:
         """All that was reported, once each: what is shared is converted where it is written out."""
         found = dict.fromkeys(self.trace.losses)
         for part in (*paths, *self.context.components.values()):
@@ -160,7 +160,7 @@ def _begin(
     check_profile(profile)
     revisions = None if memo is None else memo.revisions
     document, losses = parsed(given, limits=limits, revisions=revisions)
-    trace = Trace([], [*losses], set(), [], Budget.of(document, limits))
+    trace = Trace([], [*losses], set(), [], OutputBudget.of(document, limits))
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)
     schemes = convert_security_schemes(source, trace)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.go.regexp_match import Pattern, Undecided
+from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 from specmux_converters.losses import tokens_of
 from specmux_converters.swagger2.fields import identity
 from specmux_converters.swagger2.formats import has_format
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 _STEP_COST: Final = 256
@@ -48,7 +48,9 @@ _BARE: Final = frozenset({"$ref", "default", "description"})
 """Keywords of a reference that leave everything to its target."""
 
 
-def fits(value: Any, schema: Any, source: Source, trace: Trace, seen: frozenset[str] = frozenset()) -> bool:
+def fits(
+    value: Any, schema: Any, source: SwaggerSource, trace: Trace, seen: frozenset[str] = frozenset()
+) -> bool:
     """``schema`` is in Swagger 2.0. ``seen`` are the references followed without a step into ``value``."""
     if not isinstance(schema, dict):
         return True
@@ -89,13 +91,13 @@ def _has_pattern(value: str, pattern: str, trace: Trace) -> bool:
     try:
         if len(pattern) <= _PATTERN_MAX:
             return Pattern(pattern).matches(value)
-    except Undecided:
+    except UndecidedMatch:
         pass
     trace.note("default", "whether it fits its pattern cannot be told; kept")
     return True
 
 
-def _items_fit(value: list[Any], items: Any, source: Source, trace: Trace) -> bool:
+def _items_fit(value: list[Any], items: Any, source: SwaggerSource, trace: Trace) -> bool:
     """A schema for each position becomes one for any of them in v3: what an item must fit."""
     if isinstance(items, dict):
         return all(fits(item, items, source, trace) for item in value)
@@ -104,7 +106,9 @@ def _items_fit(value: list[Any], items: Any, source: Source, trace: Trace) -> bo
     return all(_fits_one(item, items, source, trace, frozenset()) for item in value)
 
 
-def _fits_one(value: Any, schemas: list[Any], source: Source, trace: Trace, seen: frozenset[str]) -> bool:
+def _fits_one(
+    value: Any, schemas: list[Any], source: SwaggerSource, trace: Trace, seen: frozenset[str]
+) -> bool:
     for schema in schemas:
         trace.spend(_STEP_COST)
         if fits(value, schema, source, trace, seen):
@@ -112,7 +116,7 @@ def _fits_one(value: Any, schemas: list[Any], source: Source, trace: Trace, seen
     return False
 
 
-def _fits_target(value: Any, ref: str, source: Source, trace: Trace, seen: frozenset[str]) -> bool:
+def _fits_target(value: Any, ref: str, source: SwaggerSource, trace: Trace, seen: frozenset[str]) -> bool:
     """Remembered for the empty object, which some documents have at every struct."""
     known = source.fit_empty.get(ref) if value == {} else None
     if known is not None:
@@ -173,7 +177,7 @@ def _number(bound: Any, otherwise: float) -> float:
     return bound if bound.__class__ in (int, float) else otherwise
 
 
-def _members_fit(value: dict[str, Any], schema: dict[str, Any], source: Source, trace: Trace) -> bool:
+def _members_fit(value: dict[str, Any], schema: dict[str, Any], source: SwaggerSource, trace: Trace) -> bool:
     required = schema.get("required")
     if isinstance(required, list) and any(isinstance(name, str) and name not in value for name in required):
         return False

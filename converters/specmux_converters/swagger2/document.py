@@ -18,7 +18,7 @@ from specmux_converters.swagger2.fields import (
 )
 from specmux_converters.swagger2.security import convert_requirements
 from specmux_converters.swagger2.servers import convert_servers
-from specmux_converters.swagger2.source import Source, object_at
+from specmux_converters.swagger2.source import SwaggerSource, object_at
 from specmux_converters.swagger2.trace import Trace
 
 VERSION: Final = {"kubernetes": "3.0.0", "oas": "3.0.3"}
@@ -38,7 +38,7 @@ _INFO: Final = {
 }
 
 
-def convert_frame(source: Source, trace: Trace) -> dict[str, Any]:
+def convert_frame(source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """A v3 document without ``paths`` and ``components``."""
     document = source.document
     result = {

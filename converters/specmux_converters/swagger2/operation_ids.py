@@ -8,15 +8,15 @@ from typing import Any
 import orjson
 
 from specmux_converters.errors import cut
-from specmux_converters.parts import Part
+from specmux_converters.parts import DocumentPart
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.operations import METHODS
-from specmux_converters.swagger2.trace import Budget, Trace
+from specmux_converters.swagger2.trace import OutputBudget, Trace
 
 
 def with_unique_ids(
-    parts: dict[str, Part], nodes: Mapping[str, tuple[str, Any]], budget: Budget
-) -> dict[str, Part]:
+    parts: dict[str, DocumentPart], nodes: Mapping[str, tuple[str, Any]], budget: OutputBudget
+) -> dict[str, DocumentPart]:
     """The parts of one document, by path: of equal ids the first by path and method stays. ``nodes`` are the
     keys of the paths in the input and what stands there."""
     ids = [found for path in parts for _, found in _ids(nodes[path][1], parts[path])]
@@ -35,7 +35,7 @@ def with_unique_ids(
     return result
 
 
-def _ids(node: Any, part: Part) -> list[tuple[str, str]]:
+def _ids(node: Any, part: DocumentPart) -> list[tuple[str, str]]:
     """Methods and ids. What an item has from elsewhere is told by its part alone."""
     if not node:
         return []
@@ -47,11 +47,13 @@ def _ids(node: Any, part: Part) -> list[tuple[str, str]]:
     ]
 
 
-def _without_ids(part: Part, repeated: list[tuple[str, str]], key: str, node: Any, budget: Budget) -> Part:
+def _without_ids(
+    part: DocumentPart, repeated: list[tuple[str, str]], key: str, node: Any, budget: OutputBudget
+) -> DocumentPart:
     trace = Trace.begin(["paths", key], budget)
     item = orjson.loads(part.json)  # and not its value, which would stay beside it
     for method, found in repeated:
         del item[method]["operationId"]
         place = (method, "operationId") if method in node else ("$ref",)
         trace.lose("operationId", f"{cut(found)} is another operation's; left out", *place)
-    return Part(encode(item, *trace.path), part.refs, (*part.losses, *trace.losses))
+    return DocumentPart(encode(item, *trace.path), part.refs, (*part.losses, *trace.losses))

@@ -11,12 +11,12 @@ from specmux_converters.swagger2.bodies import convert_body, convert_form
 from specmux_converters.swagger2.fields import ARRAY, FLAG, OBJECT, TEXT, kept, texts, without_repeats
 from specmux_converters.swagger2.parameter_lists import Parameters, parameters_of
 from specmux_converters.swagger2.path_templates import lose_expressions
-from specmux_converters.swagger2.references import Found, find, reference_to
+from specmux_converters.swagger2.references import ReferenceTarget, find, reference_to
 from specmux_converters.swagger2.repeats import Json, encoding, repeated
 from specmux_converters.swagger2.responses import convert_response, convert_short_response
 from specmux_converters.swagger2.security import convert_requirements
 from specmux_converters.swagger2.servers import operation_servers
-from specmux_converters.swagger2.source import Source, object_at
+from specmux_converters.swagger2.source import SwaggerSource, object_at
 from specmux_converters.swagger2.trace import Trace
 
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
@@ -40,7 +40,7 @@ _BODY: Final = encoding(convert_body)
 _RESPONSE: Final = encoding(convert_response)
 
 
-def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def convert_path_item(path: str, node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """``path`` is its key in v3. ``trace`` stands at the one that it has in the input."""
     if node is None:
         trace.note("null", "stands for no path item; an empty one is there")
@@ -53,12 +53,16 @@ def convert_path_item(path: str, node: Any, source: Source, trace: Trace) -> dic
     result: dict[str, Any] = {}
     if "$ref" in node:
         found = find(node, "", source, trace)
-        result = _path_item(template, found.node, source, found.trace) if isinstance(found, Found) else found
+        result = (
+            _path_item(template, found.node, source, found.trace)
+            if isinstance(found, ReferenceTarget)
+            else found
+        )
     return {**result, **_path_item(template, node, source, trace)}
 
 
 def _path_item(
-    template: frozenset[str], node: dict[str, Any], source: Source, trace: Trace
+    template: frozenset[str], node: dict[str, Any], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
     """What the item itself says, beside its ``$ref``. ``template`` are the names in its path."""
     shared = parameters_of(template, node, source, trace)
@@ -81,7 +85,7 @@ def _path_item(
 
 
 def _lose_overridden(
-    template: frozenset[str], node: dict[str, Any], shared: Parameters, source: Source, trace: Trace
+    template: frozenset[str], node: dict[str, Any], shared: Parameters, source: SwaggerSource, trace: Trace
 ) -> None:
     """Reports what is in the body of each operation of the path, if that has no other, and so in none."""
     owns = [
@@ -98,7 +102,7 @@ def _lose_overridden(
 
 
 def _operation(
-    template: frozenset[str], node: Any, shared: Parameters, source: Source, trace: Trace
+    template: frozenset[str], node: Any, shared: Parameters, source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
@@ -147,7 +151,7 @@ def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: Source) -> Json:
+def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: SwaggerSource) -> Json:
     """The body of an operation, or its form fields and those of its path: it has one request body."""
     found = own.body if own.body is not None or own.form else shared.body
     form = own.form
@@ -163,7 +167,7 @@ def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source
     return repeated(_BODY, found.node, accepted, source, found.trace)
 
 
-def _responses(node: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace) -> Json:
+def _responses(node: dict[str, Any], offered: tuple[str, ...], source: SwaggerSource, trace: Trace) -> Json:
     responses = object_at(node, "responses", trace)
     if not responses:
         _lose_responses(trace, *(("responses",) if "responses" in node else ()))
@@ -177,7 +181,7 @@ def _lose_responses(trace: Trace, *place: str) -> None:
 
 @encoding
 def _answers(
-    responses: dict[str, Any], offered: tuple[str, ...], source: Source, trace: Trace
+    responses: dict[str, Any], offered: tuple[str, ...], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
     result: dict[str, Any] = {}
     trace.path.append("responses")
@@ -197,7 +201,7 @@ def _answers(
     return result
 
 
-def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Trace) -> Json:
+def _response(written: Any, offered: tuple[str, ...], source: SwaggerSource, trace: Trace) -> Json:
     if isinstance(written, dict) and "$ref" not in written:
         short = convert_short_response(written, offered, source, trace)
         return repeated(_RESPONSE, written, offered, source, trace) if short is None else short
@@ -205,7 +209,7 @@ def _response(written: Any, offered: tuple[str, ...], source: Source, trace: Tra
         trace.note("null", "stands for no response; an empty one is there")
         return {"description": ""}
     found = find(written, "responses", source, trace)
-    if not isinstance(found, Found):
+    if not isinstance(found, ReferenceTarget):
         return found if "$ref" in found else {"description": "", **found}
     is_same = "schema" not in found.node or offered == source.produces
     if found.shared is not None and source.profile == "oas" and is_same:

@@ -10,9 +10,9 @@ from specmux_converters.errors import cut
 from specmux_converters.swagger2.bodies import FormField
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
-from specmux_converters.swagger2.references import Found, find, located, reference_to
+from specmux_converters.swagger2.references import ReferenceTarget, find, located, reference_to
 from specmux_converters.swagger2.repeats import Json, encoding, repeated
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 
@@ -23,13 +23,13 @@ class Parameters(NamedTuple):
     plain: tuple[Json, ...] = ()
     plain_json: orjson.Fragment | None = None
     in_path: frozenset[str] = frozenset()
-    body: Found | None = None
+    body: ReferenceTarget | None = None
     form: tuple[FormField, ...] = ()
 
 
 _NO_PARAMETERS: Final = Parameters()
 
-Listed: TypeAlias = tuple[Parameters, tuple[tuple[int, Found], ...]]
+Listed: TypeAlias = tuple[Parameters, tuple[tuple[int, ReferenceTarget], ...]]
 """A list of parameters as far as its text tells: those that stay some, and those of a body, by index."""
 
 Plain: TypeAlias = tuple[Json, str, str]
@@ -37,7 +37,7 @@ Plain: TypeAlias = tuple[Json, str, str]
 
 
 def parameters_of(
-    template: frozenset[str], owner: dict[str, Any], source: Source, trace: Trace
+    template: frozenset[str], owner: dict[str, Any], source: SwaggerSource, trace: Trace
 ) -> Parameters:
     """Those of a path item or operation. ``template`` are the names in the path."""
     nodes = owner.get("parameters")
@@ -57,21 +57,21 @@ def parameters_of(
         if found.node["in"] != "body":
             form.append(FormField(found.node, at))
         elif body is None:
-            body = Found(found.node, at, found.shared)
+            body = ReferenceTarget(found.node, at, found.shared)
         else:
             trace.lose("body parameter", "a second one; left out", "parameters", index)
     return Parameters(parameters.plain, parameters.plain_json, parameters.in_path, body, tuple(form))
 
 
-def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: Trace) -> Listed:
+def _listed(nodes: list[Any], template: frozenset[str], source: SwaggerSource, trace: Trace) -> Listed:
     plain: dict[Any, Json] = {}
     in_path: frozenset[str] = frozenset()
-    in_body: list[tuple[int, Found]] = []
+    in_body: list[tuple[int, ReferenceTarget]] = []
     trace.path.append("parameters")
     for index, written in enumerate(nodes):
         trace.path.append(index)
         read = _parameter(written, source, trace)
-        if isinstance(read, Found):
+        if isinstance(read, ReferenceTarget):
             in_body.append((index, read))
         elif isinstance(read, tuple):
             node, name, location = read
@@ -94,7 +94,9 @@ def _listed(nodes: list[Any], template: frozenset[str], source: Source, trace: T
     return Parameters(listed, plain_json, in_path), tuple(in_body)
 
 
-def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | dict[str, Any] | None:
+def _parameter(
+    written: Any, source: SwaggerSource, trace: Trace
+) -> ReferenceTarget | Plain | dict[str, Any] | None:
     """The parameter as v3 has it, one that belongs into a body, a reference out of the document, or None for
     one that cannot be kept."""
     if written.__class__ is dict and "$ref" not in written:
@@ -111,23 +113,23 @@ def _parameter(written: Any, source: Source, trace: Trace) -> Found | Plain | di
         trace.note("null", "stands for nothing; left out")
         return None
     found = find(written, "parameters", source, trace)
-    if not isinstance(found, Found):
+    if not isinstance(found, ReferenceTarget):
         return found if "$ref" in found else None
     location = located(found)
     if location in LOCATIONS:
         return _plain(found, ref, source, trace), found.node["name"], location
     if location in ("body", "formData"):
-        return Found(found.node, found.trace.at([*found.trace.path]), found.shared)
+        return ReferenceTarget(found.node, found.trace.at([*found.trace.path]), found.shared)
     found.trace.lose("parameter", "no such location in Swagger 2.0; left out", "in")
     return None
 
 
 @encoding
-def _written(node: dict[str, Any], _: None, source: Source, trace: Trace) -> dict[str, Any]:
+def _written(node: dict[str, Any], _: None, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     return convert_parameter(node, source, trace)
 
 
-def _plain(found: Found, ref: Any, source: Source, trace: Trace) -> Json:
+def _plain(found: ReferenceTarget, ref: Any, source: SwaggerSource, trace: Trace) -> Json:
     """A shared one is converted once and, where it must be written out, the same text every time."""
     if found.shared is not None and source.profile == "oas":
         return reference_to("parameters", found, source)

@@ -9,7 +9,7 @@ from specmux_converters.errors import cut
 from specmux_converters.swagger2.fields import DESCRIPTION, FLAG, NEVER, TEXT, is_present, kept
 from specmux_converters.swagger2.keywords import TYPES
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 LOCATIONS: Final = frozenset({"query", "header", "path"})
@@ -55,7 +55,7 @@ STYLES: Final[Mapping[str, _Styles]] = {
 """Location -> collectionFormat -> (style, explode). What is missing has no equivalent."""
 
 
-def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def convert_parameter(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """A query, header or path parameter: ``node["in"]`` is one of LOCATIONS."""
     location = node["in"]
     if location == "header":
@@ -76,7 +76,9 @@ def convert_parameter(node: dict[str, Any], source: Source, trace: Trace) -> dic
     return _full_parameter(node, location, source, trace)
 
 
-def _full_parameter(node: dict[str, Any], location: str, source: Source, trace: Trace) -> dict[str, Any]:
+def _full_parameter(
+    node: dict[str, Any], location: str, source: SwaggerSource, trace: Trace
+) -> dict[str, Any]:
     result = kept(node, _KEPT, _QUERY_MOVED if location == "query" else MOVED, trace)
     result["schema"] = value_schema(node, source, trace)
     if location == "path" and node.get("required") is not True:
@@ -100,7 +102,7 @@ def _lose_ignored(name: str, trace: Trace) -> None:
         trace.lose("header parameter", f"OpenAPI 3.0 ignores {cut(name)}; {means} say it", "name")
 
 
-def convert_header(name: str, node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def convert_header(name: str, node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     if name.lower() == "content-type":
         trace.lose("response header", "OpenAPI 3.0 ignores it; the keys of content say the type")
     if node is None:
@@ -114,7 +116,7 @@ def convert_header(name: str, node: Any, source: Source, trace: Trace) -> dict[s
     return result
 
 
-def value_schema(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def value_schema(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """The schema that stands open in a parameter or header."""
     schema = {key: value for key, value in node.items() if key in SCHEMA_KEYS}
     if node.get("x-nullable") is True:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.errors import cut
 from specmux_converters.losses import tokens_of
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 _EXPRESSION: Final = re.compile(r"\{([^{}:=/]+)([:=](?:[^{}]|\{[^{}]*\})*)\}")
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"\{[^{}]*\}")
 _MAYBE: Final = re.compile(r"\{[^{}:=/]+[:=]")
 
 
-def plain_templates(paths: Mapping[str, Any], source: Source) -> dict[str, str]:
+def plain_templates(paths: Mapping[str, Any], source: SwaggerSource) -> dict[str, str]:
     """Each path that has such a template -> the path with names only. An empty dict for most documents."""
     if not _MAYBE.search("\n".join(paths)):
         return {}
@@ -44,7 +44,7 @@ def lose_expressions(path: str, trace: Trace) -> None:
         trace.lose("path template", reason)
 
 
-def _plain(path: str, node: Any, source: Source) -> str:
+def _plain(path: str, node: Any, source: SwaggerSource) -> str:
     """A name that is declared stays, whatever is in it."""
     declared = set(_declared(node, source)) if isinstance(node, dict) else set()
 
@@ -54,7 +54,7 @@ def _plain(path: str, node: Any, source: Source) -> str:
     return _EXPRESSION.sub(name_only, path)
 
 
-def _declared(node: dict[str, Any], source: Source) -> Iterator[str]:
+def _declared(node: dict[str, Any], source: SwaggerSource) -> Iterator[str]:
     for owner in (node, *node.values()):
         parameters = owner.get("parameters") if isinstance(owner, dict) else None
         for each in parameters if isinstance(parameters, list) else ():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from specmux_converters.losses import pointer_to, tokens_of
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 
-class Found(NamedTuple):
+class ReferenceTarget(NamedTuple):
     """The object itself and a trace that stands where it is written.
 
     ``shared`` is its name among the shared objects of its kind, when the first reference named it there.
@@ -20,7 +20,7 @@ class Found(NamedTuple):
     shared: str | None = None
 
 
-def find(written: Any, section: str, source: Source, trace: Trace) -> Found | dict[str, Any]:
+def find(written: Any, section: str, source: SwaggerSource, trace: Trace) -> ReferenceTarget | dict[str, Any]:
     """Follows local references to the end; an object that stands in for it when there is none. ``section`` is
     where shared objects of the kind are: "parameters", "responses", or "" for one that cannot be shared.
 
@@ -53,7 +53,7 @@ def find(written: Any, section: str, source: Source, trace: Trace) -> Found | di
         node, at = target, trace.at([*tokens])
     if not isinstance(node, dict):
         at.refuse("an object is required")
-    return Found(node, at, shared)
+    return ReferenceTarget(node, at, shared)
 
 
 def _lose_siblings(node: dict[str, Any], trace: Trace) -> None:
@@ -63,7 +63,7 @@ def _lose_siblings(node: dict[str, Any], trace: Trace) -> None:
             trace.note(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
 
 
-def located(found: Found) -> str:
+def located(found: ReferenceTarget) -> str:
     """Where a parameter is; every parameter says so and has a name."""
     location = found.node.get("in")
     if not isinstance(found.node.get("name"), str) or not isinstance(location, str):
@@ -71,7 +71,7 @@ def located(found: Found) -> str:
     return location
 
 
-def reference_to(kind: str, found: Found, source: Source) -> dict[str, Any]:
+def reference_to(kind: str, found: ReferenceTarget, source: SwaggerSource) -> dict[str, Any]:
     """The reference to a shared object that v3 may name, noted as one."""
     names = source.names.responses if kind == "responses" else source.names.parameters
     name = names.get(found.shared or "", found.shared or "")

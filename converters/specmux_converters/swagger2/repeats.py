@@ -14,7 +14,7 @@ import orjson
 
 from specmux_converters.own_memory import in_own_memory
 from specmux_converters.swagger2.encoding import encode
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 T = TypeVar("T")
@@ -23,20 +23,20 @@ D = TypeVar("D", bound=Hashable)
 Json: TypeAlias = orjson.Fragment | dict[str, Any]
 """An object of the output, encoded or not."""
 
-Make: TypeAlias = Callable[[Any, D, Source, Trace], T]
+Make: TypeAlias = Callable[[Any, D, SwaggerSource, Trace], T]
 
 
 def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
     """``make``, with its result as canonical JSON: what is written out many times is encoded once."""
 
-    def made(node: Any, depends_on: D, source: Source, trace: Trace) -> orjson.Fragment:
+    def made(node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> orjson.Fragment:
         text = encode(make(node, depends_on, source, trace), *trace.path)
         return orjson.Fragment(in_own_memory(text))
 
     return made
 
 
-def repeated(make: Make[D, T], node: Any, depends_on: D, source: Source, trace: Trace) -> T:
+def repeated(make: Make[D, T], node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> T:
     """What ``make`` makes of ``node``, for all nodes with this text the same: read it, never write into it.
 
     ``depends_on`` is what counts beside the text. ``make`` is given a trace to note into, at the same place.

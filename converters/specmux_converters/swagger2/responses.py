@@ -8,14 +8,14 @@ from typing import Any, Final
 from specmux_converters.swagger2.fields import DESCRIPTION, kept
 from specmux_converters.swagger2.parameters import convert_header
 from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import Source, object_at
+from specmux_converters.swagger2.source import SwaggerSource, object_at
 from specmux_converters.swagger2.trace import Trace
 
 _MOVED: Final = frozenset({"schema", "examples", "headers"})
 
 
 def convert_response(
-    node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace
+    node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
     """``offered`` are the operation's media types."""
     result = kept(node, DESCRIPTION, _MOVED, trace)
@@ -32,7 +32,7 @@ def convert_response(
 
 
 def convert_short_response(
-    node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace
+    node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any] | None:
     """The same for one of a text, and a reference at most, that are sure to be written; None for any other.
     Most are such, and to convert one takes less than to know it again."""
@@ -50,7 +50,9 @@ def convert_short_response(
     return {"description": description, "content": source.content(offered, media, trace)}
 
 
-def _content(node: dict[str, Any], offered: Sequence[str], source: Source, trace: Trace) -> dict[str, Any]:
+def _content(
+    node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
+) -> dict[str, Any]:
     content: dict[str, Any] = {}
     media: dict[str, Any] = {}
     if node.get("schema") is not None:
@@ -63,7 +65,7 @@ def _content(node: dict[str, Any], offered: Sequence[str], source: Source, trace
     return content
 
 
-def _headers(headers: Mapping[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def _headers(headers: Mapping[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     result = {}
     trace.path.append("headers")
     for name, header in headers.items():

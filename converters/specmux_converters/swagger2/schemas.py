@@ -37,7 +37,7 @@ from specmux_converters.swagger2.keywords import (
     make_nullable,
     with_items,
 )
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
@@ -54,11 +54,11 @@ _JUDGED: Final = frozenset({"description", "default"})
 """What most references have beside them, and needs no look of its own."""
 
 _LEAF_KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object"})
-Convert: TypeAlias = Callable[[str, Any, dict[str, Any], Source, Trace], Any]
+Convert: TypeAlias = Callable[[str, Any, dict[str, Any], SwaggerSource, Trace], Any]
 """Key, value and the schema that has them -> the value in v3, ``DROPPED`` when it has none."""
 
 
-def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def convert_schema(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """Raises InvalidDocument where a schema is required and something else stands."""
     if node.__class__ is not dict:
         if node is not None:
@@ -72,7 +72,7 @@ def convert_schema(node: Any, source: Source, trace: Trace) -> dict[str, Any]:
     return _reference(node, source, trace) if "$ref" in node else _keywords(node, source, trace)
 
 
-def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def _keywords(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """The schema's keywords, one by one where they need a look. A change is made in a copy."""
     result = node
     is_plain = True
@@ -105,7 +105,7 @@ def _keywords(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, A
     return with_items(_without_v2(result, trace), trace)
 
 
-def _field(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _field(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     kinds = FIELDS[key]
     if kinds is COUNT and value.__class__ is float and value.is_integer():
         value = int(value)  # Go reads no 3.0 as an integer
@@ -114,21 +114,21 @@ def _field(key: str, value: Any, node: dict[str, Any], source: Source, trace: Tr
     return bound(key, value, node, trace) if key in BOUNDS else value
 
 
-def _object(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _object(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     return plain_object(key, value, trace) if is_plain_object(key, value) else MISTYPED
 
 
-def _choices(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _choices(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     return choices(key, value, trace)
 
 
-def _schema(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _schema(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     if value.__class__ is bool and key == "additionalProperties":
         return value
     return _at(key, value, source, trace) if value.__class__ is dict else MISTYPED
 
 
-def _discriminator(key: str, name: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _discriminator(key: str, name: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     if name.__class__ is not str:
         return MISTYPED
     mapping = source.names.mapping(tuple(trace.path))
@@ -136,7 +136,7 @@ def _discriminator(key: str, name: Any, node: dict[str, Any], source: Source, tr
     return {"propertyName": name, "mapping": mapping} if mapping else {"propertyName": name}
 
 
-def _alternatives(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _alternatives(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     """``allOf``, ``anyOf`` and ``oneOf``, of which OpenAPI 3.0 allows no empty ones."""
     if value.__class__ is not list:
         return MISTYPED
@@ -147,7 +147,7 @@ def _alternatives(key: str, value: Any, node: dict[str, Any], source: Source, tr
     return _list(key, value, source, trace)
 
 
-def _default(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _default(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
     if node.get("type") == _SIMPLE_TYPES.get(value.__class__, DROPPED) and node.keys() <= _SIMPLE:
         form = node.get("format")
@@ -160,14 +160,14 @@ def _default(key: str, value: Any, node: dict[str, Any], source: Source, trace: 
     return DROPPED
 
 
-def _at(key: str | int, value: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def _at(key: str | int, value: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     trace.path.append(key)
     converted = convert_schema(value, source, trace)
     trace.path.pop()
     return converted
 
 
-def _properties(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _properties(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     if value.__class__ is not dict:
         return MISTYPED
     path = trace.path
@@ -194,14 +194,14 @@ def _properties(key: str, value: Any, node: dict[str, Any], source: Source, trac
     return value if changed is None else changed
 
 
-def _list(key: str, value: list[Any], source: Source, trace: Trace) -> Any:
+def _list(key: str, value: list[Any], source: SwaggerSource, trace: Trace) -> Any:
     trace.path.append(key)
     converted = [_at(index, schema, source, trace) for index, schema in enumerate(value)]
     trace.path.pop()
     return value if all(a is b for a, b in zip(converted, value, strict=True)) else converted
 
 
-def _items(key: str, value: Any, node: dict[str, Any], source: Source, trace: Trace) -> Any:
+def _items(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     """One schema for all items, or (not in 3.0) a tuple with one for each position."""
     if value.__class__ is dict:
         return _at("items", value, source, trace)
@@ -229,7 +229,7 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
     return result
 
 
-def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def _reference(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """A bare reference stays bare; with siblings it becomes ``allOf: [{$ref}]`` beside them (k/k#106387)."""
     ref = node["$ref"]
     found = source.schema_refs.get(ref)
@@ -256,7 +256,7 @@ def _reference(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, 
     return siblings
 
 
-def _target(ref: str, source: Source, trace: Trace) -> dict[str, Any]:
+def _target(ref: str, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     if not ref.startswith("#"):
         trace.lose("external $ref", "never fetched; kept as it is", "$ref")
         return {"$ref": ref}

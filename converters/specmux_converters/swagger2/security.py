@@ -15,7 +15,7 @@ from specmux_converters.swagger2.fields import (
     kept,
     texts,
 )
-from specmux_converters.swagger2.source import Source, object_at
+from specmux_converters.swagger2.source import SwaggerSource, object_at
 from specmux_converters.swagger2.trace import Trace
 
 FLOWS: Final = {
@@ -34,7 +34,7 @@ _MOVED: Final = {
 }
 
 
-def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
+def convert_security_schemes(source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """The component security schemes, by name."""
     definitions = object_at(source.document, "securityDefinitions", trace)
     result = {}
@@ -55,7 +55,9 @@ def convert_security_schemes(source: Source, trace: Trace) -> dict[str, Any]:
     return result
 
 
-def convert_requirements(requirements: list[Any], source: Source, trace: Trace) -> list[dict[str, Any]]:
+def convert_requirements(
+    requirements: list[Any], source: SwaggerSource, trace: Trace
+) -> list[dict[str, Any]]:
     """The value of ``security``, where ``trace`` stands, in the names of v3."""
     result = []
     for index, requirement in enumerate(requirements):
@@ -72,7 +74,7 @@ def convert_requirements(requirements: list[Any], source: Source, trace: Trace) 
     return result
 
 
-def _scopes(name: str, scopes: Any, source: Source, trace: Trace) -> list[Any]:
+def _scopes(name: str, scopes: Any, source: SwaggerSource, trace: Trace) -> list[Any]:
     if not is_present(name, scopes, ARRAY, trace):
         scopes = []
     texts({name: scopes}, name, trace)

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.losses import pointer_to
-from specmux_converters.swagger2.source import Source
+from specmux_converters.swagger2.source import SwaggerSource
 from specmux_converters.swagger2.trace import Trace
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
-def convert_servers(source: Source, trace: Trace) -> dict[str, Any]:
+def convert_servers(source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     """``{"servers": […]}``, or nothing when the document does not say where it is served.
 
     The ``kubernetes`` profile has none: a client reaches the paths through whoever serves the document.
@@ -27,7 +27,7 @@ def convert_servers(source: Source, trace: Trace) -> dict[str, Any]:
     return {}
 
 
-def operation_servers(node: dict[str, Any], source: Source, trace: Trace) -> dict[str, Any]:
+def operation_servers(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     if node.get("schemes") is None:
         return {}
     if source.profile == "oas":
@@ -36,7 +36,7 @@ def operation_servers(node: dict[str, Any], source: Source, trace: Trace) -> dic
     return {}
 
 
-def _servers(schemes: Any, source: Source, trace: Trace) -> dict[str, Any]:
+def _servers(schemes: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     host, base = (_text(source, key) for key in ("host", "basePath"))
     if schemes is None:
         schemes = []
@@ -63,7 +63,7 @@ def _server(url: str, trace: Trace) -> dict[str, Any]:
     return {"url": url, "variables": {name: {"default": name} for name in names}}
 
 
-def _text(source: Source, key: str) -> str:
+def _text(source: SwaggerSource, key: str) -> str:
     value = source.document.get(key)
     if value is not None and not isinstance(value, str):
         raise InvalidDocument("a string is required", pointer=pointer_to(key))

@@ -14,7 +14,7 @@ from orjson import Fragment
 from specmux_converters.document import Document
 from specmux_converters.document_kinds import SWAGGER_VERSIONS
 from specmux_converters.losses import tokens_of, unescape
-from specmux_converters.swagger2.component_names import Names, choose_names
+from specmux_converters.swagger2.component_names import ComponentNames, choose_names
 from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.fields import texts
 from specmux_converters.swagger2.trace import Trace
@@ -41,7 +41,7 @@ class SchemaRef(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SwaggerSource:
     """One Swagger 2.0 document. ``schemes`` are its security definitions, by name the type.
 
     The others are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
@@ -58,7 +58,7 @@ class Source:
     parameters: Mapping[str, Any]
     responses: Mapping[str, Any]
     schemes: Mapping[str, str] = field(default_factory=dict)
-    names: Names = field(default_factory=Names)
+    names: ComponentNames = field(default_factory=ComponentNames)
     consumes: tuple[str, ...] = ()
     produces: tuple[str, ...] = ()
     schema_refs: dict[str, SchemaRef | None] = field(default_factory=dict)
@@ -146,19 +146,19 @@ class Source:
         return node
 
 
-def read_source(document: Document, profile: Profile, trace: Trace) -> Source:
+def read_source(document: Document, profile: Profile, trace: Trace) -> SwaggerSource:
     """Raises InvalidDocument when the document is no Swagger 2.0, or a shared part has the wrong type."""
     if document.get("swagger") not in SWAGGER_VERSIONS:
         trace.refuse('not a Swagger 2.0 document: "swagger" is not "2.0"')
     definitions, parameters, responses, schemes = (object_at(document, key, trace) for key in _SHARED)
-    source = Source(
+    source = SwaggerSource(
         document,
         profile,
         definitions,
         parameters,
         responses,
         {name: str(node.get("type")) if isinstance(node, dict) else "" for name, node in schemes.items()},
-        choose_names(definitions, parameters, responses, schemes) if profile == "oas" else Names(),
+        choose_names(definitions, parameters, responses, schemes) if profile == "oas" else ComponentNames(),
     )
     consumes, produces = (
         source.media_types_at(document, key, trace) or () for key in ("consumes", "produces")

@@ -23,7 +23,7 @@ LOSS_COST: Final = 256
 
 
 @dataclass(slots=True)
-class Budget:
+class OutputBudget:
     """Bytes that the output of one conversion, its losses included, may still grow by beyond the input.
 
     A reference that is written out, a schema under many media types, a component in many documents: each
@@ -66,10 +66,10 @@ class Trace:
     losses: list[Loss]
     refs: set[str]
     foreign: list[str]
-    budget: Budget
+    budget: OutputBudget
 
     @classmethod
-    def begin(cls, path: list[str | int], budget: Budget) -> Trace:
+    def begin(cls, path: list[str | int], budget: OutputBudget) -> Trace:
         """One without notes."""
         return cls(path, [], set(), [], budget)
 

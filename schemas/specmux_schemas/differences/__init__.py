@@ -1,6 +1,6 @@
 """What changed between two sides that serve APIs, for whom, and how badly.
 
-``Served`` is one side: documents (``add_document``) and CustomResourceDefinitions (``add_manifests``).
+``ServedSide`` is one side: documents (``add_document``) and CustomResourceDefinitions (``add_manifests``).
 ``compare`` finds the places that differ; ``reports`` makes changes of them and writes those down.
 It knows kinds, references and resources, and reads manifests as ``converters.crd`` does.
 """
@@ -11,14 +11,14 @@ from specmux_schemas.differences.document_contents import add_document
 from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.manifests import add_manifests
 from specmux_schemas.differences.policy import Policy, read_policy
-from specmux_schemas.differences.served import Basis, Served
+from specmux_schemas.differences.served import Basis, ServedSide
 
 __all__ = [
     "Basis",
     "ChangeSeverity",
     "Comparison",
     "Policy",
-    "Served",
+    "ServedSide",
     "add_document",
     "add_manifests",
     "compare",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.field_paths import is_status, shown
-from specmux_schemas.differences.findings import Budget, Finding
+from specmux_schemas.differences.findings import ComparisonBudget, Finding
 from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.keywords import properties
 from specmux_schemas.differences.manifests import root_schema
@@ -29,12 +29,12 @@ from specmux_schemas.differences.served import (
     Basis,
     Operation,
     Operations,
-    Served,
     ServedGroupVersion,
     ServedKind,
     ServedResource,
+    ServedSide,
 )
-from specmux_schemas.differences.views import Schemas
+from specmux_schemas.differences.views import ComponentSchemas
 from specmux_schemas.resources import split
 
 MOST_SCHEMAS: Final = 200_000
@@ -59,7 +59,7 @@ class Comparison:
     """Places that differ in descriptions and the like alone."""
 
 
-def compare_served(old: Served, new: Served, *, basis: Basis | None = None) -> Comparison:
+def compare_served(old: ServedSide, new: ServedSide, *, basis: Basis | None = None) -> Comparison:
     """``basis``: what to take all schemas for, whatever their documents say.
 
     Raises LimitExceeded for documents that would take more than MOST_SCHEMAS or MOST_PLACES.
@@ -75,8 +75,8 @@ def compare_served(old: Served, new: Served, *, basis: Basis | None = None) -> C
 
 
 class _Comparer:
-    def __init__(self, old: Served, new: Served, basis: Basis | None) -> None:
-        self.budget = Budget(MOST_SCHEMAS, MOST_PLACES)
+    def __init__(self, old: ServedSide, new: ServedSide, basis: Basis | None) -> None:
+        self.budget = ComparisonBudget(MOST_SCHEMAS, MOST_PLACES)
         self.documentation = 0
         self._old = old
         self._new = new
@@ -320,7 +320,7 @@ class _Comparer:
             finding.origin,
         )
 
-    def _schemas(self, old: Schemas, new: Schemas, basis: Basis) -> SchemaComparison:
+    def _schemas(self, old: ComponentSchemas, new: ComponentSchemas, basis: Basis) -> SchemaComparison:
         key = (id(old), id(new), basis)
         if key not in self._comparisons:
             self._comparisons[key] = SchemaComparison(

@@ -12,10 +12,10 @@ from typing import Any, Final
 import orjson
 
 from specmux_schemas.differences.branch_overlaps import is_implied, may_overlap
-from specmux_schemas.differences.findings import Budget, Finding
+from specmux_schemas.differences.findings import ComparisonBudget, Finding
 from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.value_types import types_alone
-from specmux_schemas.differences.views import Schemas, conjuncts
+from specmux_schemas.differences.views import ComponentSchemas, conjuncts
 
 DOCUMENTATION: Final = frozenset(
     {"description", "title", "example", "examples", "externalDocs", "deprecated"}
@@ -23,7 +23,7 @@ DOCUMENTATION: Final = frozenset(
 _MOST_DEEP: Final = 12
 """Levels of a branch that are told apart."""
 
-Side = tuple[Schemas, Mapping[str, Any]]
+Side = tuple[ComponentSchemas, Mapping[str, Any]]
 Branches = frozenset[bytes]
 
 _ALTERNATIVES: Final = ("oneOf", "anyOf")
@@ -33,7 +33,7 @@ _REFUSED: Final = Impacts(Impact.BREAKING, Impact.WARNING, Impact.BREAKING)
 
 
 def composition_changes(
-    old: Side, new: Side, *, types_of: tuple[str | None, str | None], budget: Budget
+    old: Side, new: Side, *, types_of: tuple[str | None, str | None], budget: ComparisonBudget
 ) -> Iterator[Finding]:
     """``types_of``: the keywords whose branches say types alone; those are compared as types."""
     if _ASKING.isdisjoint(old[1]) and _ASKING.isdisjoint(new[1]):
@@ -110,7 +110,11 @@ def _overlaps(before: set[Branches], after: set[Branches], holder: Mapping[str, 
 
 
 def _alternatives(
-    schemas: Schemas, keywords: Mapping[str, Any], keyword: str, says_types: bool, budget: Budget
+    schemas: ComponentSchemas,
+    keywords: Mapping[str, Any],
+    keyword: str,
+    says_types: bool,
+    budget: ComparisonBudget,
 ) -> set[Branches]:
     """The branches of each time that the keyword holds."""
     listed = [value for value in conjuncts(keywords, keyword) if isinstance(value, list) and value]
@@ -121,15 +125,15 @@ def _alternatives(
     }
 
 
-def _refused(schemas: Schemas, keywords: Mapping[str, Any], budget: Budget) -> set[bytes]:
+def _refused(schemas: ComponentSchemas, keywords: Mapping[str, Any], budget: ComparisonBudget) -> set[bytes]:
     return {_text(schemas, value, budget) for value in conjuncts(keywords, "not") if isinstance(value, dict)}
 
 
-def _text(schemas: Schemas, schema: Any, budget: Budget) -> bytes:
+def _text(schemas: ComponentSchemas, schema: Any, budget: ComparisonBudget) -> bytes:
     return orjson.dumps(_written_out(schemas, schema, _MOST_DEEP, budget), option=orjson.OPT_SORT_KEYS)
 
 
-def _written_out(schemas: Schemas, schema: Any, depth: int, budget: Budget) -> Any:
+def _written_out(schemas: ComponentSchemas, schema: Any, depth: int, budget: ComparisonBudget) -> Any:
     """The schema without references and documentation; what lies too deep is left out."""
     if not isinstance(schema, dict) or depth == 0:
         return schema if isinstance(schema, bool) else None

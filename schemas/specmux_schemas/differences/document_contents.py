@@ -16,12 +16,12 @@ from specmux_schemas.differences.served import (
     Basis,
     Operation,
     Operations,
-    Served,
     ServedGroupVersion,
     ServedKind,
     ServedResource,
+    ServedSide,
 )
-from specmux_schemas.differences.views import Schemas
+from specmux_schemas.differences.views import ComponentSchemas
 from specmux_schemas.kinds import group_version_kinds
 from specmux_schemas.references import EMPTY
 from specmux_schemas.resources import split
@@ -35,13 +35,13 @@ _GROUP_VERSION: Final = re.compile(r"/(api/[^/{}]+|apis/[^/{}]+/[^/{}]+)(?:/|\Z)
 _PARAMETER: Final = re.compile(r"\{[^{}/]*\}")
 
 
-def add_document(served: Served, document: Document, *, by_name: bool = False) -> None:
+def add_document(served: ServedSide, document: Document, *, by_name: bool = False) -> None:
     """Adds what the document serves; what is there already under the same name stays.
 
     ``by_name``: of a group-version its name alone, which is all that counts where the other side has none.
     """
     basis = Basis.ENFORCED if _title(document) == ENFORCED_TITLE else Basis.DESCRIBED
-    schemas = Schemas(document)
+    schemas = ComponentSchemas(document)
     paths = document.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
         if not isinstance(item, dict) or not isinstance(path, str):
@@ -83,7 +83,7 @@ def _title(document: Document) -> Any:
 
 
 def _operations(
-    path: str, item: Mapping[str, Any], document: Document, schemas: Schemas
+    path: str, item: Mapping[str, Any], document: Document, schemas: ComponentSchemas
 ) -> Iterator[Operation]:
     template = _PARAMETER.sub("{}", path)
     for method in METHODS:

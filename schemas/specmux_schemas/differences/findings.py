@@ -57,7 +57,7 @@ def of_component(result: Result, component: str) -> Result:
     return Result(owned, result.documentation)
 
 
-class Budget:
+class ComparisonBudget:
     """Bounds what one comparison may cost: documents come from anybody.
 
     A change in a component that others refer to many times over is at many places, which double with every

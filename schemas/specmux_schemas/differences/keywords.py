@@ -10,7 +10,7 @@ from specmux_schemas.differences.cel_rules import documented_differently, rule_c
 from specmux_schemas.differences.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_schemas.differences.constraints import constraint_changes
 from specmux_schemas.differences.deprecations import deprecation_changes
-from specmux_schemas.differences.findings import Budget, Finding
+from specmux_schemas.differences.findings import ComparisonBudget, Finding
 from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.merging import list_changes, map_changes
 from specmux_schemas.differences.value_types import ValueType, type_changes, value_type
@@ -39,7 +39,7 @@ def pair(old: Side, new: Side) -> Pair:
     return Pair(old, new, (value_type(*old), value_type(*new)))
 
 
-def keyword_changes(both: Pair, *, is_enforced: bool, budget: Budget) -> Iterator[Finding]:
+def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) -> Iterator[Finding]:
     """All but a changed type, which ends the comparison (``type_findings``)."""
     old, new = both.old[1], both.new[1]
     yield from deprecation_changes(old, new)

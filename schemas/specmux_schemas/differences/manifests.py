@@ -15,19 +15,19 @@ from specmux_converters.document import Document
 from specmux_schemas.differences.keywords import PRESERVES
 from specmux_schemas.differences.served import (
     Basis,
-    Served,
     ServedKind,
     ServedResource,
+    ServedSide,
     StoredVersions,
 )
-from specmux_schemas.differences.views import Schemas
+from specmux_schemas.differences.views import ComponentSchemas
 
 _STRING: Final = {"type": "string"}
 _METADATA: Final = ("name", "generateName")
 """All of ``metadata`` that a definition may restrict."""
 
 
-def add_manifests(served: Served, manifests: Iterable[Document]) -> tuple[Problem, ...]:
+def add_manifests(served: ServedSide, manifests: Iterable[Document]) -> tuple[Problem, ...]:
     """What of them cannot be read is told, and left out. Raises InvalidDocument for what is no definition."""
     problems: list[Problem] = []
     for manifest in manifests:
@@ -69,7 +69,9 @@ def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
     return schema
 
 
-def _add_version(served: Served, crd: CRD, version: Version, *, is_deprecated: bool, keeps_all: bool) -> None:
+def _add_version(
+    served: ServedSide, crd: CRD, version: Version, *, is_deprecated: bool, keeps_all: bool
+) -> None:
     """``keeps_all``: no field is pruned, as ``spec.preserveUnknownFields`` has it."""
     group_version = served.group_version(crd.group_version(version), Basis.ENFORCED)
     subresources = [name for name, is_there in _subresources(version) if is_there]
@@ -87,7 +89,13 @@ def _add_version(served: Served, crd: CRD, version: Version, *, is_deprecated: b
     if version.selectable_fields:
         schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in version.selectable_fields]
     group_version.kinds[crd.kind, crd.group] = ServedKind(
-        crd.kind, schema, Schemas({}), is_written=True, is_read=True, is_read_by_name=True, is_manifest=True
+        crd.kind,
+        schema,
+        ComponentSchemas({}),
+        is_written=True,
+        is_read=True,
+        is_read_by_name=True,
+        is_manifest=True,
     )
 
 

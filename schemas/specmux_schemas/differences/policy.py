@@ -48,7 +48,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PolicyVerdict:
     """Places with the severity that they count as, without those that are allowed."""
 
     places: tuple[tuple[Place, ChangeSeverity], ...]
@@ -60,7 +60,7 @@ class Judged:
 NO_POLICY: Final = Policy({})
 
 
-def judge(places: Iterable[Place], policy: Policy, *, today: str) -> Judged:
+def judge(places: Iterable[Place], policy: Policy, *, today: str) -> PolicyVerdict:
     """``today``: as "2026-11-30"; an entry whose ``until`` is past allows nothing."""
     valid = [entry for entry in policy.allowances if entry.until is None or entry.until >= today]
     used: set[int] = set()
@@ -85,7 +85,7 @@ def judge(places: Iterable[Place], policy: Policy, *, today: str) -> Judged:
         for index, entry in enumerate(valid)
         if index not in used
     ]
-    return Judged(tuple(kept), allowed, tuple(notes))
+    return PolicyVerdict(tuple(kept), allowed, tuple(notes))
 
 
 def read_policy(document: Any) -> Policy:

@@ -18,7 +18,7 @@ _LETTERS: Final = {"B": Impact.BREAKING, "W": Impact.WARNING, "-": Impact.NONE}
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ChangeRule:
     """One kind of change."""
 
     id: str
@@ -112,13 +112,13 @@ composition-changed       WWW*  {what} has other branches
 """Write, read, stored; an asterisk where a described schema lowers them."""
 
 
-def _rules() -> dict[str, Rule]:
+def _rules() -> dict[str, ChangeRule]:
     found = {}
     for line in _TABLE.strip().splitlines():
         rule, letters, says = line.split(None, 2)
         write, read, stored = (_LETTERS[letter] for letter in letters[:3])
-        found[rule] = Rule(rule, Impacts(write, read, stored), letters.endswith("*"), says)
+        found[rule] = ChangeRule(rule, Impacts(write, read, stored), letters.endswith("*"), says)
     return found
 
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType(_rules())
+RULES: Final[Mapping[str, ChangeRule]] = MappingProxyType(_rules())

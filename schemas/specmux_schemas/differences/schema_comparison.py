@@ -18,7 +18,7 @@ from specmux_schemas.differences.compositions import DOCUMENTATION
 from specmux_schemas.differences.field_paths import ITEMS, VALUES, step
 from specmux_schemas.differences.findings import (
     NOTHING,
-    Budget,
+    ComparisonBudget,
     Finding,
     Findings,
     Result,
@@ -40,7 +40,7 @@ from specmux_schemas.differences.keywords import (
 from specmux_schemas.differences.rules import RULES
 from specmux_schemas.differences.value_types import value_type
 from specmux_schemas.differences.values import has_default
-from specmux_schemas.differences.views import Schemas, View
+from specmux_schemas.differences.views import ComponentSchemas, View
 
 _REFERENCE: Final = re.compile(rb'"\$ref":"(#/components/schemas/[^"\\]*)"')
 _OF_OBJECTS: Final = frozenset({"apiVersion", "kind", "metadata"})
@@ -54,7 +54,9 @@ _Key = tuple[str, str]
 class SchemaComparison:
     """Compares schemas of one document with those of another, as often as asked."""
 
-    def __init__(self, old: Schemas, new: Schemas, *, is_enforced: bool, budget: Budget) -> None:
+    def __init__(
+        self, old: ComponentSchemas, new: ComponentSchemas, *, is_enforced: bool, budget: ComparisonBudget
+    ) -> None:
         self._old = old
         self._new = new
         self._is_enforced = is_enforced
@@ -219,7 +221,7 @@ class SchemaComparison:
     def _has_default(self, schema: Any) -> bool:
         return has_default(self._new.view(schema).keywords, is_enforced=self._is_enforced)
 
-    def _is_typed(self, schemas: Schemas, schema: Any) -> bool:
+    def _is_typed(self, schemas: ComponentSchemas, schema: Any) -> bool:
         return value_type(schemas, schemas.view(schema).keywords).types is not None
 
     def _key_of_map(self, values: Any, schema: Any, name: str) -> Findings:
@@ -234,7 +236,7 @@ class SchemaComparison:
         keywords = self._new.view(schema).keywords.keys()
         return self._is_typed(self._new, schema) or not keywords <= _ASKS_NOTHING
 
-    def _type(self, schemas: Schemas, schema: Any) -> str | None:
+    def _type(self, schemas: ComponentSchemas, schema: Any) -> str | None:
         said = schemas.view(schema).keywords.get("type")
         return said if isinstance(said, str) else None
 

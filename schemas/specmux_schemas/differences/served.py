@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences.views import Schemas
+from specmux_schemas.differences.views import ComponentSchemas
 
 OUTSIDE = GroupVersion("")
 """Of operations that belong to no group-version ("/version/")."""
@@ -33,7 +33,7 @@ class ServedKind:
 
     name: str
     schema: Any
-    schemas: Schemas
+    schemas: ComponentSchemas
     is_written: bool = False
     is_read: bool = False
     is_read_by_name: bool = False
@@ -63,7 +63,7 @@ class Operation:
     subject: Mapping[str, Any]
     item: Mapping[str, Any]
     document: Mapping[str, Any]
-    schemas: Schemas
+    schemas: ComponentSchemas
 
     @property
     def what(self) -> str:
@@ -121,7 +121,7 @@ class StoredVersions:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedSide:
     """One side."""
 
     group_versions: dict[GroupVersion, ServedGroupVersion] = field(default_factory=dict)

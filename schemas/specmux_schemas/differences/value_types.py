@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_schemas.differences.findings import Finding
-from specmux_schemas.differences.views import Schemas, conjuncts
+from specmux_schemas.differences.views import ComponentSchemas, conjuncts
 
 INT_OR_STRING: Final = "int-or-string"
 
@@ -32,7 +32,7 @@ class ValueType:
         return self.types is None or name in self.types
 
 
-def value_type(schemas: Schemas, keywords: Mapping[str, Any]) -> ValueType:
+def value_type(schemas: ComponentSchemas, keywords: Mapping[str, Any]) -> ValueType:
     branches_of, by_branches = _of_branches(schemas, keywords)
     said, text = keywords.get("type"), keywords.get("format")
     if keywords.get("x-kubernetes-int-or-string") is True:
@@ -86,13 +86,15 @@ def _format_changes(old: str | None, new: str | None) -> Iterator[Finding]:
         yield Finding("format-changed", "", old=old, new=new)
 
 
-def types_alone(schemas: Schemas, branches: list[Any]) -> frozenset[str] | None:
+def types_alone(schemas: ComponentSchemas, branches: list[Any]) -> frozenset[str] | None:
     """The types of branches that say nothing else; None where one does."""
     names = [_only_type(schemas.view(branch).keywords) for branch in branches]
     return _expanded(frozenset(name for name in names if name)) if names and all(names) else None
 
 
-def _of_branches(schemas: Schemas, keywords: Mapping[str, Any]) -> tuple[str | None, frozenset[str] | None]:
+def _of_branches(
+    schemas: ComponentSchemas, keywords: Mapping[str, Any]
+) -> tuple[str | None, frozenset[str] | None]:
     """The keyword whose branches are types alone, and those types."""
     for keyword in _COMPOSITIONS:
         for branches in conjuncts(keywords, keyword):

@@ -39,7 +39,7 @@ class View:
 ANYTHING: Final = View(EMPTY, None, EMPTY)
 
 
-class Schemas:
+class ComponentSchemas:
     """The components of one document, for reading the schemas of it. Never writes into them."""
 
     def __init__(self, document: Document) -> None:

@@ -40,7 +40,7 @@ class KindName:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KindReference:
     """What a text like ``deploy.spec.replicas`` names."""
 
     chosen: KindName
@@ -82,7 +82,7 @@ def names_of(
             yield KindName(group_version, each.kind, names, each.short_names)
 
 
-def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str = "") -> Asked:
+def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str = "") -> KindReference:
     """Which kind the first step names; a group may follow it (``deployments.apps.spec``).
 
     ``version`` ("apps/v1") leaves that group-version's alone. Raises UnknownKind, with names like it.
@@ -101,8 +101,8 @@ def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str 
         group = each.kind.group.split(".") if each.kind.group else []
         if group and [step.name for step in steps[1 : 1 + len(group)]] == group:
             same = tuple(other for other in found if other is not each)
-            return Asked(each, same, tuple(steps[1 + len(group) :]))
-    return Asked(found[0], tuple(found[1:]), tuple(steps[1:]))
+            return KindReference(each, same, tuple(steps[1 + len(group) :]))
+    return KindReference(found[0], tuple(found[1:]), tuple(steps[1:]))
 
 
 def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence[KindName]) -> UnknownKind:

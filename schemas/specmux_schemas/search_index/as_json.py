@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from specmux_schemas.explanation.field_path import written
-from specmux_schemas.search_index.query import Found, Row
+from specmux_schemas.search_index.query import SchemaHit, SearchResult
 
 
-def found_json(found: Found) -> dict[str, Any]:
+def found_json(found: SearchResult) -> dict[str, Any]:
     return {"total": found.total, "partial": found.is_partial, "rows": [row_json(row) for row in found.rows]}
 
 
-def row_json(row: Row) -> dict[str, Any]:
+def row_json(row: SchemaHit) -> dict[str, Any]:
     kind = row.kind.kind
     made = {"group": kind.group, "version": kind.version, "kind": kind.kind, "path": written(row.path)}
     more = {"type": row.type, "description": row.summary, "alsoIn": list(row.also_in)}

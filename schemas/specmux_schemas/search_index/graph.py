@@ -45,7 +45,7 @@ class GraphNode:
 
 
 @dataclass(slots=True)
-class Graph:
+class FieldGraph:
     """Grows only; what no document has any more is still there, and unreachable."""
 
     nodes: list[GraphNode] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Graph:
 class DocumentReader:
     """Puts the schemas of one document into a graph."""
 
-    def __init__(self, graph: Graph, document: Document) -> None:
+    def __init__(self, graph: FieldGraph, document: Document) -> None:
         self._graph = graph
         self._document = document
         self._schemas = schemas_of(document)

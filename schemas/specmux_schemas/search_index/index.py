@@ -16,8 +16,8 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.explanation.kind_names import KindName, names_in
 from specmux_schemas.kinds import kinds_of
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search_index.graph import DocumentReader, EntryId, Graph
-from specmux_schemas.search_index.places import Root, SearchPlaces, places_of
+from specmux_schemas.search_index.graph import DocumentReader, EntryId, FieldGraph
+from specmux_schemas.search_index.places import KindRoot, SearchPlaces, places_of
 from specmux_schemas.search_index.words import of_description, of_name
 
 _PLACES_KEPT: Final = 32
@@ -26,11 +26,11 @@ _MOST_STEPS: Final = 3000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class IndexedDocument:
     """A document that is in the index."""
 
     hash: str
-    roots: tuple[Root, ...]
+    roots: tuple[KindRoot, ...]
 
 
 class Postings:
@@ -53,18 +53,18 @@ class Postings:
             yield word
 
 
-class Index:
+class FieldIndex:
     def __init__(self) -> None:
-        self.graph = Graph()
-        self.documents: dict[GroupVersion, Held] = {}
+        self.graph = FieldGraph()
+        self.documents: dict[GroupVersion, IndexedDocument] = {}
         self.names = Postings()
         """Entries by the words of their names, kinds by all that they are called."""
         self.descriptions = Postings()
         """Nodes by the words of their descriptions."""
-        self.kinds: dict[str, list[Root]] = {}
+        self.kinds: dict[str, list[KindRoot]] = {}
         """By every name, in lower case; cheapest first."""
-        self.roots: dict[EntryId, list[Root]] = {}
-        self._within: dict[tuple[Root, ...], SearchPlaces] = {}
+        self.roots: dict[EntryId, list[KindRoot]] = {}
+        self._within: dict[tuple[KindRoot, ...], SearchPlaces] = {}
         self.indexed = 0
         """Entries whose names are in."""
         self._places: SearchPlaces | None = None
@@ -95,8 +95,8 @@ class Index:
         roots = []
         for name in names:
             entry = self.graph.entry(name.kind.kind, reader.read(schemas[name.kind]))
-            roots.append(Root(name, entry, _is_list(name.kind, known)))
-        self.documents[group_version] = Held(hash, tuple(roots))
+            roots.append(KindRoot(name, entry, _is_list(name.kind, known)))
+        self.documents[group_version] = IndexedDocument(hash, tuple(roots))
         self._add_words(roots)
         self._places = None
 
@@ -104,7 +104,7 @@ class Index:
         if self.documents.pop(group_version, None) is not None:
             self._places = None
 
-    def places_in(self, roots: tuple[Root, ...]) -> SearchPlaces:
+    def places_in(self, roots: tuple[KindRoot, ...]) -> SearchPlaces:
         """The places within some kinds alone."""
         known = self._within.pop(roots, None)
         if known is None:
@@ -123,14 +123,14 @@ class Index:
         found.sort(key=lambda root: (self.places.positions[root.entry], root.name.group_version))
         return [root.name for root in found]
 
-    def _name_kinds(self, roots: list[Root], places: SearchPlaces) -> None:
+    def _name_kinds(self, roots: list[KindRoot], places: SearchPlaces) -> None:
         self.kinds, self.roots, self._within = {}, {}, {}
         for root in sorted(roots, key=lambda root: places.positions[root.entry]):
             self.roots.setdefault(root.entry, []).append(root)
             for name in {*map(str.casefold, (*root.name.names, *root.name.short_names))}:
                 self.kinds.setdefault(name, []).append(root)
 
-    def _add_words(self, roots: list[Root]) -> None:
+    def _add_words(self, roots: list[KindRoot]) -> None:
         graph = self.graph
         for entry in range(self.indexed, len(graph.names)):
             for word in of_name(graph.names[entry]):

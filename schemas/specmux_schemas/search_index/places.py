@@ -14,11 +14,11 @@ from heapq import heappop, heappush
 
 from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.order import BUILT_IN_GROUPS, maturity
-from specmux_schemas.search_index.graph import EntryId, Graph
+from specmux_schemas.search_index.graph import EntryId, FieldGraph
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class KindRoot:
     """A kind as an entry without a parent. ``is_list``: its items are another kind, and not gone into."""
 
     name: KindName
@@ -34,7 +34,7 @@ class SearchPlaces:
     """The entry above; -1 for kinds."""
     positions: Sequence[int]
     """In the order of rows."""
-    roots: dict[EntryId, Root]
+    roots: dict[EntryId, KindRoot]
     """The cheapest kind of each root entry."""
 
     def above(self, entry: EntryId) -> Iterator[EntryId]:
@@ -45,10 +45,10 @@ class SearchPlaces:
             parent = self.parents[parent]
 
 
-def places_of(graph: Graph, roots: Iterable[Root]) -> SearchPlaces:
+def places_of(graph: FieldGraph, roots: Iterable[KindRoot]) -> SearchPlaces:
     parents = array("i", [-1]) * len(graph.names)
     positions = array("i", [-1]) * len(graph.names)
-    best: dict[EntryId, Root] = {}
+    best: dict[EntryId, KindRoot] = {}
     heap: list[tuple[int, int, int, int, str, EntryId, EntryId]] = []
     for root in sorted(roots, key=_cost):
         best.setdefault(root.entry, root)
@@ -80,6 +80,6 @@ def group_class(group: str) -> int:
     return 1 if group in BUILT_IN_GROUPS or group.endswith(".k8s.io") else 2
 
 
-def _cost(root: Root) -> tuple[int, int, str, str]:
+def _cost(root: KindRoot) -> tuple[int, int, str, str]:
     kind = root.name.kind
     return maturity(kind.version), group_class(kind.group), kind.group, kind.version

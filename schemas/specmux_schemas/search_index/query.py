@@ -17,8 +17,8 @@ from specmux_schemas.explanation.field_path import written
 from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.resources import api_version
 from specmux_schemas.search_index.graph import EntryId
-from specmux_schemas.search_index.index import Index, Postings
-from specmux_schemas.search_index.places import Root, SearchPlaces
+from specmux_schemas.search_index.index import FieldIndex, Postings
+from specmux_schemas.search_index.places import KindRoot, SearchPlaces
 from specmux_schemas.search_index.words import asked
 
 MOST_ROWS: Final = 200
@@ -37,7 +37,7 @@ _NO_RANK: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SchemaHit:
     kind: KindName
     path: tuple[str, ...]
     """Empty for a kind."""
@@ -49,8 +49,8 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    rows: tuple[Row, ...]
+class SearchResult:
+    rows: tuple[SchemaHit, ...]
     total: int
     is_partial: bool
     """A word is so frequent that not all was looked at."""
@@ -67,7 +67,9 @@ class _Hits:
     """By description."""
 
 
-def search(index: Index, query: str, *, limit: int = 20, offset: int = 0, group: str | None = None) -> Found:
+def search(
+    index: FieldIndex, query: str, *, limit: int = 20, offset: int = 0, group: str | None = None
+) -> SearchResult:
     """Raises InvalidPath for a query that is none. ``group``: of one API group alone, "" for the core."""
     words = asked(query)
     places = index.places
@@ -78,7 +80,7 @@ def search(index: Index, query: str, *, limit: int = 20, offset: int = 0, group:
     ranking = _Ranking(index, words, hits, places, _kinds_called(index, words, group))
     ranked = list(ranking.rows())
     best = nsmallest(offset + limit, ranked, key=lambda row: row[:4])[offset:]
-    return Found(
+    return SearchResult(
         tuple(_row(index, entry, within) for *_, entry, within in best),
         len(ranked),
         any(len(hit.entries) >= MOST_POSTINGS or len(hit.nodes) >= MOST_POSTINGS for hit in hits),
@@ -97,7 +99,7 @@ def _numbers(postings: Postings, word: str) -> set[int]:
     return found
 
 
-def _kinds_called(index: Index, words: tuple[str, ...], group: str | None) -> list[Root]:
+def _kinds_called(index: FieldIndex, words: tuple[str, ...], group: str | None) -> list[KindRoot]:
     """Kinds that one word names, or all but the last words together."""
     names = [*words, *("".join(words[:end]) for end in range(2, len(words)))]
     found = [root for name in names for root in index.kinds.get(name, ())[:_KINDS_TRIED]]
@@ -110,7 +112,12 @@ _Ranked = tuple[int, int, int, int, EntryId, SearchPlaces]
 
 class _Ranking:
     def __init__(
-        self, index: Index, words: tuple[str, ...], hits: list[_Hits], places: SearchPlaces, kinds: list[Root]
+        self,
+        index: FieldIndex,
+        words: tuple[str, ...],
+        hits: list[_Hits],
+        places: SearchPlaces,
+        kinds: list[KindRoot],
     ) -> None:
         self._index = index
         self._graph = index.graph
@@ -208,7 +215,7 @@ class _Ranking:
         return 0 if not self._called or not self._called.isdisjoint(above) else 1
 
 
-def _row(index: Index, entry: EntryId, places: SearchPlaces) -> Row:
+def _row(index: FieldIndex, entry: EntryId, places: SearchPlaces) -> SchemaHit:
     graph = index.graph
     above = list(places.above(entry))
     root = above[-1] if above else entry
@@ -217,9 +224,9 @@ def _row(index: Index, entry: EntryId, places: SearchPlaces) -> Row:
     others = [each for each in index.kinds_with(entry) if each != kind]
     node = graph.nodes[graph.targets[entry]]
     named = tuple(f"{api_version(each.kind.group, each.kind.version)} {each.kind.kind}" for each in others)
-    return Row(kind, path, node.type, node.summary, named[:_NAMED], len(named))
+    return SchemaHit(kind, path, node.type, node.summary, named[:_NAMED], len(named))
 
 
-def path_text(row: Row) -> str:
+def path_text(row: SchemaHit) -> str:
     """As one would ask ``specmux explain`` for it."""
     return written((row.kind.kind.kind, *row.path))

@@ -15,9 +15,9 @@ import orjson
 
 from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search_index.graph import Graph, GraphNode
-from specmux_schemas.search_index.index import Held, Index, Postings
-from specmux_schemas.search_index.places import Root
+from specmux_schemas.search_index.graph import FieldGraph, GraphNode
+from specmux_schemas.search_index.index import FieldIndex, IndexedDocument, Postings
+from specmux_schemas.search_index.places import KindRoot
 
 FORM: Final = 2
 """Goes up with every change of what is indexed or how it is written."""
@@ -25,7 +25,7 @@ FORM: Final = 2
 _DIGEST: Final = 16
 
 
-def dump(index: Index) -> bytes:
+def dump(index: FieldIndex) -> bytes:
     graph = index.graph
     documents = {
         key: [held.hash, [[_kind(root.name), root.entry, root.is_list] for root in held.roots]]
@@ -45,7 +45,7 @@ def dump(index: Index) -> bytes:
     )
 
 
-def load(data: bytes) -> Index | None:
+def load(data: bytes) -> FieldIndex | None:
     """None for what is no index, or one of another release."""
     try:
         value = orjson.loads(data)
@@ -54,8 +54,8 @@ def load(data: bytes) -> Index | None:
         return None
 
 
-def _index(value: dict[str, Any]) -> Index:
-    index = Index()
+def _index(value: dict[str, Any]) -> FieldIndex:
+    index = FieldIndex()
     graph = index.graph
     graph.names, graph.targets = value["names"], list(accumulate(value["targets"]))
     graph.nodes = [
@@ -71,7 +71,9 @@ def _index(value: dict[str, Any]) -> Index:
     index.names, index.descriptions = _postings(value["words"]), _postings(value["described"])
     index.indexed = len(graph.names)
     for key, (hash_, roots) in value["documents"].items():
-        index.documents[key] = Held(hash_, tuple(Root(_name(*each[0]), each[1], each[2]) for each in roots))
+        index.documents[key] = IndexedDocument(
+            hash_, tuple(KindRoot(_name(*each[0]), each[1], each[2]) for each in roots)
+        )
     index.places  # noqa: B018  # every number is looked up here, so that what is torn is found now
     return index
 
@@ -85,7 +87,7 @@ def _postings(value: dict[str, list[int]]) -> Postings:
     return Postings({word: list(accumulate(steps)) for word, steps in value.items()})
 
 
-def _link(graph: Graph) -> None:
+def _link(graph: FieldGraph) -> None:
     """What leads back: of each entry the nodes that have it, of each node the entries that lead to it."""
     graph.holders = [[] for _ in graph.names]
     graph.leading = [[] for _ in graph.nodes]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from specmux_schemas.explanation.field_path import written
-from specmux_schemas.search_index.graph import EntryId, Graph
+from specmux_schemas.search_index.graph import EntryId, FieldGraph
 
 MOST_NAMED: Final = 40
 _MOST_COMPARED: Final = 5000
@@ -20,7 +20,7 @@ class Beside:
     dropped: list[str] = field(default_factory=list)
 
 
-def beside(graph: Graph, kind: EntryId, other: EntryId) -> Beside:
+def beside(graph: FieldGraph, kind: EntryId, other: EntryId) -> Beside:
     """What ``other`` has that ``kind`` has not, and the other way round. What only says something else of a
     field is no difference here."""
     found = Beside()
@@ -38,5 +38,5 @@ def beside(graph: Graph, kind: EntryId, other: EntryId) -> Beside:
     return Beside(sorted(found.added)[:MOST_NAMED], sorted(found.dropped)[:MOST_NAMED])
 
 
-def _below(graph: Graph, entry: EntryId) -> dict[str, EntryId]:
+def _below(graph: FieldGraph, entry: EntryId) -> dict[str, EntryId]:
     return {graph.names[each]: each for each in graph.nodes[graph.targets[entry]].entries}

@@ -29,7 +29,7 @@ _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubern
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CustomResourceCheck:
     """``value`` is the object as rules see it: defaults filled in."""
 
     value: dict[str, Any]
@@ -41,7 +41,9 @@ class Checked:
     """With the stored object, where errors are left alone in what an update does not change."""
 
 
-def check_custom(value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None = None) -> Checked:
+def check_custom(
+    value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None = None
+) -> CustomResourceCheck:
     """``value`` was decoded and pruned; ``old`` is the stored object, settled, of an update."""
     value = settled(_with_metadata(_without_status(value, kind)), kind.structural)
     # What an update does not change is taken out of all that is found.
@@ -67,7 +69,7 @@ def check_custom(value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | 
     )
     blocks = any(error.blocks_rules for error in schema_errors) or any(map(_blocks_rules, (*own, *around)))
     found = tuple(_once(violations, lambda violation: violation.message))
-    return Checked(value, found, blocks, correlation, walk.left_out)
+    return CustomResourceCheck(value, found, blocks, correlation, walk.left_out)
 
 
 def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:

@@ -10,7 +10,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.references import schemas_of
-from specmux_schemas.resources import GroupVersionKind, Resource, Resources
+from specmux_schemas.resources import APIResource, GroupVersionKind, Resources
 from specmux_schemas.synthesis import synthesise
 from specmux_schemas.validation.decoding.structural import Structural, structural
 from specmux_schemas.validation.decoding.typed import TypedSchemas
@@ -123,7 +123,7 @@ class Kinds:
             found = self._compilers[described.group_version] = compiler
         return found
 
-    def _resource(self, described: KindSchema) -> Resource | None:
+    def _resource(self, described: KindSchema) -> APIResource | None:
         group_version = described.group_version
         if group_version not in self._resources:
             self._resources[group_version] = synthesise(described.document, group_version)

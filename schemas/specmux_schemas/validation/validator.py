@@ -16,7 +16,7 @@ from specmux_schemas.validation.decoding.defaulting import settled
 from specmux_schemas.validation.decoding.located import located
 from specmux_schemas.validation.decoding.objects import (
     Body,
-    Decoded,
+    DecodedObject,
     decode_custom,
     decode_typed,
     read,
@@ -37,7 +37,7 @@ from specmux_schemas.validation.report import Check, Directive, Severity, Valida
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
-    from specmux_schemas.validation.custom import Checked
+    from specmux_schemas.validation.custom import CustomResourceCheck
     from specmux_schemas.validation.rules.compiled import RuleCompiler
 
 MOST_HINTS: Final = 20
@@ -135,7 +135,7 @@ class Validator:
         wanted = self._kinds.find(found.as_kind())
         return _of_custom(source, found) if isinstance(wanted, CustomKind) else found, wanted
 
-    def _decode(self, source: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> Decoded:
+    def _decode(self, source: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> DecodedObject:
         if isinstance(wanted, TypedKind):
             return decode_typed(source, wanted)
         if (found.group, found.kind) != (wanted.kind.group, wanted.kind.kind):
@@ -148,7 +148,7 @@ class Validator:
         source: Body,
         found: TypeMeta,
         wanted: TypedKind | CustomKind,
-        decoded: Decoded,
+        decoded: DecodedObject,
         directive: Directive,
         old: Any,
     ) -> ValidationReport:
@@ -172,7 +172,7 @@ class Validator:
         )
 
     def _object(
-        self, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: Decoded, old: Any
+        self, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: DecodedObject, old: Any
     ) -> Iterable[Violation]:
         """What is wrong with an object that could be decoded."""
         if isinstance(wanted, TypedKind):
@@ -201,7 +201,9 @@ class Validator:
         described = self._documents.find(kind.kind)
         return check_unions(described, value, old, self._unions) if described is not None else []
 
-    def _rules(self, checked: Checked, kind: CustomKind, old: dict[str, Any] | None) -> list[Violation]:
+    def _rules(
+        self, checked: CustomResourceCheck, kind: CustomKind, old: dict[str, Any] | None
+    ) -> list[Violation]:
         if checked.blocks_rules:
             return [Violation(Severity.NOTE, Check.NOT_CHECKED, (), BLOCKED)]
         from specmux_schemas.validation.rules.checking import MISSING, check_rules

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from specmux_aggregator.aggregation.first_look import BOUND, BUILD_BOUND, FirstLook
-from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 
@@ -65,9 +65,9 @@ def test_what_is_empty_stays_unknown_however_long_that_takes() -> None:
 
 def test_definitions_of_a_cluster_are_waited_for_until_they_were_built() -> None:
     world = World()
-    found = Backend(name=BackendName("crds"), kind=Kind.CRDS, found=Found(cluster="https://x"))
+    found = Backend(name=BackendName("crds"), kind=BackendKind.CRDS, found=ClusterFacts(cluster="https://x"))
     failed = Observation(backend=found, attempted=True, failure=Failure(Cause.TIMEOUT, "not listed yet"))
-    apiserver = Backend(name=BackendName("kubernetes"), url="https://x", found=Found(is_fallback=True))
+    apiserver = Backend(name=BackendName("kubernetes"), url="https://x", found=ClusterFacts(is_fallback=True))
     standing_in = Observation(backend=apiserver, attempted=True)
     other = replace(failed, backend=replace(found, name=BackendName("d"), found=None))
     world.observations = [standing_in, failed, other]

@@ -6,7 +6,7 @@ from itertools import permutations
 import orjson
 
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_converters.group_versions import GroupVersion
@@ -19,7 +19,7 @@ def observation(
     *keys: GroupVersion,
     priority: int = 0,
     owned: frozenset[GroupVersion] | None = None,
-    found: Found | None = None,
+    found: ClusterFacts | None = None,
 ) -> Observation:
     backend = Backend(
         name=BackendName(name), url="http://x", priority=priority, group_versions=owned, found=found
@@ -55,7 +55,7 @@ def test_backend_publishes_only_what_it_owns() -> None:
 
 
 def test_backends_of_the_configuration_win_over_found_ones_whatever_their_priority() -> None:
-    rivals = [observation("a", APPS, priority=99, found=Found()), observation("z", APPS)]
+    rivals = [observation("a", APPS, priority=99, found=ClusterFacts()), observation("z", APPS)]
     for order in permutations(rivals):
         snapshot = merged(*order)
         assert snapshot.entries[APPS].owner == "z"
@@ -63,8 +63,8 @@ def test_backends_of_the_configuration_win_over_found_ones_whatever_their_priori
 
 
 def test_fallback_publishes_what_no_other_has_and_is_no_conflict() -> None:
-    fallback = observation("a", APPS, BATCH, priority=99, found=Found(is_fallback=True))
-    for order in permutations([fallback, observation("b", BATCH, found=Found())]):
+    fallback = observation("a", APPS, BATCH, priority=99, found=ClusterFacts(is_fallback=True))
+    for order in permutations([fallback, observation("b", BATCH, found=ClusterFacts())]):
         snapshot = merged(*order)
         assert {key: entry.owner for key, entry in snapshot.entries.items()} == {APPS: "a", BATCH: "b"}
         assert snapshot.conflicts == ()
@@ -72,15 +72,15 @@ def test_fallback_publishes_what_no_other_has_and_is_no_conflict() -> None:
 
 def test_an_extension_apiserver_that_refuses_us_gives_way_and_refused_definitions_do_not() -> None:
     refused = Failure(Cause.CREDENTIALS, "answered 403", status=403)
-    fallback = observation("a", APPS, found=Found(is_fallback=True))
-    for kind, owner in ((Kind.AUTO, "a"), (Kind.CRDS, "b")):
-        found = observation("b", APPS, found=Found())
+    fallback = observation("a", APPS, found=ClusterFacts(is_fallback=True))
+    for kind, owner in ((BackendKind.AUTO, "a"), (BackendKind.CRDS, "b")):
+        found = observation("b", APPS, found=ClusterFacts())
         refusing = replace(found, backend=replace(found.backend, kind=kind), failure=refused)
         assert merged(fallback, refusing).entries[APPS].owner == owner
 
 
 def test_found_backend_does_not_publish_what_is_excluded() -> None:
-    found = observation("a", APPS, BATCH, found=Found(excluded=frozenset({APPS})))
+    found = observation("a", APPS, BATCH, found=ClusterFacts(excluded=frozenset({APPS})))
     assert list(merged(found).entries) == [BATCH]
 
 

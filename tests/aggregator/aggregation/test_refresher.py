@@ -10,23 +10,23 @@ import pytest
 
 from specmux_aggregator.aggregation.checks import after, delay
 from specmux_aggregator.aggregation.refresher import Refresher
-from specmux_aggregator.config.settings import Polling
-from specmux_aggregator.model.backend import Backend, BackendName, Found
+from specmux_aggregator.config.settings import PollingSettings
+from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
-from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.group_versions import GroupVersion
 
 APPS = GroupVersion("apis/apps/v1")
 BACKEND = Backend(name=BackendName("a"), url="http://x")
 FIRST = Observation(backend=BACKEND)
 DOWN = Failure(Cause.REFUSED, "no")
-FAST = Polling(interval=0.01, backoff_min=0.01, backoff_max=0.02, revalidate_interval=0.05)
+FAST = PollingSettings(interval=0.01, backoff_min=0.01, backoff_max=0.02, revalidate_interval=0.05)
 
 
-def seen(hash: str = "A") -> Seen:
-    return Seen(Dialect.V3, {APPS: Offer(hash=Hash(hash), provenance=Provenance.NATIVE)})
+def seen(hash: str = "A") -> BackendOffers:
+    return BackendOffers(Dialect.V3, {APPS: Offer(hash=Hash(hash), provenance=Provenance.NATIVE)})
 
 
 class FakeOrigin:
@@ -49,7 +49,7 @@ class FakeOrigin:
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
-    ) -> Payload | Moved | Failure:
+    ) -> Payload | MovedDocument | Failure:
         raise AssertionError("not asked in these tests")
 
     async def close(self) -> None:
@@ -88,7 +88,9 @@ def test_backend_that_answers_again_is_up(outcome: Outcome) -> None:
 
 
 BATCH = GroupVersion("apis/batch/v1")
-BOTH = Seen(Dialect.V3, {**seen().offers, BATCH: Offer(hash=Hash("B"), provenance=Provenance.NATIVE)})
+BOTH = BackendOffers(
+    Dialect.V3, {**seen().offers, BATCH: Offer(hash=Hash("B"), provenance=Provenance.NATIVE)}
+)
 FULL = after(FIRST, BOTH, now=0, monotonic=0, grace=15)
 
 
@@ -119,9 +121,9 @@ def test_what_is_missing_counts_anew_after_a_failure() -> None:
 
 
 def test_what_the_cluster_says_exists_is_never_gone_and_what_it_took_back_is_at_once() -> None:
-    known = replace(FULL, backend=replace(BACKEND, found=Found(existing=frozenset({BATCH}))))
+    known = replace(FULL, backend=replace(BACKEND, found=ClusterFacts(existing=frozenset({BATCH}))))
     assert set(step(step(known, seen(), 10), seen(), 1000).offers) == {APPS, BATCH}
-    withdrawn = replace(FULL, backend=replace(BACKEND, found=Found(excluded=frozenset({BATCH}))))
+    withdrawn = replace(FULL, backend=replace(BACKEND, found=ClusterFacts(excluded=frozenset({BATCH}))))
     assert set(step(withdrawn, seen(), 10).offers) == {APPS}
 
 
@@ -147,10 +149,14 @@ def test_directory_and_a_grace_of_nothing_take_away_at_once() -> None:
 def test_delay_grows_with_failures_up_to_a_bound(
     outcome: Outcome, failures: int, random_unit: float, expected: float
 ) -> None:
-    assert delay(Polling(), outcome, failures=failures, random_unit=random_unit) == pytest.approx(expected)
+    assert delay(PollingSettings(), outcome, failures=failures, random_unit=random_unit) == pytest.approx(
+        expected
+    )
 
 
-async def running(origin: FakeOrigin, published: list[Observation], polling: Polling = FAST) -> Refresher:
+async def running(
+    origin: FakeOrigin, published: list[Observation], polling: PollingSettings = FAST
+) -> Refresher:
     async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
         published.append(observation)
 
@@ -243,7 +249,7 @@ async def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture)
 
 async def test_callers_of_revalidate_share_one_check_which_then_vouches() -> None:
     origin, published = FakeOrigin(seen()), []
-    refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.2))
+    refresher = await running(origin, published, PollingSettings(interval=60, revalidate_interval=0.2))
     task = asyncio.create_task(refresher.run())
     async with asyncio.timeout(5):
         while not published:
@@ -261,7 +267,7 @@ async def test_callers_of_revalidate_share_one_check_which_then_vouches() -> Non
 
 async def test_revalidate_waits_no_longer_than_it_may() -> None:
     origin, published = FakeOrigin(seen()), []
-    refresher = await running(origin, published, Polling(interval=60, revalidate_interval=0.01))
+    refresher = await running(origin, published, PollingSettings(interval=60, revalidate_interval=0.01))
     task = asyncio.create_task(refresher.run())
     async with asyncio.timeout(5):
         while not published:
@@ -275,7 +281,7 @@ async def test_revalidate_waits_no_longer_than_it_may() -> None:
 
 async def test_failing_backend_is_not_asked_by_clients() -> None:
     origin, published = FakeOrigin(DOWN), []
-    polling = Polling(interval=60, backoff_min=60, revalidate_interval=0.01)
+    polling = PollingSettings(interval=60, backoff_min=60, revalidate_interval=0.01)
     refresher = await running(origin, published, polling)
     task = asyncio.create_task(refresher.run())
     async with asyncio.timeout(5):

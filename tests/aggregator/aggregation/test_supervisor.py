@@ -9,20 +9,20 @@ from running.service import backend
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.backend import Backend, Found
+from specmux_aggregator.model.backend import Backend, ClusterFacts
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
-from specmux_aggregator.origins.outcome import Outcome, Seen
-from specmux_aggregator.upstream.client import Moved, Payload
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome
+from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
 APPS = GroupVersion("apis/apps/v1")
-FAST = Polling(interval=0.001, jitter=0.0, backoff_min=0.01, backoff_max=0.02)
+FAST = PollingSettings(interval=0.001, jitter=0.0, backoff_min=0.01, backoff_max=0.02)
 
 
 class ChangingOrigin:
@@ -38,11 +38,11 @@ class ChangingOrigin:
         await asyncio.sleep(0.001)
         self.number += 1
         offer = Offer(hash=Hash(f"{id(self):X}x{self.number}"), provenance=Provenance.CONVERTED)
-        return Seen(Dialect.V2, {APPS: offer}, {APPS: offer.hash.encode()})
+        return BackendOffers(Dialect.V2, {APPS: offer}, {APPS: offer.hash.encode()})
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
-    ) -> Payload | Moved | Failure:
+    ) -> Payload | MovedDocument | Failure:
         raise AssertionError("never asked for")
 
     async def close(self) -> None:
@@ -117,7 +117,7 @@ async def test_backend_goes_on_running_when_only_its_standing_changed() -> None:
     assert running is not None
     await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", priority=5)])
     assert bench.publisher.current.entries[APPS].owner == "b"
-    found = Found(excluded=frozenset({APPS}))
+    found = ClusterFacts(excluded=frozenset({APPS}))
     await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b", found=found)])
     assert bench.publisher.current.entries[APPS].owner == "a"
     await asyncio.sleep(0.05)  # checks go on, and do not bring back what stood before

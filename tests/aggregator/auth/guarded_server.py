@@ -15,14 +15,14 @@ from running.serving import Running, eventually, request, running
 from specmux_aggregator.auth.guard import RequestGuard
 from specmux_aggregator.auth.kubernetes import KubernetesAuthenticator
 from specmux_aggregator.auth.modes import gate_of
-from specmux_aggregator.config.settings import Auth, Polling, Settings
+from specmux_aggregator.config.settings import AuthSettings, PollingSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 
 on_both_tiers = pytest.mark.parametrize("tier", ["parsed", "memoised"])
 
 ALICE = "Authorization: Bearer alice-token"
 BOB = "Authorization: Bearer bob-token"
-POLLING = Polling(connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
+POLLING = PollingSettings(connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
 
 
 class Guarded:
@@ -52,13 +52,13 @@ def guarded(
     fake: FakeReviewer,
     tier: str = "parsed",
     *,
-    polling: Polling = POLLING,
+    polling: PollingSettings = POLLING,
     is_proven: bool = True,
     service: Any = None,
     **auth: Any,
 ) -> Iterator[Guarded]:
     metrics = Metrics(CollectorRegistry())
-    settings = Settings(auth=Auth(mode="kubernetes", **auth), polling=polling)
+    settings = Settings(auth=AuthSettings(mode="kubernetes", **auth), polling=polling)
     gate = gate_of(settings, metrics, cluster=fake.backend)
     assert gate is not None
     with running(tier, service, gate=gate) as server:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_aggregator.auth.authenticator import Reason, Refusal
+from specmux_aggregator.auth.authenticator import AuthRefusal, RefusalReason
 from specmux_aggregator.auth.bearer import bearer_token, digest
 
 
@@ -31,21 +31,21 @@ def test_token_is_found(field: str, token: str) -> None:
 )  # fmt: skip
 def test_other_fields_hold_no_token(field: str) -> None:
     refused = bearer_token([field])
-    assert isinstance(refused, Refusal)
-    assert refused.reason is Reason.NO_CREDENTIALS
+    assert isinstance(refused, AuthRefusal)
+    assert refused.reason is RefusalReason.NO_CREDENTIALS
 
 
 def test_missing_field_holds_no_token() -> None:
     refused = bearer_token([])
-    assert isinstance(refused, Refusal)
-    assert refused.reason is Reason.NO_CREDENTIALS
+    assert isinstance(refused, AuthRefusal)
+    assert refused.reason is RefusalReason.NO_CREDENTIALS
 
 
 def test_two_fields_are_malformed_even_when_they_agree() -> None:
     for fields in (["Bearer a", "Bearer a"], ["Bearer a", "Basic b"]):
         refused = bearer_token(fields)
-        assert isinstance(refused, Refusal)
-        assert refused.reason is Reason.MALFORMED
+        assert isinstance(refused, AuthRefusal)
+        assert refused.reason is RefusalReason.MALFORMED
 
 
 def test_digest_depends_on_the_key_and_holds_nothing_of_the_token() -> None:

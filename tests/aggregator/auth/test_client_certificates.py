@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 from fakes.reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
 from running.serving import Running, eventually, read_answer, request, running
 from specmux_aggregator.auth.modes import gate_of
-from specmux_aggregator.config.settings import Auth, Settings
+from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server import listener as server_module
 
@@ -68,9 +68,11 @@ def guarded(
     authorities: Authorities, tier: str = "parsed", *, fake: FakeReviewer | None = None, **auth: Any
 ) -> Iterator[Running]:
     if fake is None:
-        settings = Settings(auth=Auth(mode="mtls", client_ca_file=authorities.ca_file, **auth))
+        settings = Settings(auth=AuthSettings(mode="mtls", client_ca_file=authorities.ca_file, **auth))
     else:
-        settings = Settings(auth=Auth(mode="kubernetes", requestheader_ca_file=authorities.ca_file, **auth))
+        settings = Settings(
+            auth=AuthSettings(mode="kubernetes", requestheader_ca_file=authorities.ca_file, **auth)
+        )
     gate = gate_of(settings, Metrics(CollectorRegistry()), cluster=None if fake is None else fake.backend)
     assert gate is not None
     files = {"tls_cert_file": authorities.folder / "tls.pem", "tls_key_file": authorities.folder / "tls.pem"}
@@ -307,7 +309,9 @@ def test_forged_user_is_ignored(
 
 def test_forged_user_over_plain_http_is_ignored(reviewer: Reviewing) -> None:
     gate = gate_of(
-        Settings(auth=Auth(mode="kubernetes")), Metrics(CollectorRegistry()), cluster=reviewer.fake.backend
+        Settings(auth=AuthSettings(mode="kubernetes")),
+        Metrics(CollectorRegistry()),
+        cluster=reviewer.fake.backend,
     )
     with running("parsed", gate=gate) as server:
         assert status(server.exchange(request("/a", *PROXIED, close=True))) == 401

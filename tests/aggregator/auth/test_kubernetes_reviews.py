@@ -19,12 +19,12 @@ from aggregator.auth.guarded_server import ALICE, BOB, POLLING, guarded, on_both
 from fakes.reviewer import ACCESS, TOKEN, Reviewing
 from running.serving import eventually, read_all, request, running
 from specmux_aggregator.auth import reviews
-from specmux_aggregator.auth.authenticator import Asked
+from specmux_aggregator.auth.authenticator import AuthRequest
 from specmux_aggregator.auth.kubernetes import STRANGERS, TOKENS, KubernetesAuthenticator
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.review_objects import AccessVerdict, TokenVerdict
 from specmux_aggregator.auth.users import User, proven
-from specmux_aggregator.config.settings import Auth, Settings
+from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 
 
@@ -167,12 +167,12 @@ def test_ten_thousand_tokens_are_kept_in_bounded_memory_and_as_digests_only(pref
         is_authorised_elsewhere=lambda message: False,
     )
 
-    def asked(number: int) -> Asked:
+    def asked(number: int) -> AuthRequest:
         token = f"{prefix}{number}-" + "x" * 1000
         headers = CIMultiDictProxy(CIMultiDict({"Authorization": f"Bearer {token}"}))
         client = SimpleNamespace(peername=("192.0.2.1", 1))
         message = SimpleNamespace(headers=headers, method="GET")
-        return Asked(message, client, f"/{number}")  # type: ignore[arg-type]
+        return AuthRequest(message, client, f"/{number}")  # type: ignore[arg-type]
 
     async def scenario() -> int:
         for number in range(10_000):
@@ -224,7 +224,7 @@ def test_reviews_that_wait_too_long_for_their_turn_are_refused_and_say_nothing_a
 
 def test_request_that_a_backend_decides_about_needs_a_known_caller_only(reviewer: Reviewing) -> None:
     reviewer.fake.allows = lambda user, path: False
-    settings = Settings(auth=Auth(mode="kubernetes"), polling=POLLING)
+    settings = Settings(auth=AuthSettings(mode="kubernetes"), polling=POLLING)
     gate = gate_of(
         settings,
         Metrics(CollectorRegistry()),

@@ -24,12 +24,12 @@ from fakes.reviewer import ACCESS, TOKEN, reviewing
 from running.serving import FakeService, Running, eventually, read_answer, request, running
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.auth.authenticator import ALWAYS, ONCE
-from specmux_aggregator.auth.kubernetes import Reviewed, ReviewedOfNoProxy
+from specmux_aggregator.auth.kubernetes import ReviewedOfNoProxy, ReviewedPermission
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.peer import PeerCertificate
 from specmux_aggregator.auth.review_cache import ReviewEntry
 from specmux_aggregator.auth.users import User
-from specmux_aggregator.config.settings import Auth, Settings
+from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend
 
@@ -39,7 +39,7 @@ NAME = "127.0.0.1"
 
 @contextmanager
 def guarded(
-    auth: Auth, *, cluster: Backend | None = None, service: Any = None, **listen: Any
+    auth: AuthSettings, *, cluster: Backend | None = None, service: Any = None, **listen: Any
 ) -> Iterator[Running]:
     gate = gate_of(Settings(auth=auth), Metrics(CollectorRegistry()), cluster=cluster)
     assert gate is not None
@@ -67,7 +67,7 @@ def test_rotated_token_file_ends_what_is_remembered(tmp_path: Path, monkeypatch:
     path = tmp_path / "tokens"
     path.write_text("alice-token,alice\nkept,carol\n")
     with (
-        guarded(Auth(mode="token-file", token_file=path)) as server,
+        guarded(AuthSettings(mode="token-file", token_file=path)) as server,
         server.connect() as alice,
         server.connect() as bob,
     ):
@@ -83,7 +83,7 @@ def test_rotated_token_file_ends_what_is_remembered(tmp_path: Path, monkeypatch:
 def test_requests_that_differ_in_their_token_alone_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("alice-token,alice\n")
-    with guarded(Auth(mode="token-file", token_file=path)) as server, server.connect() as client:
+    with guarded(AuthSettings(mode="token-file", token_file=path)) as server, server.connect() as client:
         until_remembered(server, client, ALICE)
         for other in (ALICE + "x", ALICE[:-1], "X" + ALICE, ALICE.replace("alice", "Alice"), "Accept: a"):
             assert status(client, other) == 401
@@ -93,7 +93,7 @@ def test_requests_that_differ_in_their_token_alone_are_told_apart(tmp_path: Path
 def test_unique_headers_beside_a_token_cost_no_parser(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("alice-token,alice\n")
-    with guarded(Auth(mode="token-file", token_file=path)) as server, server.connect() as client:
+    with guarded(AuthSettings(mode="token-file", token_file=path)) as server, server.connect() as client:
         assert [status(client, ALICE, f"Audit-Id: {number}") for number in range(20)] == [200] * 20
         eventually(lambda: server.counts.memo_hits >= 17)
         for other in (ALICE + "x", "X" + ALICE, "Accept: a"):
@@ -103,7 +103,7 @@ def test_unique_headers_beside_a_token_cost_no_parser(tmp_path: Path) -> None:
 def test_memory_holds_no_token(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("alice-token,alice\n")
-    with guarded(Auth(mode="token-file", token_file=path)) as server, server.connect() as client:
+    with guarded(AuthSettings(mode="token-file", token_file=path)) as server, server.connect() as client:
         until_remembered(server, client, ALICE)
         gc.collect()
         memos = server.server._dispatch.answers
@@ -117,7 +117,7 @@ def test_changed_document_ends_what_is_remembered(tmp_path: Path) -> None:
     path.write_text("alice-token,alice\n")
     service = FakeService()
     with (
-        guarded(Auth(mode="token-file", token_file=path), service=service) as server,
+        guarded(AuthSettings(mode="token-file", token_file=path), service=service) as server,
         server.connect() as client,
     ):
         for generation in (1, 2, 3):
@@ -130,7 +130,7 @@ def test_changed_document_ends_what_is_remembered(tmp_path: Path) -> None:
 def test_review_that_is_over_ends_what_is_remembered() -> None:
     with reviewing() as reviewer:
         reviewer.fake.know("alice-token", "alice")
-        auth = Auth(mode="kubernetes", cache_seconds=1.5)
+        auth = AuthSettings(mode="kubernetes", cache_seconds=1.5)
         with guarded(auth, cluster=reviewer.fake.backend) as server, server.connect() as client:
             before = time.monotonic()
             until_remembered(server, client, ALICE)
@@ -145,7 +145,7 @@ def test_review_that_is_over_ends_what_is_remembered() -> None:
 def test_review_that_is_over_is_asked_for_again_and_remembered_again() -> None:
     with reviewing() as reviewer:
         reviewer.fake.know("alice-token", "alice")
-        auth = Auth(mode="kubernetes", cache_seconds=0.5)
+        auth = AuthSettings(mode="kubernetes", cache_seconds=0.5)
         with guarded(auth, cluster=reviewer.fake.backend) as server, server.connect() as client:
             for reviews in (1, 2, 3):
                 until_remembered(server, client, ALICE)
@@ -156,7 +156,7 @@ def test_review_that_is_over_is_asked_for_again_and_remembered_again() -> None:
 
 def test_leave_by_reviews_ends_with_the_first_of_them() -> None:
     user, access = ReviewEntry(User("alice"), 10.0), ReviewEntry(True, 8.0)
-    leave = Reviewed(user, access)
+    leave = ReviewedPermission(user, access)
     anybody: Any = SimpleNamespace(certificate=False, transport=None)
     assert [leave.lasts(anybody, now) for now in (7.9, 8.0)] == [True, False]
     access.until = 20.0
@@ -181,7 +181,7 @@ class Clients:
         self.file, self.ca_file = folder / "tls.pem", folder / "clients.crt"
         self.listener.issue_cert(NAME).private_key_and_cert_chain_pem.write_to_path(self.file)
         self.clients.cert_pem.write_to_path(self.ca_file)
-        self.auth = Auth(mode="mtls", client_ca_file=self.ca_file)
+        self.auth = AuthSettings(mode="mtls", client_ca_file=self.ca_file)
 
     def guarded(self) -> Any:
         files = {"tls_cert_file": self.file, "tls_key_file": self.file}

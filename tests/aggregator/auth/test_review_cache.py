@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.auth.review_cache import Remembered
+from specmux_aggregator.auth.review_cache import ReviewCache
 
 
 def test_value_is_there_until_its_time_has_come() -> None:
-    remembered: Remembered[str, int] = Remembered(10)
+    remembered: ReviewCache[str, int] = ReviewCache(10)
     remembered.put("a", 1, until=5.0)
     assert remembered.get("a", 4.9) == 1
     assert remembered.get("a", 5.0) is None
@@ -15,7 +15,7 @@ def test_value_is_there_until_its_time_has_come() -> None:
 
 
 def test_what_was_unused_for_longest_goes_first() -> None:
-    remembered: Remembered[int, int] = Remembered(3)
+    remembered: ReviewCache[int, int] = ReviewCache(3)
     for number in range(3):
         remembered.put(number, number, until=9.0)
     assert remembered.get(0, 1.0) == 0
@@ -25,7 +25,7 @@ def test_what_was_unused_for_longest_goes_first() -> None:
 
 
 def test_use_does_not_prolong_and_a_new_value_does() -> None:
-    remembered: Remembered[str, int] = Remembered(3)
+    remembered: ReviewCache[str, int] = ReviewCache(3)
     remembered.put("a", 1, until=5.0)
     assert remembered.get("a", 4.0) == 1
     assert remembered.get("a", 5.0) is None

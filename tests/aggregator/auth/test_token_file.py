@@ -16,7 +16,7 @@ from running.serving import Running, eventually, read_answer, request, running
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.token_file import BadTokens, parse_tokens
-from specmux_aggregator.config.settings import Auth, Settings
+from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_cache.access.small_files import FILE_MAX
@@ -27,7 +27,7 @@ UP = "specmux_auth_up"
 @contextmanager
 def guarded(path: Path, tier: str = "parsed") -> Iterator[tuple[Running, Metrics]]:
     metrics = Metrics(CollectorRegistry())
-    gate = gate_of(Settings(auth=Auth(mode="token-file", token_file=path)), metrics, cluster=None)
+    gate = gate_of(Settings(auth=AuthSettings(mode="token-file", token_file=path)), metrics, cluster=None)
     with running(tier, gate=gate) as server:
         yield server, metrics
 

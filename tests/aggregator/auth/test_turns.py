@@ -17,7 +17,7 @@ from running.serving import eventually, read_answer, request, running
 from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.modes import gate_of
 from specmux_aggregator.auth.turns import TooManyWait, Turns
-from specmux_aggregator.config.settings import Auth, Settings
+from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 
 GREEDY, MODEST, THIRD = b"greedy", b"modest", b"third"
@@ -110,7 +110,7 @@ def test_flood_of_tokens_from_one_address_does_not_keep_another_out() -> None:
     with reviewing() as reviewer, ExitStack() as stack:
         reviewer.fake.know("alice-token", "alice")
         gate = gate_of(
-            Settings(auth=Auth(mode="kubernetes")),
+            Settings(auth=AuthSettings(mode="kubernetes")),
             Metrics(CollectorRegistry()),
             cluster=reviewer.fake.backend,
         )

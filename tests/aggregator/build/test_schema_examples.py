@@ -13,10 +13,10 @@ from data import catalogue_documents as catalogue
 from shared_data import shared
 from specmux_aggregator.jobs.schema_examples import example_of
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, Form
+from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
 from specmux_converters.json_schema.kinds import CRD_TITLE
 
-FORMS = (STRICT, OPEN, Form(is_named=True))
+FORMS = (STRICT, OPEN, SchemaForm(is_named=True))
 HEAD = {"apiVersion": "x.test/v1", "kind": "Bed", "metadata": {"name": ""}}
 
 
@@ -41,7 +41,7 @@ def document(spec: dict[str, Any], *, is_custom: bool = True) -> dict[str, Any]:
     }
 
 
-def schema(found: dict[str, Any], form: Form = STRICT) -> dict[str, Any]:
+def schema(found: dict[str, Any], form: SchemaForm = STRICT) -> dict[str, Any]:
     schemas = DocumentSchemas(found, GroupVersion("apis/x.test/v1"), example_of)
     return schemas.kind(schemas.kinds[0], form)
 
@@ -59,7 +59,7 @@ def schema(found: dict[str, Any], form: Form = STRICT) -> dict[str, Any]:
         ({"type": "array", "items": {"type": "string"}}, []),
     ],
 )
-def test_it_is_the_skeleton(form: Form, is_custom: bool, field: dict[str, Any], value: Any) -> None:
+def test_it_is_the_skeleton(form: SchemaForm, is_custom: bool, field: dict[str, Any], value: Any) -> None:
     made = schema(document({"a": field}, is_custom=is_custom), form)
     assert made["examples"] == [HEAD | {"spec": {"a": value}}]
     assert jsonschema_rs.Draft7Validator(made, validate_formats=True).is_valid(made["examples"][0])
@@ -81,7 +81,7 @@ def test_there_is_none_where_the_schema_refuses_it_or_it_is_long(field: dict[str
 
 def test_patches_and_whoever_asks_for_none_have_none() -> None:
     found = document({"a": {"type": "string"}})
-    assert "examples" not in schema(found, Form(is_partial=True))
+    assert "examples" not in schema(found, SchemaForm(is_partial=True))
     schemas = DocumentSchemas(found, GroupVersion("apis/x.test/v1"))
     assert "examples" not in schemas.kind(schemas.kinds[0], STRICT)
 
@@ -95,7 +95,7 @@ def test_a_pattern_that_backtracks_takes_no_time() -> None:
 
 @shared
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_every_kind_of_the_release_has_one(form: Form, tally: Callable[[str, int], None]) -> None:
+def test_every_kind_of_the_release_has_one(form: SchemaForm, tally: Callable[[str, int], None]) -> None:
     count = 0
     for key, found in catalogue.of_kubernetes().items():
         schemas = DocumentSchemas(found, key, example_of)

@@ -14,12 +14,12 @@ from data.compared import definition, document
 from fakes.apiserver import FakeAPIServer
 from fakes.apiserver import serving as serving_apiserver
 from running.service import Client, backend, directory, service
-from specmux_aggregator.config.settings import Changes
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.config.settings import ChangeSettings
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 
 STRING = {"type": "string"}
 KEY = "apis/example.com/v1"
-QUICK = Changes(settle=0.05)
+QUICK = ChangeSettings(settle=0.05)
 
 
 def fields(*names: str) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def write(folder: Path, schema: dict[str, Any]) -> None:
 
 
 def crds(folder: Path) -> Backend:
-    return Backend(name=BackendName("crds"), kind=Kind.CRDS, directory=folder)
+    return Backend(name=BackendName("crds"), kind=BackendKind.CRDS, directory=folder)
 
 
 async def entries(client: Client, path: str = f"/openapi/changes/{KEY}") -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ async def settled(client: Client) -> None:
 
 async def test_a_document_that_changes_back_before_it_settles_did_not_change(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
-    async with service(crds(tmp_path / "crds"), changes=Changes(settle=2.0)) as client:
+    async with service(crds(tmp_path / "crds"), changes=ChangeSettings(settle=2.0)) as client:
         await settled(client)
         first = (await client.paths())[KEY]
         write(tmp_path / "crds", fields("a", "b"))
@@ -214,7 +214,7 @@ async def test_all_entries_are_had_page_by_page_the_oldest_first(tmp_path: Path)
 @pytest.mark.parametrize("fetches", [False, True])
 async def test_native_documents_are_compared_where_both_are_at_hand(fetches: bool) -> None:
     async with serving_apiserver(FakeAPIServer({KEY: orjson.dumps(document(fields("a", "b")))})) as server:
-        changes = Changes(settle=0.05, fetch_native=fetches)
+        changes = ChangeSettings(settle=0.05, fetch_native=fetches)
         async with service(backend("native", server.url), changes=changes) as client:
             await settled(client)
             server.documents[KEY] = orjson.dumps(document(fields("a")))
@@ -239,5 +239,5 @@ async def test_another_owner_of_the_same_document_is_an_entry(tmp_path: Path) ->
 
 async def test_without_changes_there_is_no_such_path(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
-    async with service(crds(tmp_path / "crds"), changes=Changes(enabled=False)) as client:
+    async with service(crds(tmp_path / "crds"), changes=ChangeSettings(enabled=False)) as client:
         assert (await client.get("/openapi/changes"))[0] == 404

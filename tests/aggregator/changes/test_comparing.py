@@ -14,14 +14,14 @@ from specmux_aggregator.changes.entries import Findings
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import DEFAULT_LIMITS
-from specmux_schemas.differences import Served, add_document, compare
+from specmux_schemas.differences import ServedSide, add_document, compare
 from specmux_schemas.differences.reports import report_of
 
 
 def read_whole(document: Any) -> Findings:
-    side = Served()
+    side = ServedSide()
     add_document(side, document)
-    return findings_of(report_of(compare(Served(), side), old="", new=""))
+    return findings_of(report_of(compare(ServedSide(), side), old="", new=""))
 
 
 def told(document: Any) -> Findings | str:

@@ -18,10 +18,10 @@ from running.process import specmux
 from running.service import directory, service
 from shared_data import documents, read, shared
 from specmux_aggregator.changes.comparing import ENTRY_MAX, compared, findings_of
-from specmux_aggregator.changes.entries import Outcome, PublishedVersion, entry_of, read_entry
+from specmux_aggregator.changes.entries import ComparisonOutcome, PublishedVersion, entry_of, read_entry
 from specmux_aggregator.changes.kept import KeptDocuments
 from specmux_aggregator.changes.log import ChangeLog
-from specmux_aggregator.config.settings import Changes
+from specmux_aggregator.config.settings import ChangeSettings
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
@@ -60,7 +60,7 @@ def test_a_thousand_changes_and_more_stay_within_their_bounds() -> None:
     for number in range(1, 3001):
         name = GroupVersion(f"apis/g{number % 7}/v1")
         versions = version(number - 1), version(number)
-        log.add(entry_of(number, 0.0, name, Outcome.COMPARED, versions))
+        log.add(entry_of(number, 0.0, name, ComparisonOutcome.COMPARED, versions))
         kept.put(name, version(number).hash, chance.randbytes(chance.randrange(1, 60_000)))
         assert log.bytes <= 1 << 20
         assert kept.size <= 1 << 20
@@ -70,13 +70,13 @@ def test_a_thousand_changes_and_more_stay_within_their_bounds() -> None:
     assert all(len(kept.hashes(GroupVersion(f"apis/g{group}/v1"))) <= 10 for group in range(7))
     log = ChangeLog(most_entries=1000, most_bytes=2000)
     for number in range(1, 50):
-        log.add(entry_of(number, 0.0, KEY, Outcome.COMPARED, (None, version(number))))
+        log.add(entry_of(number, 0.0, KEY, ComparisonOutcome.COMPARED, (None, version(number))))
         assert log.bytes <= 2000
     assert len(log) > 1
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:
-    entry = entry_of(7, 1_700_000_000.25, KEY, Outcome.MOVED, (version(1), None))
+    entry = entry_of(7, 1_700_000_000.25, KEY, ComparisonOutcome.MOVED, (version(1), None))
     assert read_entry(entry.body) == entry
     for body in (b"", b"{}", b"[]", b'{"format":"other"}', entry.body[:-5]):
         assert read_entry(body) is None
@@ -96,7 +96,7 @@ def test_the_loop_is_free_while_core_v1_is_compared(tmp_path: Path) -> None:
     (target / "v1.json").write_bytes(old)
 
     async def scenario() -> tuple[list[float], str]:
-        async with service(directory("d", tmp_path / "docs"), changes=Changes(settle=0.05)) as client:
+        async with service(directory("d", tmp_path / "docs"), changes=ChangeSettings(settle=0.05)) as client:
             history = client.app.history
             assert history is not None
             await client.ready()

@@ -21,13 +21,18 @@ from running.service import DEADLINE, Client, service
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Feed, Followers
 from specmux_aggregator.changes.log import ChangeLog
-from specmux_aggregator.config.settings import Auth, Changes, Kubernetes, Listen
+from specmux_aggregator.config.settings import (
+    AuthSettings,
+    ChangeSettings,
+    KubernetesSettings,
+    ListenSettings,
+)
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.model.backend import Kind as BackendKind
+from specmux_aggregator.model.backend import BackendKind as BackendKind
 from specmux_aggregator.server import listener
 
 ALICE = {"Authorization": "Bearer alice-token"}
-REVIEWING = Kubernetes(in_cluster=True, api_services=False, crds=False, apiserver=False)
+REVIEWING = KubernetesSettings(in_cluster=True, api_services=False, crds=False, apiserver=False)
 
 
 def write(folder: Path, *names: str) -> None:
@@ -40,7 +45,7 @@ async def changing(folder: Path, **settings: Any) -> AsyncIterator[Client]:
     (folder / "crds").mkdir()
     write(folder / "crds", "a")
     crds = Backend(name=BackendName("crds"), kind=BackendKind.CRDS, directory=folder / "crds")
-    async with service(crds, changes=Changes(settle=0.02), **settings) as client:
+    async with service(crds, changes=ChangeSettings(settle=0.02), **settings) as client:
         await client.ready()
         assert client.app.history is not None
         history = client.app.history
@@ -83,7 +88,7 @@ async def test_stream_ends_with_its_token_in_the_file(
     monkeypatch.setattr(token_file, "INTERVAL", 0.05)
     path = tmp_path / "tokens"
     path.write_text("alice-token,alice\nother,other\n")
-    auth = Auth(mode="token-file", token_file=path)
+    auth = AuthSettings(mode="token-file", token_file=path)
 
     async def revoke() -> None:
         path.write_text("other,other\n")
@@ -107,7 +112,7 @@ async def test_stream_ends_with_its_review(tmp_path: Path, taken: str) -> None:
             cluster.allows = lambda spec: False
         await refused(client, **ALICE)
 
-    auth = Auth(mode="kubernetes", cache_seconds=0.1)
+    auth = AuthSettings(mode="kubernetes", cache_seconds=0.1)
     async with (
         cluster,
         changing(
@@ -132,8 +137,8 @@ async def test_stream_ends_with_its_certificate(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     servers.configure_trust(context)
     clients.issue_cert("alice@example.org", not_after=ends).configure_cert(context)
-    listen = Listen(port=0, shutdown_timeout=1.0, tls_cert_file=pem, tls_key_file=pem)
-    auth = Auth(mode="mtls", client_ca_file=ca_file)
+    listen = ListenSettings(port=0, shutdown_timeout=1.0, tls_cert_file=pem, tls_key_file=pem)
+    auth = AuthSettings(mode="mtls", client_ca_file=ca_file)
 
     async with changing(tmp_path, auth=auth, listen=listen) as client:
         client.base = client.base.replace("http:", "https:")

@@ -15,19 +15,26 @@ import yaml
 
 from data.compared import definition
 from running.service import Client, service
-from specmux_aggregator.changes.entries import Outcome, PublishedVersion, entry_of, read_entry
-from specmux_aggregator.changes.events import MOST_FOLLOWERS, MOST_QUEUED, SILENCE, Feed, Follower, Followers
+from specmux_aggregator.changes.entries import ComparisonOutcome, PublishedVersion, entry_of, read_entry
+from specmux_aggregator.changes.events import (
+    MOST_FOLLOWERS,
+    MOST_QUEUED,
+    SILENCE,
+    EventFollower,
+    Feed,
+    Followers,
+)
 from specmux_aggregator.changes.log import ChangeLog
-from specmux_aggregator.config.settings import Changes
+from specmux_aggregator.config.settings import ChangeSettings
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.model.backend import Kind as BackendKind
+from specmux_aggregator.model.backend import BackendKind as BackendKind
 from specmux_aggregator.model.observation import Hash
 from specmux_cache import AsyncSchemaCache, CacheOptions
 from specmux_converters.group_versions import GroupVersion
 
 STRING = {"type": "string"}
 KEY = GroupVersion("apis/example.com/v1")
-QUICK = Changes(settle=0.02)
+QUICK = ChangeSettings(settle=0.02)
 
 
 def write(folder: Path, *names: str) -> None:
@@ -178,14 +185,14 @@ def followers(entries: int = 3) -> Followers:
 
 def note(followers: Followers, number: int) -> None:
     versions = (None, PublishedVersion(Hash(str(number)), BackendName("b")))
-    entry = entry_of(number, 0.0, KEY, Outcome.COMPARED, versions)
+    entry = entry_of(number, 0.0, KEY, ComparisonOutcome.COMPARED, versions)
     followers._log.add(entry)
     followers.changed(entry)
 
 
 def note_next(followers: Followers, hash: str) -> None:
     versions = (None, PublishedVersion(Hash(hash), BackendName("b")))
-    entry = entry_of(followers._log.next_id(), 0.0, KEY, Outcome.COMPARED, versions)
+    entry = entry_of(followers._log.next_id(), 0.0, KEY, ComparisonOutcome.COMPARED, versions)
     followers._log.add(entry)
     followers.changed(entry)
 
@@ -251,7 +258,7 @@ async def test_publications_that_are_not_remembered_begin_anew() -> None:
     assert await again.next(0.01) is SILENCE
 
 
-async def told(follower: Follower) -> tuple[str, int] | None:
+async def told(follower: EventFollower) -> tuple[str, int] | None:
     event = await follower.next(0.01)
     return None if event is None else (event.name, event.id)
 
@@ -327,11 +334,11 @@ def test_entries_that_were_not_written_are_gone() -> None:
 
 def test_a_log_of_an_earlier_version_goes_on_under_a_name_of_its_own() -> None:
     versions = (None, PublishedVersion(Hash("A"), BackendName("b")))
-    old = entry_of(1795326013220, 0.0, KEY, Outcome.COMPARED, versions)
+    old = entry_of(1795326013220, 0.0, KEY, ComparisonOutcome.COMPARED, versions)
     log = ChangeLog(most_entries=9, most_bytes=1 << 20)
     log.restore([old])
     assert log.since(old.id) == (False, [])
-    entry = entry_of(log.next_id(), 1.0, KEY, Outcome.COMPARED, versions)
+    entry = entry_of(log.next_id(), 1.0, KEY, ComparisonOutcome.COMPARED, versions)
     log.add(entry)
     assert log.since(entry.id) == (True, [])
     assert log.since(1) == (True, [old, entry])

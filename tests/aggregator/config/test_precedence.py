@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from aggregator.config.configured import configured, field_of, refused
 from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.setting_fields import BadValue, setting_fields
-from specmux_aggregator.config.settings import Listen, Settings
+from specmux_aggregator.config.settings import ListenSettings, Settings
 from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.errors import InvalidConfig
 
@@ -41,7 +41,7 @@ def test_flags_win_over_environment_over_file_over_default(tmp_path: Path) -> No
     text = "listen: {port: 1, address: file, keepalive_timeout: 1}"
     environment = {"SPECMUX_LISTEN_PORT": "2", "SPECMUX_LISTEN_ADDRESS": "env"}
     settings = configured(tmp_path, text, environment=environment, flags={"listen.port": 3})
-    assert settings.listen == Listen(port=3, address="env", keepalive_timeout=1.0)
+    assert settings.listen == ListenSettings(port=3, address="env", keepalive_timeout=1.0)
 
 
 def test_environment_is_refused_when_it_says_nonsense() -> None:
@@ -92,7 +92,7 @@ def test_flags_become_a_source(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.exit_code == 0
     settings = source.read()
-    assert (settings.listen, settings.discovery.enabled) == (Listen(port=1), False)
+    assert (settings.listen, settings.discovery.enabled) == (ListenSettings(port=1), False)
     assert settings.memory.documents_bytes == 2**30
     assert settings.state.directory == tmp_path
     assert [(backend.name, backend.url) for backend in settings.backends] == [

@@ -15,10 +15,10 @@ from aggregator.config.configured import configured, field_of, refused
 from specmux_aggregator.config.backend import _BACKEND, _GROUPS, backend_name
 from specmux_aggregator.config.file import parse_config_file
 from specmux_aggregator.config.setting_fields import BadValue, SettingField, setting_fields
-from specmux_aggregator.config.settings import Listen, Settings
+from specmux_aggregator.config.settings import ListenSettings, Settings
 from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.model.backend import Backend, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.access.small_files import FILE_MAX
 from specmux_cache.access.urls import backend_url
@@ -55,7 +55,7 @@ backends:
 - {name: docs, directory: docs}
 """,
     )
-    assert settings.listen == Listen(
+    assert settings.listen == ListenSettings(
         address="::1",
         port=0,
         tls_cert_file=tmp_path / "tls.crt",
@@ -67,7 +67,7 @@ backends:
     core, docs = settings.backends
     assert core == Backend(
         name=backend_name("core"),
-        kind=Kind.V3,
+        kind=BackendKind.V3,
         url="https://kubernetes.default.svc:443/base",
         priority=-3,
         group_versions=frozenset({"apis/apps/v1", "version"}),  # type: ignore[arg-type]
@@ -79,7 +79,7 @@ backends:
         ),
         credentials=Credentials(token_file=tmp_path / "token", remote_user="system:aggregator"),
     )
-    assert docs == Backend(name=backend_name("docs"), kind=Kind.DIRECTORY, directory=tmp_path / "docs")
+    assert docs == Backend(name=backend_name("docs"), kind=BackendKind.DIRECTORY, directory=tmp_path / "docs")
 
 
 @pytest.mark.parametrize("word", ["off", "warn", "'off'"])

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from specmux_aggregator.discovery.accept import ALL, LEGACY, Form, form_for
+from specmux_aggregator.discovery.accept import ALL, LEGACY, DiscoveryForm, form_for
 from specmux_converters.media_types import CBOR, JSON
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -18,31 +18,34 @@ KUBECTL = f"{V2},{BETA},application/json"
 @pytest.mark.parametrize(
     ("accept", "wanted"),
     [
-        (KUBECTL, Form(JSON, "v2")),
-        (KUBECTL.replace(",", ", ").replace(";", "; "), Form(JSON, "v2")),
-        (f"{V2};profile=nopeer,{V2},application/json", Form(JSON, "v2")),
-        (f"{BETA},application/json", Form(JSON, "v2beta1")),
-        (f"application/cbor;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{V2}", Form(CBOR, "v2")),
-        (V2.replace("json", "vnd.kubernetes.protobuf") + f",{BETA}", Form(JSON, "v2beta1")),
-        (V2.upper(), Form(JSON, "v2")),
-        (V2.replace("APIGroupDiscoveryList", '"APIGroupDiscoveryList"'), Form(JSON, "v2")),
-        (None, Form(JSON)),
-        ("", Form(JSON)),
-        ("*/*", Form(JSON)),
-        ("application/*", Form(JSON)),
-        ("application/json", Form(JSON)),
-        ("application/json;charset=utf-8", Form(JSON)),
-        ("application/cbor", Form(CBOR)),
-        ("application/cbor, application/json", Form(CBOR)),
-        ("*/*, application/cbor", Form(CBOR)),
-        (f"application/json, {V2}", Form(JSON)),
-        (f"application/json;q=0.9, {V2}", Form(JSON, "v2")),
-        (f"{V2};q=0.1, application/json;q=0.2", Form(JSON)),
-        (f"{V2};q=0, */*", Form(JSON)),
-        ("application/json;q=0, */*", Form(CBOR)),
-        (f"{V2};q=2, application/cbor", Form(CBOR)),
-        (V2.replace("v=v2", "v=v3") + ",application/json", Form(JSON)),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Form(JSON)),
+        (KUBECTL, DiscoveryForm(JSON, "v2")),
+        (KUBECTL.replace(",", ", ").replace(";", "; "), DiscoveryForm(JSON, "v2")),
+        (f"{V2};profile=nopeer,{V2},application/json", DiscoveryForm(JSON, "v2")),
+        (f"{BETA},application/json", DiscoveryForm(JSON, "v2beta1")),
+        (
+            f"application/cbor;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{V2}",
+            DiscoveryForm(CBOR, "v2"),
+        ),
+        (V2.replace("json", "vnd.kubernetes.protobuf") + f",{BETA}", DiscoveryForm(JSON, "v2beta1")),
+        (V2.upper(), DiscoveryForm(JSON, "v2")),
+        (V2.replace("APIGroupDiscoveryList", '"APIGroupDiscoveryList"'), DiscoveryForm(JSON, "v2")),
+        (None, DiscoveryForm(JSON)),
+        ("", DiscoveryForm(JSON)),
+        ("*/*", DiscoveryForm(JSON)),
+        ("application/*", DiscoveryForm(JSON)),
+        ("application/json", DiscoveryForm(JSON)),
+        ("application/json;charset=utf-8", DiscoveryForm(JSON)),
+        ("application/cbor", DiscoveryForm(CBOR)),
+        ("application/cbor, application/json", DiscoveryForm(CBOR)),
+        ("*/*, application/cbor", DiscoveryForm(CBOR)),
+        (f"application/json, {V2}", DiscoveryForm(JSON)),
+        (f"application/json;q=0.9, {V2}", DiscoveryForm(JSON, "v2")),
+        (f"{V2};q=0.1, application/json;q=0.2", DiscoveryForm(JSON)),
+        (f"{V2};q=0, */*", DiscoveryForm(JSON)),
+        ("application/json;q=0, */*", DiscoveryForm(CBOR)),
+        (f"{V2};q=2, application/cbor", DiscoveryForm(CBOR)),
+        (V2.replace("v=v2", "v=v3") + ",application/json", DiscoveryForm(JSON)),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", DiscoveryForm(JSON)),
         (V2.replace("v=v2", "v=v3"), None),
         ("application/json;g=apidiscovery.k8s.io;v=v2", None),
         ("application/json;as=APIGroupDiscoveryList", None),
@@ -51,26 +54,26 @@ KUBECTL = f"{V2},{BETA},application/json"
         ("*/json", None),
     ],
 )
-def test_form(accept: str | None, wanted: Form | None) -> None:
+def test_form(accept: str | None, wanted: DiscoveryForm | None) -> None:
     assert form_for(accept, ALL) == wanted
 
 
 def test_parameters_count_in_any_order() -> None:
     parameters = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList", "profile=nopeer"]
     for order in itertools.permutations(parameters):
-        assert form_for(";".join(("application/json", *order)), ALL) == Form(JSON, "v2")
+        assert form_for(";".join(("application/json", *order)), ALL) == DiscoveryForm(JSON, "v2")
 
 
 def test_content_type_says_what_it_is_as_clients_decide_by_it() -> None:
-    assert Form(JSON, "v2").content_type == V2
-    assert Form(CBOR, "v2beta1").content_type == BETA.replace("json", "cbor")
-    assert Form(JSON).content_type == "application/json"
+    assert DiscoveryForm(JSON, "v2").content_type == V2
+    assert DiscoveryForm(CBOR, "v2beta1").content_type == BETA.replace("json", "cbor")
+    assert DiscoveryForm(JSON).content_type == "application/json"
 
 
-@pytest.mark.parametrize(("accept", "wanted"), [(KUBECTL, Form(JSON)), (V2, None)])
-def test_legacy_when_the_path_has_no_aggregated_form(accept: str, wanted: Form | None) -> None:
+@pytest.mark.parametrize(("accept", "wanted"), [(KUBECTL, DiscoveryForm(JSON)), (V2, None)])
+def test_legacy_when_the_path_has_no_aggregated_form(accept: str, wanted: DiscoveryForm | None) -> None:
     assert form_for(accept, LEGACY) == wanted
 
 
 def test_a_long_field_is_read_as_a_short_one() -> None:
-    assert form_for("text/x," * 1000 + KUBECTL, ALL) == Form(JSON, "v2")
+    assert form_for("text/x," * 1000 + KUBECTL, ALL) == DiscoveryForm(JSON, "v2")

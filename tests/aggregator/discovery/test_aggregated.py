@@ -15,7 +15,7 @@ from specmux_aggregator.discovery.parsing import NOTES_NAMED, BadList
 from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import NO_KIND, GroupVersionKind, Resource, Subresource
+from specmux_schemas.resources import NO_KIND, APIResource, GroupVersionKind, Subresource
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -52,7 +52,7 @@ def parsed(body: bytes, max_group_versions: int = 100) -> Lists:
 def test_every_member_is_read_when_either_version_tells_it(api_version: str) -> None:
     version = {"version": "v1", "freshness": "Current", "resources": [RESOURCE]}
     lists = parsed(listed(version, api_version=api_version))
-    deployments = Resource(
+    deployments = APIResource(
         name="deployments",
         kind=DEPLOYMENT,
         is_namespaced=True,

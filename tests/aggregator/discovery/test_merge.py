@@ -10,8 +10,8 @@ from data.discovery_values import DOWN, knowledge
 from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after
-from specmux_aggregator.model.backend import Backend, BackendName, Found
-from specmux_aggregator.model.snapshot import Conflict
+from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
+from specmux_aggregator.model.snapshot import OwnershipConflict
 from specmux_converters.group_versions import GroupVersion
 
 GRACE = 300.0
@@ -61,11 +61,11 @@ def test_owner_follows_the_rule_of_documents_and_losers_are_told() -> None:
     )
     assert shown(directory) == ["apis/g/v1 z"]
     losers = (BackendName("a"), BackendName("b"), BackendName("c"))
-    assert directory.conflicts == (Conflict(GroupVersion(key), BackendName("z"), losers),)
+    assert directory.conflicts == (OwnershipConflict(GroupVersion(key), BackendName("z"), losers),)
 
 
 def test_fallback_loses_without_a_conflict() -> None:
-    api = knowledge("api", "apis/g/v1", "apis/g/v2", priority=9, found=Found(is_fallback=True))
+    api = knowledge("api", "apis/g/v1", "apis/g/v2", priority=9, found=ClusterFacts(is_fallback=True))
     directory = merged(api, knowledge("b", "apis/g/v1"))
     assert shown(directory) == ["apis/g/v2 api", "apis/g/v1 b"]
     assert directory.conflicts == ()
@@ -124,7 +124,7 @@ def test_result_is_the_same_in_whatever_order_backends_answered() -> None:
 
 def of_cluster(name: str, *keys: str, version: bytes | None, is_fallback: bool = False) -> Knowledge:
     known = knowledge(name, *keys)
-    backend = replace(known.backend, found=Found(is_fallback=is_fallback))
+    backend = replace(known.backend, found=ClusterFacts(is_fallback=is_fallback))
     return replace(known, backend=backend, version=version)
 
 
@@ -145,7 +145,9 @@ def test_version_is_never_an_extension_apiservers(
 
 def test_apiserver_that_stands_in_is_no_party_to_a_conflict() -> None:
     silent = after(
-        Knowledge(backend=Backend(name=BackendName("v1.w"), group_versions=frozenset({KEY}), found=Found())),
+        Knowledge(
+            backend=Backend(name=BackendName("v1.w"), group_versions=frozenset({KEY}), found=ClusterFacts())
+        ),
         DOWN,
         now=0.0,
     )

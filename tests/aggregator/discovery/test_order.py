@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specmux_aggregator.discovery.order import group_priority, version_priority
-from specmux_aggregator.model.backend import Backend, BackendName, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -17,14 +17,14 @@ def backend(**fields: object) -> Backend:
     ("group_version", "made", "wanted"),
     [
         ("apis/example.com/v1", backend(), (1000, 15)),
-        ("apis/example.com/v1", backend(kind=Kind.CRDS), (1000, 100)),
+        ("apis/example.com/v1", backend(kind=BackendKind.CRDS), (1000, 100)),
         ("apis/apiregistration.k8s.io/v1", backend(), (20001, 15)),
         ("api/v1", backend(), (18000, 15)),
         ("apis/apps/v1", backend(), (17800, 15)),
         ("apis/apps/v1", backend(group_priority=5, version_priority=7), (5, 7)),
         (
             "apis/apps/v1",
-            backend(group_priority=5, found=Found(priorities={GroupVersion("apis/apps/v1"): (9, 8)})),
+            backend(group_priority=5, found=ClusterFacts(priorities={GroupVersion("apis/apps/v1"): (9, 8)})),
             (9, 8),
         ),
     ],

@@ -8,7 +8,7 @@ from specmux_aggregator.discovery.aggregated import parse_aggregated
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.pieces import JSON_WRITER, done, written
-from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Told, after
+from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Knowledge, after
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
@@ -27,7 +27,7 @@ def test_resources_of_a_whole_release_survive_both_forms() -> None:
     assert sum(map(len, listings.values())) > 60
     backend = Backend(name=BackendName("a"))
     directory = merge(
-        [after(Knowledge(backend=backend), Told(DiscoverySource.AGGREGATED, listings), now=0.0)],
+        [after(Knowledge(backend=backend), BackendListings(DiscoverySource.AGGREGATED, listings), now=0.0)],
         now=0,
         grace=1,
     )

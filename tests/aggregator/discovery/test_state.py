@@ -8,7 +8,7 @@ import pytest
 
 from data.discovery_values import DOWN, knowledge, resource, told, told_but
 from specmux_aggregator.discovery.state import Freshness, Knowledge, after
-from specmux_aggregator.model.backend import Backend, BackendName, Found
+from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
 
@@ -78,7 +78,7 @@ def test_what_is_not_listed_counts_from_when_its_backend_answered_again() -> Non
 
 def test_what_the_cluster_says_exists_stays_listed() -> None:
     other = GroupVersion("apis/g/v2")
-    found = Found(existing=frozenset({other}))
+    found = ClusterFacts(existing=frozenset({other}))
     known = knowledge("a", KEY, other)
     known = replace(known, backend=replace(known.backend, found=found))
     less = after(known, told(KEY), now=10.0, grace=15.0)

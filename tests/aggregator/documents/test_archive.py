@@ -14,10 +14,10 @@ import pytest
 
 from running.service import backend
 from specmux_aggregator.documents.archive import MANIFEST_FORMAT, StateDirectory, manifest_json, read_manifest
-from specmux_aggregator.documents.repository import Coded
+from specmux_aggregator.documents.repository import CodedBody
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.backend import Backend, BackendName, Found
+from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
@@ -88,12 +88,14 @@ def test_a_state_directory_whose_index_is_no_utf8_any_more_begins_empty(tmp_path
 
 
 def test_what_a_cluster_has_is_restored_for_that_cluster_alone(tmp_path: Path) -> None:
-    mine, other = (replace(ONE, found=Found(cluster=url)) for url in ("https://one", "https://other"))
+    mine, other = (replace(ONE, found=ClusterFacts(cluster=url)) for url in ("https://one", "https://other"))
 
     async def scenario(state: StateDirectory) -> None:
         await state.restore(mine)
         state.remember(observation(mine), {APPS: encoded(BODY, Coding.GZIP)})
-        assert await state.restore(replace(mine, found=Found(cluster="https://one", excluded=frozenset())))
+        assert await state.restore(
+            replace(mine, found=ClusterFacts(cluster="https://one", excluded=frozenset()))
+        )
         assert await state.restore(other) is None
         assert await state.restore(ONE) is None
 
@@ -138,7 +140,7 @@ def test_documents_belong_to_the_address_they_came_from(tmp_path: Path) -> None:
 
     async def first(state: StateDirectory) -> None:
         await state.restore(ONE)
-        state.save(key(), Coded(Coding.IDENTITY, BODY))
+        state.save(key(), CodedBody(Coding.IDENTITY, BODY))
         restoring = asyncio.create_task(state.restore(two))
         await asyncio.sleep(0)
         state.remember(observation(ONE), {})
@@ -215,12 +217,12 @@ def test_full_disk_is_one_warning_until_it_has_room_again(
         # A store whose disk is full is tested with a real one in tests/cache; here, what we make of it.
         monkeypatch.setattr(state._store, "put", full)
         for number in range(5):
-            state.save(key(str(number)), Coded(Coding.IDENTITY, BODY))
+            state.save(key(str(number)), CodedBody(Coding.IDENTITY, BODY))
         assert await state.load(key("A")) is None
         for number in range(5):
-            state.save(key(str(number)), Coded(Coding.IDENTITY, BODY))
+            state.save(key(str(number)), CodedBody(Coding.IDENTITY, BODY))
         monkeypatch.setattr(state._store, "put", put)
-        state.save(key(), Coded(Coding.IDENTITY, BODY))
+        state.save(key(), CodedBody(Coding.IDENTITY, BODY))
         assert await state.load(key()) == BODY
 
     run(tmp_path, scenario)

@@ -11,15 +11,15 @@ import pytest
 import zstandard
 
 from data.discovery_values import DOWN, knowledge, resource
-from specmux_aggregator.discovery.accept import Form as WireForm
+from specmux_aggregator.discovery.accept import DiscoveryForm as WireForm
 from specmux_aggregator.discovery.aggregated import parse_aggregated
 from specmux_aggregator.discovery.index import DiscoveryIndex
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.rendering import render
-from specmux_aggregator.discovery.state import DiscoverySource, Knowledge, Told, after
+from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Knowledge, after
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters import codecs
 from specmux_converters.document import Limits
@@ -53,7 +53,7 @@ def known(**fields: Any) -> Knowledge:
         GroupVersion("apis/apps/v1"): RESOURCES,
         GroupVersion("apis/apps/v1beta1"): (),
     }
-    told = Told(DiscoverySource.AGGREGATED, listings, b'{"gitVersion":"v1.32.4"}')
+    told = BackendListings(DiscoverySource.AGGREGATED, listings, b'{"gitVersion":"v1.32.4"}')
     return after(Knowledge(backend=Backend(name=BackendName("a"), **fields)), told, now=0.0)
 
 
@@ -61,14 +61,14 @@ def index(*others: Knowledge, now: float = 0.0, **fields: Any) -> DiscoveryIndex
     return DiscoveryIndex(merge([known(), *others], now=now, grace=GRACE), **fields)
 
 
-def ask(path: str, at: DiscoveryIndex | None = None, **fields: Any) -> Prepared:
+def ask(path: str, at: DiscoveryIndex | None = None, **fields: Any) -> PreparedAnswer:
     method = fields.pop("method", "GET")
     answer = decide(at or index(), Request(method, path, **fields))
-    assert isinstance(answer, Prepared)
+    assert isinstance(answer, PreparedAnswer)
     return answer
 
 
-def head(answer: Prepared) -> dict[str, str]:
+def head(answer: PreparedAnswer) -> dict[str, str]:
     lines = answer.head.decode().split("\r\n")[1:-1]
     return {name: value for name, _, value in (line.partition(": ") for line in lines)}
 
@@ -146,7 +146,7 @@ def test_older_version_of_the_aggregated_form_differs_in_its_name_only() -> None
 
 def test_kind_is_an_object_when_there_is_none() -> None:
     silent = resource("odd", kind="")
-    told = Told(DiscoverySource.LEGACY, {GroupVersion("apis/x/v1"): (silent,)})
+    told = BackendListings(DiscoverySource.LEGACY, {GroupVersion("apis/x/v1"): (silent,)})
     (item,) = tree(
         "/apis",
         DiscoveryIndex(
@@ -193,7 +193,7 @@ def test_lists_are_the_bytes_that_an_apiserver_writes() -> None:
         ],
     })  # fmt: skip
     lists = parse_aggregated(aggregated, limits=Limits(), max_group_versions=9)
-    told = Told(DiscoverySource.AGGREGATED, dict(lists.resources), b'{\n  "major": "1"\n}')
+    told = BackendListings(DiscoverySource.AGGREGATED, dict(lists.resources), b'{\n  "major": "1"\n}')
     at = DiscoveryIndex(
         merge([after(Knowledge(backend=Backend(name=BackendName("a"))), told, now=0.0)], now=0.0, grace=GRACE)
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide, unavailable
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import delivered
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
@@ -36,7 +36,7 @@ def answer(path: str = PATH, query: str = "", method: str = "GET", **fields: str
     return decision
 
 
-def fields_of(prepared: Prepared) -> dict[str, str]:
+def fields_of(prepared: PreparedAnswer) -> dict[str, str]:
     lines = prepared.head.decode().split("\r\n")[1:-1]
     return dict(line.split(": ", 1) for line in lines)
 
@@ -47,7 +47,7 @@ def served(decision: Decision, body: bytes = b"{}") -> dict[str, str]:
 
 
 def refused(decision: Decision, code: int, reason: str) -> dict[str, str]:
-    assert isinstance(decision, Prepared)
+    assert isinstance(decision, PreparedAnswer)
     assert decision.status == code
     status = orjson.loads(decision.body)
     assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")
@@ -84,7 +84,7 @@ def test_no_hash_is_revalidated() -> None:
 )
 def test_stale_hash_redirects_relatively_and_keeps_the_query(query: str, location: str) -> None:
     decision = answer(query=query, if_none_match='"CURRENT"')
-    assert isinstance(decision, Prepared)
+    assert isinstance(decision, PreparedAnswer)
     assert decision.status == 301
     assert fields_of(decision) == {"Location": location, "Cache-Control": "no-store", "Content-Length": "0"}
     assert decision.good_until == 1.0
@@ -120,7 +120,7 @@ def test_no_redirect_follows_another_whatever_replicas_know(
         decision = decide(replicas[turn % len(replicas)], asked, vouched_until=lambda _: 1.0)
         if isinstance(decision, Deliver):
             break
-        assert isinstance(decision, Prepared)
+        assert isinstance(decision, PreparedAnswer)
         redirects += 1
         query = fields_of(decision)["Location"].removeprefix("?")
     assert redirects <= 1
@@ -141,7 +141,7 @@ def test_hash_that_is_none_is_a_bad_request(query: str) -> None:
 )
 def test_matching_etag_is_304_without_content_fields(field: str) -> None:
     decision = answer(query="hash=CURRENT", if_none_match=field)
-    assert isinstance(decision, Prepared)
+    assert isinstance(decision, PreparedAnswer)
     assert decision.status == 304
     assert decision.is_immutable
     assert decision.body == b""
@@ -167,7 +167,7 @@ def test_with_authentication_only_the_client_may_keep_an_answer(etag: str | None
         request = Request("GET", path, query, if_none_match=etag)
         decision = decide(snapshot(), request, is_private=True, vouched_until=lambda _: 1.0)
         prepared = delivered(decision.representation, b"{}") if isinstance(decision, Deliver) else decision
-        assert isinstance(prepared, Prepared)
+        assert isinstance(prepared, PreparedAnswer)
         assert fields_of(prepared)["Cache-Control"] == expected
         assert not prepared.is_immutable, "Expires would let a cache of HTTP/1.0 keep it"
 
@@ -230,7 +230,7 @@ def test_other_methods_are_405(method: str, path: str) -> None:
 def test_no_acceptable_media_type_is_406_that_lists_what_there_is() -> None:
     decision = answer(accept="text/html")
     refused(decision, 406, "NotAcceptable")
-    assert isinstance(decision, Prepared)
+    assert isinstance(decision, PreparedAnswer)
     assert all(media_type in decision.body.decode() for media_type in (JSON, PROTOBUF, CBOR))
 
 
@@ -270,7 +270,7 @@ def test_root_is_revalidated_and_has_a_strong_etag() -> None:
     assert fields["Cache-Control"] == "no-cache"
     assert fields["Content-Type"] == "application/json"
     decision = answer("/openapi/v3", if_none_match=fields["ETag"])
-    assert isinstance(decision, Prepared)
+    assert isinstance(decision, PreparedAnswer)
     assert decision.status == 304
 
 

@@ -12,17 +12,17 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server.protocols import Pending
 
 
 class Echo:
     """Answers at hand below ``/echo/now`` and after waiting elsewhere."""
 
-    def immediate(self, request: Request) -> Prepared | None:
+    def immediate(self, request: Request) -> PreparedAnswer | None:
         return prepare(200, [], b"now") if request.path.endswith("/now") else None
 
-    async def respond(self, request: Request) -> Prepared:
+    async def respond(self, request: Request) -> PreparedAnswer:
         return prepare(200, [], b"later")
 
 
@@ -49,14 +49,14 @@ def service() -> Service:
 )
 def test_endpoint_answers_all_below_its_path(path: str, now: bytes | None, later: bytes) -> None:
     found = service().immediate(Request("GET", path))
-    assert (found.body if isinstance(found, Prepared) else None) == now
+    assert (found.body if isinstance(found, PreparedAnswer) else None) == now
     assert asyncio.run(service().respond(Pending(Request("GET", path)))).body == later
 
 
 @pytest.mark.parametrize("path", ["/openapi/explained", "/openapi", "/openapi/explai", "/"])
 def test_endpoint_has_no_other_path(path: str) -> None:
     answer = service().immediate(Request("GET", path))
-    assert isinstance(answer, Prepared)
+    assert isinstance(answer, PreparedAnswer)
     assert answer.status == 404
 
 
@@ -66,13 +66,13 @@ def test_endpoint_has_no_other_path(path: str) -> None:
 def test_list_that_would_take_long_to_read_is_431_everywhere(path: str) -> None:
     asked = Request("GET", path, accept=",".join(["*/*"] * 100))
     at_hand = service().immediate(asked)
-    assert isinstance(at_hand, Prepared)
+    assert isinstance(at_hand, PreparedAnswer)
     assert at_hand.status == 431
 
 
 def test_documents_are_nobody_elses() -> None:
     answer = service().immediate(Request("GET", "/openapi/v3/apis/apps/v1"))
-    assert isinstance(answer, Prepared)
+    assert isinstance(answer, PreparedAnswer)
     assert (answer.status, answer.route) == (503, "openapi_document")  # no backend is known yet
 
 
@@ -82,6 +82,6 @@ def test_method_that_a_route_does_not_have_is_405_with_those_it_has(path: str, m
     at_once = service().immediate(Request(method, path))
     later = asyncio.run(service().respond(Pending(Request(method, path))))
     for answer in (at_once, later):
-        assert isinstance(answer, Prepared)
+        assert isinstance(answer, PreparedAnswer)
         assert (answer.status, answer.route) == (405, "echo")
         assert b"Allow: GET, HEAD" in answer.head

@@ -13,9 +13,9 @@ from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints import service as services
 from specmux_aggregator.endpoints.routes import RouteTable
-from specmux_aggregator.endpoints.service import Service, Undelivered
+from specmux_aggregator.endpoints.service import PendingDocument, Service
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.prepared import Prepared
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
@@ -80,7 +80,7 @@ ASKED = Request("GET", f"/openapi/v3/{APPS}", "hash=OLD", accept_encoding="gzip"
 
 def test_what_was_decided_as_the_request_came_is_not_decided_again(scene: Scene) -> None:
     pending = scene.service.immediate(ASKED)
-    assert isinstance(pending, Undelivered)
+    assert isinstance(pending, PendingDocument)
     answer = asyncio.run(scene.service.respond(pending))
     assert (answer.status, answer.body, answer.is_immutable) == (200, b"OLD", True)
     assert scene.documents.asked == [("OLD", JSON, Coding.GZIP)]
@@ -90,8 +90,8 @@ def test_what_was_decided_as_the_request_came_is_not_decided_again(scene: Scene)
 def test_what_was_published_since_decides(scene: Scene) -> None:
     unhashed = scene.service.immediate(ASKED._replace(query=""))
     hashed = scene.service.immediate(ASKED)
-    assert isinstance(unhashed, Undelivered)
-    assert isinstance(hashed, Undelivered)
+    assert isinstance(unhashed, PendingDocument)
+    assert isinstance(hashed, PendingDocument)
     scene.publisher.current = snapshot("NEW", 2)
     assert asyncio.run(scene.service.respond(unhashed)).body == b"NEW"
     moved = asyncio.run(scene.service.respond(hashed))
@@ -101,7 +101,7 @@ def test_what_was_published_since_decides(scene: Scene) -> None:
 
 def test_a_document_that_is_gone_since_is_404(scene: Scene) -> None:
     pending = scene.service.immediate(ASKED)
-    assert isinstance(pending, Undelivered)
+    assert isinstance(pending, PendingDocument)
     without = Observation(backend=BACKEND, attempted=True)
     scene.publisher.current = merge({BACKEND.name: without}, generation=2)
     assert asyncio.run(scene.service.respond(pending)).status == 404
@@ -113,5 +113,5 @@ def test_bytes_that_are_at_hand_are_answered_at_once(scene: Scene) -> None:
         scene.publisher.current.entries[APPS].key, JSON, Coding.GZIP, b"at hand"
     )
     found = scene.service.immediate(ASKED)
-    assert isinstance(found, Prepared)
+    assert isinstance(found, PreparedAnswer)
     assert found.body == b"at hand"

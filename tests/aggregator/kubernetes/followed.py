@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakes.cluster import CRDS, FakeCluster
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.watch import Timing, Watch
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_cache.access.server_access import Credentials
 
-POLLING = Polling(connect_timeout=2.0, idle_timeout=2.0, total_timeout=5.0)
+POLLING = PollingSettings(connect_timeout=2.0, idle_timeout=2.0, total_timeout=5.0)
 
 
 QUICK = Timing(

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.cluster import CRDS, FakeCluster, status
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.lines import Lines, LineTooLong
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 
-POLLING = Polling(connect_timeout=2.0, idle_timeout=0.5, total_timeout=1.0)
+POLLING = PollingSettings(connect_timeout=2.0, idle_timeout=0.5, total_timeout=1.0)
 
 
 def asked(

@@ -26,7 +26,7 @@ from specmux_aggregator.kubernetes.cluster_backends import (
     shadowed,
 )
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials, ServerTLS
 
 CA = b"-----BEGIN CERTIFICATE-----\n"
@@ -94,7 +94,7 @@ def backends(*objects: Any, reach: Reach | None = None) -> dict[str, Backend]:
 
 def test_service_becomes_a_backend_that_publishes_its_group_version_alone() -> None:
     backend = backends(METRICS)["v1beta1.metrics.k8s.io"]
-    assert backend.kind is Kind.AUTO
+    assert backend.kind is BackendKind.AUTO
     assert backend.url == "https://metrics-server.kube-system.svc:443"
     assert backend.group_versions == {"apis/metrics.k8s.io/v1beta1"}
     assert backend.tls == ServerTLS(ca_data=CA, server_name="metrics-server.kube-system.svc")
@@ -137,7 +137,7 @@ def test_priorities_that_somebody_gave_a_definition_are_its_own_and_the_usual_on
 
 def test_definitions_publish_nothing_that_the_apiserver_serves_from_elsewhere() -> None:
     backend = backends(APPS, CORE, METRICS, OF_A_CRD)[CUSTOM_RESOURCES]
-    assert backend.kind is Kind.CRDS
+    assert backend.kind is BackendKind.CRDS
     assert backend.owns("apis/example.com/v1")  # type: ignore[arg-type]
     for key in ("apis/apps/v1", "api/v1", "apis/metrics.k8s.io/v1beta1"):
         assert not backend.owns(key)  # type: ignore[arg-type]

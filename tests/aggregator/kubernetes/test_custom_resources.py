@@ -11,13 +11,13 @@ import orjson
 from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions, kept
-from specmux_aggregator.kubernetes.watch_events import Held, listed
+from specmux_aggregator.kubernetes.watch_events import WatchedObjects, listed
 from specmux_aggregator.kubernetes.watch_events import after as after_events
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
 
@@ -56,7 +56,7 @@ async def bundled() -> Templates:
 class Cluster:
     def __init__(self, worker: Worker) -> None:
         self.manifests = WatchedManifests(bundled)
-        backend = Backend(name=BackendName("crds"), kind=Kind.CRDS, url="https://cluster")
+        backend = Backend(name=BackendName("crds"), kind=BackendKind.CRDS, url="https://cluster")
         self.origin = CRDsOrigin(backend, self.manifests, worker, limits=DocumentLimits())
         self.last = Observation(backend=backend)
 
@@ -70,7 +70,7 @@ class Cluster:
 
     async def kinds(self) -> list[str]:
         sighting = await self.check()
-        assert isinstance(sighting, Seen)
+        assert isinstance(sighting, BackendOffers)
         return sorted(sighting.offers)
 
 
@@ -109,7 +109,7 @@ def test_heartbeat_of_a_status_builds_nothing() -> None:
         beaten = orjson.loads(orjson.dumps(beaten))
         beaten["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "changed"
         cluster.has(beaten)
-        assert isinstance(await cluster.check(), Seen)
+        assert isinstance(await cluster.check(), BackendOffers)
 
     run(scenario)
 
@@ -122,7 +122,7 @@ def test_of_two_that_collide_the_older_one_stays() -> None:
         thief["metadata"]["name"] = "athieves.example.com"
         cluster.has(thief, older)
         sighting = await cluster.check()
-        assert isinstance(sighting, Seen)
+        assert isinstance(sighting, BackendOffers)
         (note,) = sighting.notes
         assert note.startswith("athieves.example.com: ")
 
@@ -138,7 +138,7 @@ def test_definition_that_cannot_be_written_out_is_a_note_and_costs_no_other() ->
         bottomless["spec"]["more"] = deep
         cluster.has(definition("Widget"), bottomless)
         sighting = await cluster.check()
-        assert isinstance(sighting, Seen)
+        assert isinstance(sighting, BackendOffers)
         assert sighting.notes == ("gadgets.example.com: unreadable: nested too deeply",)
         assert list(sighting.offers) == [V1]
 
@@ -166,14 +166,14 @@ def test_of_an_object_little_is_held_and_it_is_the_same_until_it_changes() -> No
     item["metadata"] |= {"uid": "u", "resourceVersion": "7"}
     page = {"kind": "CustomResourceDefinitionList", "metadata": {"resourceVersion": "9"}, "items": [item]}
     first = listed([page], None, keep=kept)
-    assert isinstance(first, Held)
+    assert isinstance(first, WatchedObjects)
     (held,) = first.objects.values()
     assert isinstance(held, Definition)
     assert held.manifest is not None
     assert orjson.loads(held.manifest).keys() == {"apiVersion", "kind", "metadata", "spec"}
     assert b"managedFields" not in held.manifest
     again = listed([page], first, keep=kept)
-    assert isinstance(again, Held)
+    assert isinstance(again, WatchedObjects)
     assert again.objects["widgets.example.com"] is held
     item["metadata"]["resourceVersion"] = "10"
     later, failure = after_events(again, [{"type": "MODIFIED", "object": item}], keep=kept)

@@ -16,7 +16,7 @@ from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, ManifestObjec
 from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
-from specmux_aggregator.kubernetes.watch_events import Held, after, listed
+from specmux_aggregator.kubernetes.watch_events import WatchedObjects, after, listed
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_converters.document import Limits
@@ -120,8 +120,8 @@ def test_any_list_and_any_event_is_taken_or_a_failure(items: list[Any], metadata
     page = {"kind": "List", "metadata": metadata, "items": items}
     for made in (page, {**page, "metadata": {"resourceVersion": "9"}}, {**page, "items": metadata}):
         held = listed([made], None, keep=kept)
-        assert isinstance(held, Held | Failure)
-    before = Held({"good": kept(GOOD)}, "1")
+        assert isinstance(held, WatchedObjects | Failure)
+    before = WatchedObjects({"good": kept(GOOD)}, "1")
     for item in [*items, metadata]:
         held, failure = after(before, [{"type": kind, "object": item}, {"type": metadata}], keep=kept)
         assert "good" in held.objects

@@ -9,7 +9,7 @@ from dataclasses import replace
 from aggregator.kubernetes.followed import QUICK, Followed, following, put
 from fakes.cluster import CRDS, FakeCluster
 from fakes.freezable_way import FreezableWay
-from specmux_aggregator.kubernetes.watch import Phase, Timing
+from specmux_aggregator.kubernetes.watch import Timing, WatchPhase
 from specmux_aggregator.model.failure import Cause
 
 
@@ -37,14 +37,14 @@ async def test_watch_without_bookmarks_is_not_synced() -> None:
         await followed.until(lambda: followed.watch._has_bookmarks)
         way.freeze()
         put(cluster, "c")
-        await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+        await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
         assert followed.names == ["a", "b"]
         failure = followed.watch.state.failure
         assert failure is not None
         assert failure.cause is Cause.TIMEOUT
         way.thaw()
         await followed.until_names("a", "b", "c")
-        await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+        await followed.until(lambda: followed.watch.state.phase is WatchPhase.SYNCED)
         assert followed.lists() == 1
 
 
@@ -52,13 +52,13 @@ async def test_watch_that_is_doubted_proves_itself() -> None:
     async with followed_over(QUICK) as (cluster, way, followed):
         watches = followed.watches()
         followed.watch.doubt()
-        await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
-        await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+        await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
+        await followed.until(lambda: followed.watch.state.phase is WatchPhase.SYNCED)
         assert followed.watches() > watches
         way.freeze()
         followed.watch.doubt()
         put(cluster, "b")
-        await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+        await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
         way.thaw()
         await followed.until_names("a", "b")
 
@@ -69,6 +69,6 @@ async def test_server_without_bookmarks_may_be_silent() -> None:
         put(cluster, "a")
         async with following(cluster, timing=replace(QUICK, bookmarks=0.1)) as followed:
             await followed.until(lambda: followed.watches() >= 3)
-            assert followed.watch.state.phase is Phase.SYNCED
+            assert followed.watch.state.phase is WatchPhase.SYNCED
             put(cluster, "b")
             await followed.until_names("a", "b")

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from aggregator.kubernetes.followed import QUICK, following, named, put, run
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster, status
-from specmux_aggregator.kubernetes.watch import Phase
+from specmux_aggregator.kubernetes.watch import WatchPhase
 from specmux_aggregator.model.failure import Cause
 
 
@@ -19,7 +19,7 @@ def test_first_list_is_told_even_of_nothing() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         async with following(cluster) as followed:
             await followed.until(lambda: followed.said == [{}])
-            assert followed.watch.state.phase is Phase.SYNCED
+            assert followed.watch.state.phase is WatchPhase.SYNCED
             assert followed.watch.state.version == "1000"
 
     run(scenario)
@@ -215,7 +215,7 @@ def test_endless_410_is_not_asked_in_a_hurry() -> None:
 
         cluster.answers[CRDS] = refuse
         async with following(cluster) as followed:
-            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
             before, started = followed.watches(), time.monotonic()
             await asyncio.sleep(0.5)
             pauses = (time.monotonic() - started) / (QUICK.backoff_max / 2)
@@ -237,7 +237,7 @@ def test_other_error_events_are_waited_out_and_lose_nothing() -> None:
             put(cluster, "b")
             await followed.until_names("a", "b")
             assert followed.lists() == 1
-            assert followed.watch.state.phase is Phase.SYNCED
+            assert followed.watch.state.phase is WatchPhase.SYNCED
 
     run(scenario)
 
@@ -335,7 +335,7 @@ def test_watch_that_always_ends_at_once_loses_nothing_and_does_not_hammer() -> N
             pauses = (time.monotonic() - started) / (0.04 + 0.02)
             assert followed.watches() - before <= pauses + 1
             assert followed.lists() == 1
-            assert followed.watch.state.phase is Phase.SYNCED, "a proper end is no failure"
+            assert followed.watch.state.phase is WatchPhase.SYNCED, "a proper end is no failure"
 
     run(scenario)
 

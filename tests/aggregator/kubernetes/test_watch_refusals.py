@@ -14,7 +14,7 @@ from aiohttp import web
 
 from aggregator.kubernetes.followed import QUICK, following, named, put, run
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
-from specmux_aggregator.kubernetes.watch import Phase
+from specmux_aggregator.kubernetes.watch import WatchPhase
 from specmux_aggregator.model.failure import Cause
 from specmux_cache.access.server_access import Credentials
 
@@ -25,7 +25,7 @@ def test_what_is_known_stays_while_the_apiserver_is_away() -> None:
         async with following(cluster) as followed:
             await cluster.until_watched(CRDS)
             await cluster.stop()
-            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
             state = followed.watch.state
             assert state.failure is not None
             assert state.failure.cause is Cause.REFUSED
@@ -33,15 +33,17 @@ def test_what_is_known_stays_while_the_apiserver_is_away() -> None:
             put(cluster, "b")
             await cluster.start()
             await followed.until_names("a", "b")
-            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.SYNCED)
             assert followed.lists() == 1
 
     run(scenario)
 
 
-@pytest.mark.parametrize(("refusals", "phase"), [("forbidden", Phase.FORBIDDEN), ("absent", Phase.ABSENT)])
+@pytest.mark.parametrize(
+    ("refusals", "phase"), [("forbidden", WatchPhase.FORBIDDEN), ("absent", WatchPhase.ABSENT)]
+)
 def test_refused_resource_is_said_once_and_asked_for_again(
-    refusals: str, phase: Phase, caplog: pytest.LogCaptureFixture
+    refusals: str, phase: WatchPhase, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
 
@@ -55,7 +57,7 @@ def test_refused_resource_is_said_once_and_asked_for_again(
             getattr(cluster, refusals).clear()
             put(cluster, "a")
             await followed.until_names("a")
-            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.SYNCED)
             assert "up again" in caplog.text
 
     run(scenario)
@@ -83,7 +85,7 @@ def test_resource_that_may_only_be_listed_is_listed_again_and_again(caplog: pyte
             put(cluster, "b")
             await followed.until_names("a", "b")
             await followed.until(lambda: followed.lists() == 4)
-            await followed.until(lambda: followed.watch.state.phase is Phase.FORBIDDEN)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.FORBIDDEN)
         assert len(caplog.records) == 1
 
     run(scenario)
@@ -99,12 +101,12 @@ def test_refusal_of_what_was_shown_is_a_failure_until_it_has_lasted(refusals: st
             await cluster.until_watched(CRDS)
             getattr(cluster, refusals).add(CRDS)
             cluster.cut_watches()
-            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
             await asyncio.sleep(0.4)
-            assert followed.watch.state.phase is Phase.FAILING
+            assert followed.watch.state.phase is WatchPhase.FAILING
             assert followed.lists() >= 4, "it is asked again soon"
             getattr(cluster, refusals).clear()
-            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.SYNCED)
             assert followed.names == ["a"]
 
     run(scenario)
@@ -117,7 +119,7 @@ def test_right_that_is_taken_away_for_good_leaves_what_is_known() -> None:
             await cluster.until_watched(CRDS)
             cluster.forbidden.add(CRDS)
             cluster.cut_watches()
-            await followed.until(lambda: followed.watch.state.phase is Phase.FORBIDDEN)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.FORBIDDEN)
             assert followed.names == ["a"]
             assert followed.watch.state.objects == 1
 
@@ -130,7 +132,7 @@ def test_first_refusal_does_not_count_of_what_an_earlier_run_was_shown() -> None
         async with following(cluster, timing=replace(QUICK, refused_for=60.0)) as followed:
             followed.watch.expect()
             await followed.until(lambda: followed.lists() >= 3)
-            assert followed.watch.state.phase is Phase.FAILING
+            assert followed.watch.state.phase is WatchPhase.FAILING
 
     run(scenario)
 
@@ -155,7 +157,7 @@ def test_list_that_lacks_something_once_takes_nothing_away(answers: list[list[st
             cluster.answers[CRDS] = partial
             await cluster.send_raw(CRDS, b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n')
             await followed.until(lambda: not left)
-            await followed.until(lambda: followed.watch.state.phase is Phase.SYNCED)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.SYNCED)
             assert all(sorted(objects) == ["a", "b"] for objects in followed.said), followed.said
             cluster.delete(CRDS, "a")
             await followed.until_names("b")
@@ -212,7 +214,7 @@ def test_nothing_is_told_while_the_first_list_is_on_its_way() -> None:
         cluster.answers[CRDS] = hang
         async with following(cluster) as followed:
             await followed.until(lambda: len(cluster.seen(CRDS)) == 1)
-            assert followed.watch.state.phase is Phase.PENDING
+            assert followed.watch.state.phase is WatchPhase.PENDING
             assert followed.said == []
 
     run(scenario)
@@ -235,7 +237,7 @@ def test_list_that_is_none_is_a_failure(body: bytes) -> None:
     async def scenario(cluster: FakeCluster) -> None:
         cluster.pages[CRDS] = body
         async with following(cluster) as followed:
-            await followed.until(lambda: followed.watch.state.phase is Phase.FAILING)
+            await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
             failure = followed.watch.state.failure
             assert failure is not None
             assert failure.cause is Cause.BAD_BODY

@@ -24,9 +24,9 @@ from running.serving import (
     request,
     running,
 )
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, prepare, refusal
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
 from specmux_aggregator.server.protocols import Pending, Reply
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)
@@ -35,7 +35,7 @@ on_every_tier = pytest.mark.parametrize("tier", TIERS)
 class Probed(FakeService):
     """A service whose health has to be waited for, as the real one's has."""
 
-    def immediate(self, asked: Request) -> Prepared | Pending:
+    def immediate(self, asked: Request) -> PreparedAnswer | Pending:
         return Pending(asked) if asked.path in ("/livez", "/readyz") else super().immediate(asked)
 
 
@@ -89,7 +89,7 @@ def test_address_has_no_cap_of_its_own_when_the_setting_is_zero() -> None:
 
 
 def test_default_leaves_half_of_all_connections_to_others() -> None:
-    listen = Listen()
+    listen = ListenSettings()
     assert listen.max_connections_per_address * 2 == listen.max_connections
 
 
@@ -152,7 +152,7 @@ class SlowGuard:
     def permits(self, message: Any, connection: Any) -> None:
         return None
 
-    async def refusal(self, message: Any, connection: Any) -> Prepared:
+    async def refusal(self, message: Any, connection: Any) -> PreparedAnswer:
         while not self.released.is_set():
             await asyncio.sleep(0.01)
         return refusal(401, "Unauthorized", "who are you?")

@@ -6,29 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_aggregator.model.servers import Hash, Server, difference_text, release_of, union_of
+from specmux_aggregator.model.servers import BackendServer, Hash, difference_text, release_of, union_of
 from specmux_converters.group_versions import GroupVersion
 
 KEYS = st.sampled_from([GroupVersion(f"apis/{name}/v1") for name in "abcde"])
 OFFERS = st.dictionaries(KEYS, st.one_of(st.none(), st.sampled_from([Hash("1"), Hash("2"), Hash("3")])))
 VERSIONS = st.sampled_from([None, "v1.34.1", "v1.35.0-rc.1", "v1.35.0", "v1.35.2+k3s1", "no version"])
-SERVERS = st.lists(st.builds(Server, st.just("s"), OFFERS, VERSIONS), min_size=1, max_size=5)
+SERVERS = st.lists(st.builds(BackendServer, st.just("s"), OFFERS, VERSIONS), min_size=1, max_size=5)
 
 
 @given(servers=SERVERS, data=st.data())
-def test_order_of_servers_does_not_matter(servers: list[Server], data: st.DataObject) -> None:
+def test_order_of_servers_does_not_matter(servers: list[BackendServer], data: st.DataObject) -> None:
     assert union_of(servers) == union_of(data.draw(st.permutations(servers)))
 
 
 @given(servers=SERVERS)
-def test_union_has_what_any_server_has_and_nothing_else(servers: list[Server]) -> None:
+def test_union_has_what_any_server_has_and_nothing_else(servers: list[BackendServer]) -> None:
     union = union_of(servers)
     assert union.keys() == {key for server in servers for key in server.offers}
     assert all(any(server.offers.get(key, "") == hash for server in servers) for key, hash in union.items())
 
 
 @given(servers=SERVERS)
-def test_newest_release_that_has_a_group_version_wins(servers: list[Server]) -> None:
+def test_newest_release_that_has_a_group_version_wins(servers: list[BackendServer]) -> None:
     for key, hash in union_of(servers).items():
         having = [server for server in servers if key in server.offers]
         newest = max(release_of(server.version) for server in having)
@@ -36,9 +36,9 @@ def test_newest_release_that_has_a_group_version_wins(servers: list[Server]) -> 
 
 
 @given(servers=SERVERS)
-def test_union_of_the_union_is_the_union(servers: list[Server]) -> None:
+def test_union_of_the_union_is_the_union(servers: list[BackendServer]) -> None:
     union = union_of(servers)
-    assert union_of([*servers, Server("all", union, "v9.0.0")]) == union
+    assert union_of([*servers, BackendServer("all", union, "v9.0.0")]) == union
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_releases_are_ordered_as_semantic_versions(lower: str | None, higher: st
 def test_difference_names_releases_and_what_not_all_have() -> None:
     a, b = GroupVersion("apis/a/v1"), GroupVersion("apis/new/v1")
     servers = [
-        Server("1", {a: Hash("1")}, "v1.36.2"),
-        Server("2", {a: Hash("1")}, "v1.36.2"),
-        Server("3", {a: Hash("2"), b: Hash("3")}, "v1.37.0"),
+        BackendServer("1", {a: Hash("1")}, "v1.36.2"),
+        BackendServer("2", {a: Hash("1")}, "v1.36.2"),
+        BackendServer("3", {a: Hash("2"), b: Hash("3")}, "v1.37.0"),
     ]
     assert difference_text(servers) == (
         "3 servers: 2 × v1.36.2, 1 × v1.37.0; not on all of them: apis/new/v1; different documents: apis/a/v1"

@@ -12,11 +12,11 @@ import orjson
 from fakes.apiserver import document
 from specmux_aggregator.aggregation.checks import after
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.model.backend import Backend, BackendName, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.observation import Observation, Provenance
 from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 
@@ -50,7 +50,7 @@ class Watched:
     """An origin and what is known of it, look by look."""
 
     def __init__(self, path: Path, worker: Worker) -> None:
-        backend = Backend(name=BackendName("files"), kind=Kind.DIRECTORY, directory=path)
+        backend = Backend(name=BackendName("files"), kind=BackendKind.DIRECTORY, directory=path)
         folder = Folder(path, max_files=100, max_bytes=1 << 20)
         self.origin = FolderOrigin(backend, folder, worker, limits=DEFAULT_LIMITS, max_group_versions=100)
         self.known = Observation(backend=backend)
@@ -58,7 +58,7 @@ class Watched:
 
     async def look(self) -> Outcome:
         outcome = await self.origin.observe(self.known)
-        if isinstance(outcome, Seen):
+        if isinstance(outcome, BackendOffers):
             for key, body in outcome.bodies.items():
                 self.bodies[key, outcome.offers[key].hash] = body
         self.known = after(self.known, outcome, now=0.0)
@@ -87,7 +87,7 @@ async def test_definitions_beside_documents_are_published(tmp_path: Path, worker
         (tmp_path / f"{plural}.json").write_bytes(definition(plural))
     watched = Watched(tmp_path, worker)
     seen = await watched.look()
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, BackendOffers)
     assert {key: offer.provenance for key, offer in seen.offers.items()} == {
         "api/v1": Provenance.FILE,
         CUSTOM: Provenance.CRD,
@@ -105,7 +105,7 @@ async def test_only_what_changed_is_delivered_again(tmp_path: Path, worker: Work
     await watched.look()
     (tmp_path / "widgets.json").write_bytes(definition("widgets", description="more"))
     seen = await watched.look()
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, BackendOffers)
     assert (sorted(seen.offers), list(seen.bodies)) == (["api/v1", CUSTOM], [CUSTOM])
 
 
@@ -119,7 +119,7 @@ async def test_the_last_definition_that_goes_takes_its_document_with_it(
     await watched.look()
     (tmp_path / "widgets.json").unlink()
     seen = await watched.look()
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, BackendOffers)
     assert list(seen.offers) == ["api/v1"]
     assert isinstance(await watched.look(), Unchanged)
 
@@ -132,12 +132,12 @@ async def test_a_document_goes_before_definitions_and_they_come_back(tmp_path: P
     written = tmp_path / "document.json"
     written.write_bytes(document(CUSTOM))
     seen = await watched.look()
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, BackendOffers)
     assert seen.offers[CUSTOM].provenance is Provenance.FILE
     assert [note for note in seen.notes if note.startswith(CUSTOM)]
     written.unlink()
     again = await watched.look()
-    assert isinstance(again, Seen)
+    assert isinstance(again, BackendOffers)
     assert again.offers[CUSTOM].provenance is Provenance.CRD
     assert CUSTOM in again.resources
 
@@ -147,5 +147,5 @@ async def test_an_unusable_definition_is_a_note(tmp_path: Path, worker: Worker) 
     (tmp_path / "core.json").write_bytes(document("api/v1"))
     (tmp_path / "widgets.json").write_bytes(definition("widgets").replace(b"Namespaced", b"Nowhere"))
     seen = await Watched(tmp_path, worker).look()
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, BackendOffers)
     assert any("must be Namespaced or Cluster" in note for note in seen.notes)

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running.service import QUICK, backend
 from specmux_aggregator.aggregation.checks import after
-from specmux_aggregator.config.settings import Limits
+from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.model.backend import Kind
+from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.http import HTTPOrigin
-from specmux_aggregator.origins.outcome import Outcome, Seen, Unchanged
-from specmux_aggregator.upstream.client import BackendClient, Moved, Payload
-from specmux_converters.document import Limits as DocumentLimits
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.upstream.client import BackendClient, MovedDocument, Payload
+from specmux_converters.document import LimitSettings as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 
 APPS, BATCH, VERSION = GroupVersion("apis/apps/v1"), GroupVersion("apis/batch/v1"), GroupVersion("version")
@@ -38,7 +38,7 @@ class Watch:
     async def check(self) -> Outcome:
         outcome = await self.origin.observe(self.last)
         self.last = after(self.last, outcome, now=0.0)
-        if isinstance(outcome, Seen):
+        if isinstance(outcome, BackendOffers):
             offered = {(key, offer.hash) for key, offer in self.last.offers.items()}
             delivered = {(key, self.last.offers[key].hash) for key in outcome.bodies}
             self.held = (self.held | delivered) & offered
@@ -49,14 +49,14 @@ class Watch:
 
 
 @asynccontextmanager
-async def watch(server: FakeAPIServer, *, kind: Kind = Kind.AUTO) -> AsyncIterator[Watch]:
+async def watch(server: FakeAPIServer, *, kind: BackendKind = BackendKind.AUTO) -> AsyncIterator[Watch]:
     worker = Worker(timeout=30.0)
     async with serving(server):
         configured = backend("a", server.url, kind=kind)
         polling = replace(QUICK, connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
         origin = HTTPOrigin(
             configured,
-            BackendClient(configured, polling=polling, limits=Limits()),
+            BackendClient(configured, polling=polling, limits=LimitSettings()),
             worker,
             limits=DocumentLimits(),
             max_group_versions=GROUP_VERSIONS_MAX,
@@ -69,7 +69,9 @@ async def watch(server: FakeAPIServer, *, kind: Kind = Kind.AUTO) -> AsyncIterat
             await worker.close()
 
 
-def run(server: FakeAPIServer, scenario: Callable[[Watch], Awaitable[None]], kind: Kind = Kind.AUTO) -> None:
+def run(
+    server: FakeAPIServer, scenario: Callable[[Watch], Awaitable[None]], kind: BackendKind = BackendKind.AUTO
+) -> None:
     async def main() -> None:
         async with watch(server, kind=kind) as watching:
             await scenario(watching)
@@ -85,13 +87,13 @@ def with_version(note: str = "") -> FakeAPIServer:
 
 def test_root_that_could_not_be_used_is_read_again_when_it_has_not_changed_since() -> None:
     async def scenario(at: Watch) -> None:
-        assert isinstance(await at.check(), Seen)
+        assert isinstance(await at.check(), BackendOffers)
         at.server.documents = {APPS: document(APPS, "2"), VERSION: document(VERSION)}
         at.server.without_hash = {VERSION}
         at.server.gate = asyncio.Event()
         assert isinstance(await at.check(), Failure)
         at.server.gate.set()
-        assert isinstance(await at.check(), Seen), "the change was taken for known"
+        assert isinstance(await at.check(), BackendOffers), "the change was taken for known"
         assert at.hash(APPS) == hash_of(document(APPS, "2"))
 
     run(FakeAPIServer({APPS: document(APPS)}), scenario)
@@ -145,9 +147,9 @@ def test_unchanged_document_without_a_hash_is_not_delivered_twice() -> None:
     async def scenario(at: Watch) -> None:
         first = await at.check()
         second = await at.check()
-        assert isinstance(first, Seen)
+        assert isinstance(first, BackendOffers)
         assert set(first.bodies) == {VERSION}
-        assert isinstance(second, Seen)
+        assert isinstance(second, BackendOffers)
         assert not second.bodies
         assert second.offers == first.offers
         assert at.last.offers == first.offers
@@ -162,7 +164,7 @@ def test_bytes_of_another_document_are_not_given_under_our_hash() -> None:
         found = await at.origin.document(VERSION, hash=hash, accept_gzip=True)
         assert isinstance(found, Payload)
         at.server.documents = {APPS: document(APPS), VERSION: document(VERSION, "2")}
-        assert await at.origin.document(VERSION, hash=hash, accept_gzip=True) == Moved(None)
+        assert await at.origin.document(VERSION, hash=hash, accept_gzip=True) == MovedDocument(None)
 
     run(with_version(), scenario)
 
@@ -173,7 +175,7 @@ def test_what_is_offered_can_be_served_through_every_change_of_dialect() -> None
         at.server.swagger_document = swagger(APPS)
         for _ in range(3):
             at.server.documents = native
-            assert isinstance(await at.check(), Seen)
+            assert isinstance(await at.check(), BackendOffers)
             assert at.last.dialect is Dialect.V3
             assert (VERSION, at.hash(VERSION)) in at.held
             at.server.documents = None
@@ -181,7 +183,7 @@ def test_what_is_offered_can_be_served_through_every_change_of_dialect() -> None
             assert isinstance(missed, Failure)
             assert missed.cause is Cause.NOT_FOUND
             assert at.last.dialect is Dialect.V3
-            assert isinstance(await at.check(), Seen)
+            assert isinstance(await at.check(), BackendOffers)
             assert at.last.dialect is Dialect.V2
             assert at.held == {(APPS, at.hash(APPS))}
 
@@ -190,17 +192,17 @@ def test_what_is_offered_can_be_served_through_every_change_of_dialect() -> None
 
 def test_unchanged_swagger_costs_no_build_and_keeps_what_is_held() -> None:
     async def scenario(at: Watch) -> None:
-        assert isinstance(await at.check(), Seen)
+        assert isinstance(await at.check(), BackendOffers)
         held = set(at.held)
         assert await at.check() == Unchanged()
         at.server.swagger_document = None
         assert isinstance(await at.check(), Failure)
         at.server.swagger_document = swagger(BATCH)
-        assert isinstance(await at.check(), Seen)
+        assert isinstance(await at.check(), BackendOffers)
         assert {key for key, _ in at.held} == {BATCH}
         assert held != at.held
 
-    run(FakeAPIServer(None, swagger(APPS)), scenario, kind=Kind.V2)
+    run(FakeAPIServer(None, swagger(APPS)), scenario, kind=BackendKind.V2)
 
 
 def test_group_version_that_no_url_can_hold_is_left_out_of_a_conversion() -> None:
@@ -210,7 +212,7 @@ def test_group_version_that_no_url_can_hold_is_left_out_of_a_conversion() -> Non
 
     odd = b"".join(b'"/apis/%s/v1/x":{},' % group for group in (b"..", b"a b", b"a?b", b"a\\r\\n"))
     mixed = swagger(APPS).replace(b'"paths":{', b'"paths":{' + odd)
-    run(FakeAPIServer(None, mixed), scenario, kind=Kind.V2)
+    run(FakeAPIServer(None, mixed), scenario, kind=BackendKind.V2)
 
 
 def test_swagger_of_more_group_versions_than_allowed_is_a_failure() -> None:
@@ -223,4 +225,4 @@ def test_swagger_of_more_group_versions_than_allowed_is_a_failure() -> None:
         assert set(at.last.offers) == {APPS}
 
     many = b"".join(b'"/apis/g%d/v1/x":{},' % number for number in range(GROUP_VERSIONS_MAX))
-    run(FakeAPIServer(None, swagger(APPS)), scenario, kind=Kind.V2)
+    run(FakeAPIServer(None, swagger(APPS)), scenario, kind=BackendKind.V2)

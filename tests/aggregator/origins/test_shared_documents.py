@@ -10,7 +10,7 @@ from aiohttp import web
 from aggregator.origins.test_http import Watch, run
 from fakes.apiserver import FakeAPIServer, document, hash_of
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.origins.outcome import Seen, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Unchanged
 from specmux_aggregator.origins.shared_documents import REFERENCE
 from specmux_aggregator.upstream.client import Payload
 from specmux_converters.group_versions import GroupVersion
@@ -76,7 +76,7 @@ def test_bytes_come_with_the_check_and_can_be_had_again() -> None:
 
     async def scenario(at: Watch) -> None:
         outcome = await at.check()
-        assert isinstance(outcome, Seen)
+        assert isinstance(outcome, BackendOffers)
         assert {APIS, VERSION} <= outcome.bodies.keys()
         for key in (APIS, VERSION):
             again = await at.origin.document(key, hash=server.own(key), accept_gzip=True)

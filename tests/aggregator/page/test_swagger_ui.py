@@ -21,7 +21,7 @@ import pytest
 
 from data.explained_documents import bed
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import Auth, PageSettings
+from specmux_aggregator.config.settings import AuthSettings, PageSettings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.questions import swagger_assets as swagger_ui
 from specmux_aggregator.questions.page_endpoint import POLICY
@@ -94,7 +94,7 @@ def test_page_and_files_are_served_under_a_strict_policy(tmp_path: Path, install
 
 def test_it_is_behind_the_guard(tmp_path: Path, installed: Path) -> None:
     (tmp_path / "tokens").write_text("secret,somebody\n")
-    auth = Auth(mode="token-file", token_file=tmp_path / "tokens")
+    auth = AuthSettings(mode="token-file", token_file=tmp_path / "tokens")
 
     async def scenario(client: Client) -> None:
         for path in (PAGE, f"{PAGE}assets/swagger-start.js"):

@@ -13,12 +13,12 @@ from fakes.cluster import CRDS, FakeCluster
 from fakes.freezable_way import FreezableWay
 from running.cluster_service import port_of
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.proxy.exchanges import Exchange, Exchanges
+from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.upstream.identities import Identities
 from specmux_cache.access.server_access import ServerTLS
 
@@ -36,7 +36,7 @@ async def test_relayed_request_waits_for_a_slow_handshake_and_a_poll_does_not() 
         exchanges = Exchanges(
             lambda: snapshot,
             Metrics(CollectorRegistry()),
-            polling=Polling(connect_timeout=0.2, idle_timeout=5.0, total_timeout=5.0),
+            polling=PollingSettings(connect_timeout=0.2, idle_timeout=5.0, total_timeout=5.0),
             identities=Identities(),
         )
         try:
@@ -46,7 +46,7 @@ async def test_relayed_request_waits_for_a_slow_handshake_and_a_poll_does_not() 
             assert begun.cause is Cause.TIMEOUT
             asyncio.get_running_loop().call_later(0.6, way.thaw)
             begun = await exchanges.begin(backend, "GET", CRDS, [], is_ours=False)
-            assert isinstance(begun, Exchange), begun
+            assert isinstance(begun, ProxyExchange), begun
             assert begun.answer.status == 200
             await begun.close()
         finally:

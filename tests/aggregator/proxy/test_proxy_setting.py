@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from specmux_aggregator.config.settings import Proxy
+from specmux_aggregator.config.settings import ProxySettings
 from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.errors import InvalidConfig
 
@@ -14,14 +14,14 @@ from specmux_aggregator.errors import InvalidConfig
 @pytest.mark.parametrize(
     ("text", "proxy"),
     [
-        ("proxy: resources", Proxy(resources=True)),
-        ("proxy: {resources: true, answer_timeout: 5}", Proxy(resources=True, answer_timeout=5.0)),
-        ("proxy: {answer_timeout: 5}", Proxy(answer_timeout=5.0)),
-        ("proxy:", Proxy()),
-        ("{}", Proxy()),
+        ("proxy: resources", ProxySettings(resources=True)),
+        ("proxy: {resources: true, answer_timeout: 5}", ProxySettings(resources=True, answer_timeout=5.0)),
+        ("proxy: {answer_timeout: 5}", ProxySettings(answer_timeout=5.0)),
+        ("proxy:", ProxySettings()),
+        ("{}", ProxySettings()),
     ],
 )
-def test_switch_has_a_short_form(text: str, proxy: Proxy, tmp_path: Path) -> None:
+def test_switch_has_a_short_form(text: str, proxy: ProxySettings, tmp_path: Path) -> None:
     file = tmp_path / "specmux.yaml"
     file.write_text(text)
     assert ConfigSource(file=file).read().proxy == proxy

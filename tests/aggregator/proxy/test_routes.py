@@ -8,7 +8,7 @@ from typing import Any
 
 from running.service import backend, directory
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.model.backend import Backend, Found, Kind
+from specmux_aggregator.model.backend import Backend, BackendKind, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.proxy.routes import owner_of, swagger_candidates, without_credentials
@@ -27,9 +27,9 @@ def snapshot_of(*observations: Observation) -> Any:
     return merge({item.backend.name: item for item in observations}, generation=1)
 
 
-CLUSTER = backend("kubernetes", "https://10.0.0.1", found=Found(is_fallback=True))
-EXTENSION = backend("v1.apps", "https://apps.svc", found=Found())
-DEFINITIONS = backend("kubernetes-crds", kind=Kind.CRDS, found=Found())
+CLUSTER = backend("kubernetes", "https://10.0.0.1", found=ClusterFacts(is_fallback=True))
+EXTENSION = backend("v1.apps", "https://apps.svc", found=ClusterFacts())
+DEFINITIONS = backend("kubernetes-crds", kind=BackendKind.CRDS, found=ClusterFacts())
 
 
 def test_owner_is_who_publishes_the_group_version() -> None:

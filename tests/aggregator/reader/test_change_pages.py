@@ -12,11 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_aggregator.changes.entries import Findings, LogEntry, Outcome, PublishedVersion, entry_of
+from specmux_aggregator.changes.entries import (
+    ComparisonOutcome,
+    Findings,
+    LogEntry,
+    PublishedVersion,
+    entry_of,
+)
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.questions.answers import Answer
+from specmux_aggregator.questions.answers import ReaderAnswer
 from specmux_aggregator.questions.change_pages import (
     CHANGES_MAX,
     PLACES_MAX,
@@ -52,14 +58,14 @@ def entry(
     counts = {word: words.count(word) for word in ("breaking", "warning", "notice")}
     body = b"[" + b",".join(orjson.dumps(change_object(each)) for each in changes) + b"]"
     found = Findings(counts, 0, body, False)
-    return entry_of(7, 1_795_326_013.0, KEY, Outcome.COMPARED, (old, new), found)
+    return entry_of(7, 1_795_326_013.0, KEY, ComparisonOutcome.COMPARED, (old, new), found)
 
 
 def page(*entries: LogEntry, name: GroupVersion | None = KEY, is_logged: bool = True) -> str:
     bodies = tuple(each.body for each in entries) if is_logged else None
     request = ChangesRequest(entries=bodies, group_version=name, is_published=True)
     answer = changes_page(ReaderState(), request, Coding.IDENTITY)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ReaderAnswer)
     return answer.body.decode()
 
 

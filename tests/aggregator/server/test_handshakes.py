@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from running.serving import BIG, TIERS, Running, eventually, read_all, read_answer, request, running
 from specmux_aggregator.auth.modes import gate_of
-from specmux_aggregator.config.settings import Auth, Settings
+from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server import listener as server_module
 from specmux_aggregator.server.connection import Connection
@@ -179,7 +179,9 @@ def test_handshake_that_outlasts_a_change_of_the_clients_ca_proves_nothing(
     ca_file = tmp_path / "clients.crt"
     old.cert_pem.write_to_path(ca_file)
     gate = gate_of(
-        Settings(auth=Auth(mode="mtls", client_ca_file=ca_file)), Metrics(CollectorRegistry()), cluster=None
+        Settings(auth=AuthSettings(mode="mtls", client_ca_file=ca_file)),
+        Metrics(CollectorRegistry()),
+        cluster=None,
     )
     mine, theirs = authority.context(), authority.context()
     old.issue_cert("old@example.org").configure_cert(mine)

@@ -24,7 +24,7 @@ from running.serving import (
     running,
     timeless,
 )
-from specmux_aggregator.config.settings import Listen
+from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.errors import InvalidConfig, SpecmuxError
 from specmux_aggregator.server import connections
 from specmux_aggregator.server import listener as server
@@ -36,7 +36,7 @@ on_every_tier = pytest.mark.parametrize("tier", TIERS)
 
 def test_start_says_what_it_bound() -> None:
     async def once() -> tuple[str, int]:
-        started = HTTPServer(FakeService(), Listen(port=0))
+        started = HTTPServer(FakeService(), ListenSettings(port=0))
         try:
             return await started.start()
         finally:
@@ -51,7 +51,7 @@ def test_start_fails_in_our_words_when_the_address_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SpecmuxError, match=f"cannot listen on 127.0.0.1:{port}"):
-            asyncio.run(HTTPServer(FakeService(), Listen(port=port)).start())
+            asyncio.run(HTTPServer(FakeService(), ListenSettings(port=port)).start())
 
 
 def test_start_refuses_the_pure_python_parser(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_start_refuses_the_pure_python_parser(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(server, "HttpRequestParser", HttpRequestParser)
     with pytest.raises(SpecmuxError, match="no C parser"):
-        asyncio.run(HTTPServer(FakeService(), Listen(port=0)).start())
+        asyncio.run(HTTPServer(FakeService(), ListenSettings(port=0)).start())
 
 
 @on_every_tier
@@ -327,9 +327,13 @@ def test_tls_serves_and_takes_up_a_new_certificate_between_handshakes(
 def test_tls_refuses_files_that_are_no_certificate(tmp_path: Path) -> None:
     (tmp_path / "tls.crt").write_text("nothing")
     with pytest.raises(InvalidConfig, match="cannot use the certificate"):
-        asyncio.run(HTTPServer(FakeService(), Listen(port=0, tls_cert_file=tmp_path / "tls.crt")).start())
+        asyncio.run(
+            HTTPServer(FakeService(), ListenSettings(port=0, tls_cert_file=tmp_path / "tls.crt")).start()
+        )
     with pytest.raises(InvalidConfig, match="No such file"):
-        asyncio.run(HTTPServer(FakeService(), Listen(port=0, tls_cert_file=tmp_path / "none")).start())
+        asyncio.run(
+            HTTPServer(FakeService(), ListenSettings(port=0, tls_cert_file=tmp_path / "none")).start()
+        )
 
 
 def test_tls_handshake_that_does_not_end_is_cut_off(tmp_path: Path) -> None:

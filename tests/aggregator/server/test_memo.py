@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from running.serving import TIERS, FakeService, Running, eventually, read_answer, request, running
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server import memo as memo_module
 from specmux_aggregator.server.memo import KEY_MAX, RequestMemo, Slot
 from specmux_aggregator.server.protocols import Pending
@@ -159,7 +159,7 @@ def test_memo_is_shared_by_connections_but_not_by_targets() -> None:
 
 def test_service_that_fails_at_once_costs_one_answer_not_the_connection_to_others() -> None:
     class Failing(FakeService):
-        def immediate(self, request: Request) -> Prepared | Pending:
+        def immediate(self, request: Request) -> PreparedAnswer | Pending:
             if request.path == "/fails":
                 raise RuntimeError("a bug")
             return super().immediate(request)

@@ -14,7 +14,7 @@ import pytest
 
 from running.serving import BIG, FakeService, read_all, request, running
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server import body_files
 from specmux_aggregator.server.body_files import FILED_MIN, HAS_MEMORY_FILES, BodyFiles
 from specmux_aggregator.server.sending import (
@@ -96,7 +96,7 @@ HUGE = bytes(range(256)) * 48 * 1024
 
 
 class Huge(FakeService):
-    def answer(self, asked: Request) -> Prepared:
+    def answer(self, asked: Request) -> PreparedAnswer:
         return prepare(200, [("ETag", '"huge"')], HUGE)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from running.serving import FakeService
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.stats import BOUNDS, RequestStats
 
 
-def observe(stats: RequestStats, answer: Prepared, seconds: float) -> None:
+def observe(stats: RequestStats, answer: PreparedAnswer, seconds: float) -> None:
     """As whoever writes answers does."""
     cell = Answers(FakeService(), stats).slot(answer).cell
     cell.seconds += seconds

@@ -10,7 +10,7 @@ import pytest
 
 from running.serving import TIERS, FakeService, Running, eventually, read_answer, request, running
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import Prepared, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server.unread import BUFFERED, GRACE, SLOW, SMALL, UnreadBodies
 
 MEBIBYTE = 1024 * 1024
@@ -77,7 +77,7 @@ class LargeService(FakeService):
 
     bodies: dict[str, bytes] = field(default_factory=dict)
 
-    def answer(self, request: Request) -> Prepared:
+    def answer(self, request: Request) -> PreparedAnswer:
         if not request.path.startswith("/large"):
             return super().answer(request)
         made = request.path.encode().ljust(8 * MEBIBYTE, b".")

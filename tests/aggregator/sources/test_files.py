@@ -14,7 +14,7 @@ import yaml
 from fakes.apiserver import document, swagger
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.sources.files import FileSource
-from specmux_aggregator.sources.source import Loaded
+from specmux_aggregator.sources.source import LoadedDocuments
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import GroupVersionKind
 
@@ -49,7 +49,7 @@ def written(path: Path, data: bytes | str) -> Path:
     return path
 
 
-def keys(loaded: Loaded) -> list[str]:
+def keys(loaded: LoadedDocuments) -> list[str]:
     return sorted(loaded.documents.documents)
 
 

@@ -18,7 +18,7 @@ from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.sources import SourceOptions, opened
 from specmux_aggregator.sources import search_index as module
 from specmux_aggregator.sources.search_index import SearchIndex
-from specmux_aggregator.sources.source import Loaded, Source
+from specmux_aggregator.sources.source import LoadedDocuments, Source
 from specmux_cache import DiskStore
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.search_index.query import search
@@ -56,7 +56,7 @@ class Read:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> Loaded:
+    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
         loaded = self._source.load(group_versions)
         self.loaded += loaded.documents.documents
         return loaded

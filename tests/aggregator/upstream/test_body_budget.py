@@ -10,7 +10,7 @@ import pytest
 
 from aggregator.upstream.test_client import PATIENT, backend_at
 from fakes.apiserver import FakeAPIServer
-from specmux_aggregator.config.settings import Limits
+from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.upstream.body_budget import SMALL, BodyBudget, Share
 from specmux_aggregator.upstream.client import BackendClient, Payload
 
@@ -134,7 +134,7 @@ def test_large_documents_of_one_backend_are_held_one_after_the_other() -> None:
         server = FakeAPIServer(swagger_document=noise)
         await server.start()
         budget = BodyBudget(2 * size)
-        client = BackendClient(backend_at(server.url), polling=PATIENT, limits=Limits(), bodies=budget)
+        client = BackendClient(backend_at(server.url), polling=PATIENT, limits=LimitSettings(), bodies=budget)
 
         async def one() -> int:
             payload = await client.swagger()

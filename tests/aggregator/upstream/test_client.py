@@ -17,7 +17,7 @@ import pytest
 
 from fakes import faulty_backend as faulty
 from fakes.faulty_backend import FAULTS, SLOW_FAULTS, FaultyBackend, document, document_hash
-from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.http.content_codings import decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -26,21 +26,21 @@ from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.client import (
     CONCURRENT_DOCUMENTS,
     BackendClient,
-    Moved,
+    BackendRoot,
+    MovedDocument,
     NotModified,
     Payload,
-    Root,
 )
 from specmux_cache.http.connector import CheckedConnector
 from specmux_converters.group_versions import GroupVersion
 
 APPS = GroupVersion("apis/apps/v1")
-PATIENT = Polling(connect_timeout=20.0, idle_timeout=20.0, total_timeout=30.0)
-QUICK = Polling(connect_timeout=2.0, idle_timeout=0.3, total_timeout=0.8)
-SMALL = Limits(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
+PATIENT = PollingSettings(connect_timeout=20.0, idle_timeout=20.0, total_timeout=30.0)
+QUICK = PollingSettings(connect_timeout=2.0, idle_timeout=0.3, total_timeout=0.8)
+SMALL = LimitSettings(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
 
 
-def polling_for(fault: str) -> Polling:
+def polling_for(fault: str) -> PollingSettings:
     return QUICK if fault in SLOW_FAULTS else PATIENT
 
 
@@ -50,7 +50,7 @@ def backend_at(url: str, **fields: Any) -> Backend:
 
 @asynccontextmanager
 async def asking(
-    backend: Backend, *, polling: Polling = PATIENT, limits: Limits = SMALL
+    backend: Backend, *, polling: PollingSettings = PATIENT, limits: LimitSettings = SMALL
 ) -> AsyncIterator[BackendClient]:
     client = BackendClient(backend, polling=polling, limits=limits)
     try:
@@ -63,8 +63,8 @@ def ask(
     server: FaultyBackend,
     question: Callable[[BackendClient], Awaitable[Any]],
     *,
-    polling: Polling = PATIENT,
-    limits: Limits = SMALL,
+    polling: PollingSettings = PATIENT,
+    limits: LimitSettings = SMALL,
     **fields: Any,
 ) -> Any:
     async def scenario() -> Any:
@@ -90,7 +90,7 @@ def test_root_gives_offers_and_etag_then_not_modified() -> None:
 
     async def question(client: BackendClient) -> None:
         root = await client.root()
-        assert isinstance(root, Root)
+        assert isinstance(root, BackendRoot)
         assert dict(root.offers) == {APPS: document_hash(body)}
         assert root.etag is not None
         assert await client.root(etag=root.etag) == NotModified()
@@ -120,7 +120,7 @@ def test_document_comes_as_transferred(accept_gzip: bool, coding: Coding) -> Non
 def test_document_says_moved_when_the_backend_redirects_to_another_hash() -> None:
     body = document("apis/apps/v1")
     server = FaultyBackend({"apis/apps/v1": body})
-    assert ask(server, document_of) == Moved(Hash(document_hash(body)))
+    assert ask(server, document_of) == MovedDocument(Hash(document_hash(body)))
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
@@ -140,7 +140,7 @@ def test_document_says_moved_for_every_spelling_of_the_same_document(status: int
         async with server, asking(backend_at(f"{server.url}/base/path")) as client:
             return await document_of(client)
 
-    assert asyncio.run(scenario()) == Moved(Hash("CD"))
+    assert asyncio.run(scenario()) == MovedDocument(Hash("CD"))
     assert server.requests[0].target == "/base/path/openapi/v3/apis/apps/v1?hash=AB"
 
 
@@ -275,7 +275,7 @@ def test_body_without_a_length_is_taken_when_it_shows_that_it_is_whole() -> None
         await exchange.send(b'HTTP/1.0 200 OK\r\n\r\n{"paths": {}}')
 
     answer = ask(FaultyBackend(fault=without_length), lambda client: client.root())
-    assert isinstance(answer, Root)
+    assert isinstance(answer, BackendRoot)
 
 
 @pytest.mark.parametrize("end", [b'"}', b""])
@@ -359,9 +359,9 @@ def test_large_root_is_parsed_while_the_loop_runs_on() -> None:
         finally:
             ticker.cancel()
 
-    limits = Limits(max_root_bytes=8 * 1024 * 1024)
+    limits = LimitSettings(max_root_bytes=8 * 1024 * 1024)
     answer = ask(FaultyBackend(root=root), question, limits=limits)
-    assert isinstance(answer, Root)
+    assert isinstance(answer, BackendRoot)
     assert len(answer.offers) == 9_000
     assert ticks > 10
 
@@ -383,7 +383,7 @@ def test_hanging_documents_do_not_delay_the_root() -> None:
         return root, asked, await asyncio.gather(*hanging)
 
     root, asked, documents = ask(server, question, polling=replace(PATIENT, total_timeout=2.0))
-    assert isinstance(root, Root)
+    assert isinstance(root, BackendRoot)
     assert {answer.cause for answer in documents} == {Cause.TIMEOUT}
     assert asked == 1 + CONCURRENT_DOCUMENTS
 
@@ -414,7 +414,7 @@ def test_close_ends_what_is_asked_and_refuses_what_comes_later() -> None:
 def test_connections_are_reused() -> None:
     async def question(client: BackendClient) -> None:
         for _ in range(3):
-            assert isinstance(await client.root(), Root)
+            assert isinstance(await client.root(), BackendRoot)
 
     server = FaultyBackend({})
     ask(server, question)
@@ -442,7 +442,7 @@ def test_cookies_of_a_backend_are_not_kept() -> None:
 
 def test_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    assert isinstance(ask(FaultyBackend({}), lambda client: client.root()), Root)
+    assert isinstance(ask(FaultyBackend({}), lambda client: client.root()), BackendRoot)
 
 
 AIOHTTP_ERRORS = [

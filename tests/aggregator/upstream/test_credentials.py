@@ -16,10 +16,10 @@ from blockbuster import blockbuster_ctx
 
 from fakes.asked_backend import POLLING, root_of
 from fakes.faulty_backend import FaultyBackend
-from specmux_aggregator.config.settings import Limits
+from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.client import BackendClient, Root
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot
 from specmux_aggregator.upstream.identities import Identities
 from specmux_cache.access.credentials import TokenFile, TrustStore
 from specmux_cache.access.server_access import Credentials, ServerTLS
@@ -63,7 +63,9 @@ def test_token_is_read_again_when_the_file_changes(tmp_path: Path) -> None:
 
     async def scenario() -> list[str]:
         async with FaultyBackend({}) as server:
-            client = BackendClient(backend_at(server.url, token_file=path), polling=POLLING, limits=Limits())
+            client = BackendClient(
+                backend_at(server.url, token_file=path), polling=POLLING, limits=LimitSettings()
+            )
             await client.root()
             replacement = tmp_path / "new"
             replacement.write_text(f"{TOKEN}-2")
@@ -170,7 +172,7 @@ def test_certificate_is_verified_against_the_backend_s_ca(ca: trustme.CA, ca_fil
         async with FaultyBackend({}, tls=server_tls(issued(ca, "127.0.0.1"))) as server:
             return await root_of(backend_at(server.url, tls=ServerTLS(ca_file=ca_file)), times=2)
 
-    assert isinstance(asyncio.run(scenario()), Root)
+    assert isinstance(asyncio.run(scenario()), BackendRoot)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_server_name_is_what_the_certificate_is_checked_for(ca: trustme.CA, ca_f
             tls = ServerTLS(ca_file=ca_file, server_name="api.example")
             return await root_of(backend_at(server.url, tls=tls))
 
-    assert isinstance(asyncio.run(scenario()), Root)
+    assert isinstance(asyncio.run(scenario()), BackendRoot)
 
 
 def test_unverified_certificate_is_taken_with_one_loud_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -239,7 +241,7 @@ def test_unverified_certificate_is_taken_with_one_loud_line(caplog: pytest.LogCa
         async with FaultyBackend({}, tls=server_tls(issued(trustme.CA(), "127.0.0.1", days=-1))) as server:
             return await root_of(backend_at(server.url, tls=ServerTLS(insecure_skip_verify=True)), times=3)
 
-    assert isinstance(asyncio.run(scenario()), Root)
+    assert isinstance(asyncio.run(scenario()), BackendRoot)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "not verified" in caplog.text
 
@@ -261,12 +263,12 @@ def test_client_certificate_is_shown_and_changes_with_its_files(
     async def scenario() -> list[str]:
         async with FaultyBackend({}, tls=server_context) as server:
             tls = ServerTLS(ca_file=ca_file, cert_file=pair)
-            client = BackendClient(backend_at(server.url, tls=tls), polling=POLLING, limits=Limits())
+            client = BackendClient(backend_at(server.url, tls=tls), polling=POLLING, limits=LimitSettings())
             for name in ("one.example", "two.example"):
                 present(name)
-                assert isinstance(await client.root(), Root)
+                assert isinstance(await client.root(), BackendRoot)
             pair.write_text("half-written")
-            assert isinstance(await client.root(), Root)
+            assert isinstance(await client.root(), BackendRoot)
             await client.close()
             certificates = [exchange.writer.get_extra_info("peercert") for exchange in server.requests]
             return [certificate["subjectAltName"][0][1] for certificate in certificates]
@@ -346,4 +348,4 @@ def test_files_are_read_off_the_event_loop(ca: trustme.CA, ca_file: Path, tmp_pa
             with blockbuster_ctx():
                 return await root_of(backend, times=2)
 
-    assert isinstance(asyncio.run(scenario()), Root)
+    assert isinstance(asyncio.run(scenario()), BackendRoot)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient
@@ -48,7 +48,7 @@ def test_error_of_the_look_up_arrives() -> None:
 def test_hanging_look_ups_delay_neither_the_pool_nor_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     # A resolver that really hangs cannot be had on loopback.
     answer = threading.Event()
-    polling = Polling(connect_timeout=0.2, total_timeout=1.0)
+    polling = PollingSettings(connect_timeout=0.2, total_timeout=1.0)
 
     def hang(*_: object, **__: object) -> list[Any]:
         answer.wait(60)
@@ -58,7 +58,7 @@ def test_hanging_look_ups_delay_neither_the_pool_nor_the_end(monkeypatch: pytest
 
     async def asked(number: int) -> Any:
         backend = Backend(name=BackendName(f"b{number}"), url=f"http://b{number}.example")
-        client = BackendClient(backend, polling=polling, limits=Limits())
+        client = BackendClient(backend, polling=polling, limits=LimitSettings())
         try:
             return await client.root()
         finally:

@@ -14,14 +14,14 @@ from shared_data import documents, shared
 from specmux_aggregator.http.messages import ETag
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.root import Root, parse_root
+from specmux_aggregator.upstream.root import BackendRoot, parse_root
 from specmux_converters.group_versions import GroupVersion
 
 KEY = "apis/apps/v1"
 URL = f"/openapi/v3/{KEY}"
 
 
-def parsed(body: bytes, *, most: int = 100, **fields: Any) -> Root | Failure:
+def parsed(body: bytes, *, most: int = 100, **fields: Any) -> BackendRoot | Failure:
     fields.setdefault("url", "http://backend")
     backend = Backend(name=BackendName("b"), **fields)
     return parse_root(body, backend, etag=ETag('"x"'), max_group_versions=most)
@@ -29,7 +29,7 @@ def parsed(body: bytes, *, most: int = 100, **fields: Any) -> Root | Failure:
 
 def offers(body: bytes, **fields: Any) -> dict[str, str | None]:
     root = parsed(body, **fields)
-    assert isinstance(root, Root), root
+    assert isinstance(root, BackendRoot), root
     return dict(root.offers)
 
 
@@ -179,7 +179,7 @@ def test_root_is_refused_when_it_lists_more_than_allowed() -> None:
 def test_keys_of_others_are_ignored_whatever_they_say_when_the_backend_owns_some() -> None:
     body = root_with({KEY: f"{URL}?hash=AB", "version": "//evil/", "a\nb": "x"})
     root = parsed(body, group_versions=frozenset({GroupVersion(KEY)}))
-    assert root == Root({GroupVersion(KEY): "AB"}, ETag('"x"'), ("a\\nb", "version"))
+    assert root == BackendRoot({GroupVersion(KEY): "AB"}, ETag('"x"'), ("a\\nb", "version"))
 
 
 @given(st.dictionaries(st.text(max_size=12), st.one_of(st.text(max_size=30), st.integers(), st.none())))
@@ -190,7 +190,7 @@ def test_any_root_is_offers_or_a_failure(urls: dict[str, Any]) -> None:
     except orjson.JSONEncodeError:  # lone surrogates
         return
     answer = parsed(body)
-    if isinstance(answer, Root):
+    if isinstance(answer, BackendRoot):
         for key in answer.offers:
             assert f"/openapi/v3/{key}" == urls[key].partition("?")[0]
 

@@ -17,11 +17,11 @@ from fakes.asked_backend import POLLING, root_of
 from fakes.bare_authority import BareAuthority
 from fakes.cluster import CRDS, FakeCluster
 from fakes.connect_proxy import ConnectProxy
-from specmux_aggregator.config.settings import Limits
+from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.client import BackendClient, Root
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot
 from specmux_cache.access.credentials import TrustStore
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.errors import UnusableCredentials
@@ -61,7 +61,7 @@ def test_backend_is_trusted_when_its_ca_is_nothing_but_one(tmp_path: Path) -> No
         async with FakeCluster({}, tls=authority.context) as server:
             return await root_of(backend_at(server.url, tls=ServerTLS(ca_file=authority.ca_file)))
 
-    assert isinstance(asyncio.run(scenario()), Root)
+    assert isinstance(asyncio.run(scenario()), BackendRoot)
 
 
 def test_backend_is_trusted_when_an_intermediate_authority_is_all_that_is_given(ca: trustme.CA) -> None:
@@ -71,7 +71,7 @@ def test_backend_is_trusted_when_an_intermediate_authority_is_all_that_is_given(
         async with FakeCluster({}, tls=serving_tls(child, "127.0.0.1")) as server:
             return await root_of(backend_at(server.url, tls=trusting(child)))
 
-    assert isinstance(asyncio.run(scenario()), Root)
+    assert isinstance(asyncio.run(scenario()), BackendRoot)
 
 
 def test_inline_ca_verifies_the_backend(ca: trustme.CA) -> None:
@@ -81,7 +81,7 @@ def test_inline_ca_verifies_the_backend(ca: trustme.CA) -> None:
             return good, await root_of(backend_at(server.url, tls=trusting(trustme.CA())))
 
     good, bad = asyncio.run(scenario())
-    assert isinstance(good, Root)
+    assert isinstance(good, BackendRoot)
     assert bad.cause is Cause.BAD_TLS
 
 
@@ -109,7 +109,7 @@ def test_client_certificate_is_shown(
         async with FakeCluster({}, tls=tls) as server:
             backend = backend_at(server.url, tls=trusting(ca, **spread(cert, key, tmp_path)))
             with blockbuster_ctx():
-                assert isinstance(await root_of(backend, times=2), Root)
+                assert isinstance(await root_of(backend, times=2), BackendRoot)
             return server.certificates
 
     assert asyncio.run(scenario()) == ["jane", "jane"]
@@ -182,7 +182,9 @@ def test_fields_are_those_of_the_configuration() -> None:
 
 def test_inline_token_without_tls_is_told(caplog: pytest.LogCaptureFixture) -> None:
     BackendClient(
-        backend_at("http://10.0.0.1", credentials=Credentials(token=SECRET)), polling=POLLING, limits=Limits()
+        backend_at("http://10.0.0.1", credentials=Credentials(token=SECRET)),
+        polling=POLLING,
+        limits=LimitSettings(),
     )
     assert "sent without TLS" in caplog.text
     assert SECRET not in caplog.text
@@ -196,7 +198,7 @@ async def test_backend_is_reached_through_its_proxy(is_tls: bool, ca: trustme.CA
     tls = serving_tls(ca, "127.0.0.1") if is_tls else None
     async with FakeCluster({}, tls=tls) as server, ConnectProxy() as proxy:
         answer = await root_of(backend_at(server.url, tls=trusting(ca), proxy_url=proxy.url))
-        assert isinstance(answer, Root)
+        assert isinstance(answer, BackendRoot)
         address = server.url.split("//")[1]
         wanted = f"CONNECT {address} HTTP/1.1" if is_tls else f"GET {server.url}/openapi/v3 HTTP/1.1"
         assert proxy.seen == [wanted]
@@ -212,7 +214,7 @@ def test_name_behind_a_proxy_is_the_proxy_s_to_resolve(ca: trustme.CA) -> None:
                 return await root_of(found), proxy.seen
 
     answer, seen = asyncio.run(scenario())
-    assert isinstance(answer, Root)
+    assert isinstance(answer, BackendRoot)
     assert seen == ["CONNECT no-such-host.invalid:6443 HTTP/1.1"]
 
 
@@ -225,7 +227,7 @@ def test_proxy_may_speak_tls_itself(ca: trustme.CA) -> None:
             assert proxy.url.startswith("https:")
             return await root_of(backend_at(server.url, tls=trusting(ca), proxy_url=proxy.url))
 
-    assert isinstance(asyncio.run(scenario()), Root)
+    assert isinstance(asyncio.run(scenario()), BackendRoot)
 
 
 @pytest.mark.parametrize("is_tls", [True, False], ids=["https", "http"])
@@ -234,7 +236,7 @@ async def test_proxy_gets_its_password_and_the_backend_does_not(is_tls: bool, ca
     async with FakeCluster({}, tls=tls) as server, ConnectProxy(password=f"jane:{SECRET}") as proxy:
         url = proxy.url.replace("//", f"//jane:{SECRET}@")
         answer = await root_of(backend_at(server.url, tls=trusting(ca), proxy_url=url))
-        assert isinstance(answer, Root)
+        assert isinstance(answer, BackendRoot)
         if is_tls:
             assert not [name for name, _ in server.header_fields[0] if name.startswith("Proxy")]
 

@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 
 from running.exchanges import by_transport, exchanges_that_went_wrong
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.upstream.transport import Transport
+from specmux_aggregator.upstream.transport import BackendTransport
 from specmux_cache.access.server_access import Credentials
 from specmux_cache.http.request_heads import head_of, is_sendable
 from specmux_cache.http.whole_body import whole_body
@@ -52,7 +52,9 @@ def ask_all(backend: Scripted, *targets: str, path: str = "", **fields: Any) -> 
     async def scenario() -> list[Any]:
         listening = await asyncio.start_server(backend.serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}{path}"
-        transport = Transport(Backend(name=BackendName("b"), url=url, **fields), polling=Polling())
+        transport = BackendTransport(
+            Backend(name=BackendName("b"), url=url, **fields), polling=PollingSettings()
+        )
         answers: list[Any] = []
         for target in targets:
             try:

@@ -20,10 +20,10 @@ import trustme
 from blockbuster import blockbuster_ctx
 
 from fakes.cluster import FakeCluster
-from specmux_aggregator.config.settings import Limits, Polling
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.client import BackendClient, Root
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot
 from specmux_cache.access.exec_plugin import OUTPUT_MAX, ExecCredentials
 from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
 from specmux_cache.errors import UnusableCredentials
@@ -297,14 +297,14 @@ def test_close_ends_what_runs(tmp_path: Path) -> None:
 
 # Towards a backend
 
-POLLING = Polling(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
+POLLING = PollingSettings(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
 
 
 def client_of(server: FakeCluster, command: str, **tls: Any) -> BackendClient:
     found = backend(
         url=server.url, credentials=Credentials(exec_plugin=plugin(command)), tls=ServerTLS(**tls)
     )
-    return BackendClient(found, polling=POLLING, limits=Limits())
+    return BackendClient(found, polling=POLLING, limits=LimitSettings())
 
 
 async def test_401_makes_a_new_run_and_one_more_try(tmp_path: Path) -> None:
@@ -314,11 +314,11 @@ async def test_401_makes_a_new_run_and_one_more_try(tmp_path: Path) -> None:
         server.tokens = {"one"}
         client = client_of(server, command)
         client._transport._identity._plugin._gap = 0.2  # type: ignore[union-attr] # seconds, for a test
-        assert isinstance(await client.root(), Root)
+        assert isinstance(await client.root(), BackendRoot)
         server.tokens = {"two"}
         (tmp_path / "output").write_text(credential({"token": "two"}))
         await asyncio.sleep(0.25)
-        assert isinstance(await client.root(), Root)
+        assert isinstance(await client.root(), BackendRoot)
         assert runs(tmp_path) == 2
         assert [entry.headers["Authorization"] for entry in server.requests] == [
             "Bearer one", "Bearer one", "Bearer two",
@@ -359,8 +359,8 @@ def test_certificate_of_a_program_is_presented(tmp_path: Path, caplog: pytest.Lo
         async with FakeCluster({}, tls=context) as server:
             client = client_of(server, command, ca_data=ca.cert_pem.bytes())
             with blockbuster_ctx():
-                assert isinstance(await client.root(), Root)
-                assert isinstance(await client.root(), Root)
+                assert isinstance(await client.root(), BackendRoot)
+                assert isinstance(await client.root(), BackendRoot)
             await client.close()
             return server.certificates
 

@@ -18,10 +18,10 @@ import yaml
 
 from cache.access.kubeconfigs import EXEC, config, read, refusal
 from fakes.cluster import FakeCluster
-from specmux_aggregator.config.settings import Polling
+from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.kubernetes.cluster_access import backend_of
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER
-from specmux_aggregator.upstream.transport import Transport
+from specmux_aggregator.upstream.transport import BackendTransport
 from specmux_cache.access import in_cluster, kubeconfig
 from specmux_cache.access.proxies import environment_proxy
 from specmux_cache.access.server_access import Credentials, ServerTLS
@@ -220,8 +220,8 @@ echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"
             cluster.pages["/version"] = b"{}"
             path = cluster.kubeconfig(tmp_path, cluster={"certificate-authority-data": ca_data}, **user)
             await kubectl("get", "--raw", "/version", f"--kubeconfig={path}", folder=tmp_path)
-            transport = Transport(
-                backend_of(kubeconfig.read(path, {}), APISERVER), polling=Polling(total_timeout=10)
+            transport = BackendTransport(
+                backend_of(kubeconfig.read(path, {}), APISERVER), polling=PollingSettings(total_timeout=10)
             )
             async with transport.request("GET", "/version", fields={}) as response:
                 assert response.status == 200

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_cache.http.freshness import (
-    Outcome,
-    Rule,
+    FreshnessOutcome,
+    FreshnessRule,
     Tolerance,
     Use,
     age_of,
@@ -22,7 +22,7 @@ from specmux_cache.http.freshness import (
     usage,
 )
 from specmux_cache.http.header_fields import first
-from specmux_cache.http.responses import Answer, Held, held_from, held_of, metadata_of
+from specmux_cache.http.responses import Answer, StoredHead, held_from, held_of, metadata_of
 
 NOW = 1_800_000_000.0
 STRICT = Tolerance(stale_if_error=0.0)
@@ -32,8 +32,8 @@ def date(offset: float) -> str:
     return formatdate(NOW + offset, usegmt=True)
 
 
-def held(*fields: tuple[str, str], received: float = 0.0) -> Held:
-    return Held(fields, NOW + received, NOW + received, {})
+def held(*fields: tuple[str, str], received: float = 0.0) -> StoredHead:
+    return StoredHead(fields, NOW + received, NOW + received, {})
 
 
 def answer(status: int, *fields: tuple[str, str], body: bytes = b"") -> Answer:
@@ -68,7 +68,7 @@ def answer(status: int, *fields: tuple[str, str], body: bytes = b"") -> Answer:
     ],
 )
 def test_usage_when_plain(fields, at, expected):
-    assert usage(held(*fields), Rule.PLAIN, STRICT, now=NOW + at) is expected
+    assert usage(held(*fields), FreshnessRule.PLAIN, STRICT, now=NOW + at) is expected
 
 
 @pytest.mark.parametrize(
@@ -81,21 +81,21 @@ def test_usage_when_plain(fields, at, expected):
     ],
 )
 def test_usage_when_the_url_has_a_hash(fields):
-    assert usage(held(*fields), Rule.HASHED, STRICT, now=NOW + 10**9) is Use.FRESH
+    assert usage(held(*fields), FreshnessRule.HASHED, STRICT, now=NOW + 10**9) is Use.FRESH
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ((), Outcome.STORE),
-        (("no-cache, private", "public, immutable"), Outcome.STORE),
-        (("no-cache",), Outcome.NOT_KEPT),
-        (("private, no-cache",), Outcome.NOT_KEPT),
+        ((), FreshnessOutcome.STORE),
+        (("no-cache, private", "public, immutable"), FreshnessOutcome.STORE),
+        (("no-cache",), FreshnessOutcome.NOT_KEPT),
+        (("private, no-cache",), FreshnessOutcome.NOT_KEPT),
     ],
 )
 def test_what_is_current_is_not_kept_for_another_hash(said, expected):
     fields = [("cache-control", value) for value in said]
-    assert outcome(answer(200, *fields), None, Rule.HASHED) is expected
+    assert outcome(answer(200, *fields), None, FreshnessRule.HASHED) is expected
 
 
 @pytest.mark.parametrize(
@@ -110,25 +110,25 @@ def test_what_is_current_is_not_kept_for_another_hash(said, expected):
 )
 def test_usage_when_root(tolerance, at, expected):
     root = held(("cache-control", "max-age=99999"))
-    assert usage(root, Rule.REVALIDATED, tolerance, now=NOW + at) is expected
+    assert usage(root, FreshnessRule.REVALIDATED, tolerance, now=NOW + at) is expected
 
 
 @pytest.mark.parametrize("directive", ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2"])
 def test_stale_answer_when_it_is_forbidden_does_not_stand_in(directive):
     """cache-tests' stale-close-* for a cache that can be asked directly."""
     kept = held(("cache-control", f"max-age=2, {directive}"))
-    assert not may_stand_in(kept, Rule.PLAIN, Tolerance(), now=NOW + 3)
-    assert may_stand_in(held(("cache-control", "max-age=2")), Rule.PLAIN, Tolerance(), now=NOW + 3)
+    assert not may_stand_in(kept, FreshnessRule.PLAIN, Tolerance(), now=NOW + 3)
+    assert may_stand_in(held(("cache-control", "max-age=2")), FreshnessRule.PLAIN, Tolerance(), now=NOW + 3)
 
 
 @pytest.mark.parametrize(
     ("rule", "tolerance", "at", "expected"),
     [
-        (Rule.REVALIDATED, Tolerance(stale_if_error=10), 9, True),
-        (Rule.REVALIDATED, Tolerance(stale_if_error=10), 10, False),
-        (Rule.HASHED, Tolerance(stale_if_error=10), 10**6, True),
-        (Rule.HASHED, STRICT, 0, False),
-        (Rule.PLAIN, STRICT, 61, False),
+        (FreshnessRule.REVALIDATED, Tolerance(stale_if_error=10), 9, True),
+        (FreshnessRule.REVALIDATED, Tolerance(stale_if_error=10), 10, False),
+        (FreshnessRule.HASHED, Tolerance(stale_if_error=10), 10**6, True),
+        (FreshnessRule.HASHED, STRICT, 0, False),
+        (FreshnessRule.PLAIN, STRICT, 61, False),
     ],
 )
 def test_stand_in_when_the_server_fails(rule, tolerance, at, expected):
@@ -137,11 +137,11 @@ def test_stand_in_when_the_server_fails(rule, tolerance, at, expected):
 
 def test_stand_in_when_the_server_allows_it_though_the_client_does_not():
     kept = held(("cache-control", "max-age=2, stale-if-error=60"))
-    assert may_stand_in(kept, Rule.PLAIN, STRICT, now=NOW + 61)
-    assert not may_stand_in(kept, Rule.PLAIN, STRICT, now=NOW + 63)
+    assert may_stand_in(kept, FreshnessRule.PLAIN, STRICT, now=NOW + 61)
+    assert not may_stand_in(kept, FreshnessRule.PLAIN, STRICT, now=NOW + 63)
 
 
-@pytest.mark.parametrize("rule", [Rule.PLAIN, Rule.REVALIDATED])
+@pytest.mark.parametrize("rule", [FreshnessRule.PLAIN, FreshnessRule.REVALIDATED])
 def test_usage_when_the_clock_was_set_back(rule):
     ahead = held(("cache-control", "max-age=60"), received=10 * 86400)
     assert usage(ahead, rule, Tolerance(root_ttl=60), now=NOW) is Use.ASK
@@ -156,36 +156,36 @@ def test_age_when_time_passes_never_shrinks(early, more):
 @pytest.mark.parametrize(
     ("status", "fields", "own", "expected"),
     [
-        (200, [], None, Outcome.STORE),
-        (200, [("cache-control", "no-store")], None, Outcome.NOT_KEPT),
-        (200, [("cache-control", "No-StOrE, max-age=9")], None, Outcome.NOT_KEPT),
-        (206, [], None, Outcome.DENIED),
-        (304, [("etag", '"a"')], '"a"', Outcome.FRESHEN),
-        (304, [("etag", 'W/"a"')], '"a"', Outcome.FRESHEN),
-        (304, [], '"a"', Outcome.FRESHEN),
-        (304, [("etag", '"b"')], '"a"', Outcome.REPEAT),
-        (304, [("etag", '"a"')], None, Outcome.REPEAT),
-        (301, [], None, Outcome.REDIRECT),
-        (308, [], None, Outcome.REDIRECT),
-        (406, [], None, Outcome.REFUSED),
-        (415, [], None, Outcome.REFUSED),
-        (404, [], '"a"', Outcome.MISSING),
-        (401, [], '"a"', Outcome.DENIED),
-        (403, [], '"a"', Outcome.DENIED),
-        (429, [], '"a"', Outcome.FAILED),
-        (503, [], '"a"', Outcome.FAILED),
-        (600, [], '"a"', Outcome.FAILED),
+        (200, [], None, FreshnessOutcome.STORE),
+        (200, [("cache-control", "no-store")], None, FreshnessOutcome.NOT_KEPT),
+        (200, [("cache-control", "No-StOrE, max-age=9")], None, FreshnessOutcome.NOT_KEPT),
+        (206, [], None, FreshnessOutcome.DENIED),
+        (304, [("etag", '"a"')], '"a"', FreshnessOutcome.FRESHEN),
+        (304, [("etag", 'W/"a"')], '"a"', FreshnessOutcome.FRESHEN),
+        (304, [], '"a"', FreshnessOutcome.FRESHEN),
+        (304, [("etag", '"b"')], '"a"', FreshnessOutcome.REPEAT),
+        (304, [("etag", '"a"')], None, FreshnessOutcome.REPEAT),
+        (301, [], None, FreshnessOutcome.REDIRECT),
+        (308, [], None, FreshnessOutcome.REDIRECT),
+        (406, [], None, FreshnessOutcome.REFUSED),
+        (415, [], None, FreshnessOutcome.REFUSED),
+        (404, [], '"a"', FreshnessOutcome.MISSING),
+        (401, [], '"a"', FreshnessOutcome.DENIED),
+        (403, [], '"a"', FreshnessOutcome.DENIED),
+        (429, [], '"a"', FreshnessOutcome.FAILED),
+        (503, [], '"a"', FreshnessOutcome.FAILED),
+        (600, [], '"a"', FreshnessOutcome.FAILED),
     ],
 )
 def test_outcome(status, fields, own, expected):
     kept = None if own is None else held(("etag", own))
-    assert outcome(answer(status, *fields), kept, Rule.HASHED) is expected
+    assert outcome(answer(status, *fields), kept, FreshnessRule.HASHED) is expected
 
 
 @pytest.mark.parametrize("vary", ["*", "Foo, *", "*, *", ", *"])
 def test_storable_when_it_varies_on_everything(vary):
-    assert not is_storable(answer(200, ("vary", vary)), Rule.PLAIN)
-    assert is_storable(answer(200, ("vary", vary)), Rule.HASHED)
+    assert not is_storable(answer(200, ("vary", vary)), FreshnessRule.PLAIN)
+    assert is_storable(answer(200, ("vary", vary)), FreshnessRule.HASHED)
 
 
 def test_freshened_when_a_304_lies_about_the_body():
@@ -205,15 +205,17 @@ def test_freshened_when_a_304_lies_about_the_body():
     assert first(fields, "content-encoding") is None
     assert first(fields, "content-length") is None
     assert (first(fields, "x"), first(fields, "age")) == ("2", None)
-    assert usage(freshened(kept, news), Rule.PLAIN, STRICT, now=NOW + 4) is Use.FRESH
+    assert usage(freshened(kept, news), FreshnessRule.PLAIN, STRICT, now=NOW + 4) is Use.FRESH
 
 
 def test_conditions_when_there_is_an_etag_or_none():
     modified = ("last-modified", date(-9))
-    assert conditions(held(("etag", '"a"'), modified), Rule.REVALIDATED) == (("if-none-match", '"a"'),)
-    assert conditions(held(modified), Rule.PLAIN) == (("if-modified-since", date(-9)),)
+    assert conditions(held(("etag", '"a"'), modified), FreshnessRule.REVALIDATED) == (
+        ("if-none-match", '"a"'),
+    )
+    assert conditions(held(modified), FreshnessRule.PLAIN) == (("if-modified-since", date(-9)),)
     # The reference's root says the time of the request there.
-    assert conditions(held(modified), Rule.REVALIDATED) == ()
+    assert conditions(held(modified), FreshnessRule.REVALIDATED) == ()
 
 
 @pytest.mark.parametrize(

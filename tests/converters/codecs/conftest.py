@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from specmux_converters.codecs import gnostic_v2, gnostic_v3
-from specmux_converters.codecs.gnostic import Field, read_facts
+from specmux_converters.codecs.gnostic import MessageField, read_facts
 
 _SCALARS = {"double": 1, "int64": 3, "bool": 8, "string": 9}
 _MESSAGE = 11
@@ -41,7 +41,7 @@ class _FileBuilder:
         self.file = file
         self.names: set[str] = set()
 
-    def add_message(self, name: str, fields: tuple[Field, ...]) -> None:
+    def add_message(self, name: str, fields: tuple[MessageField, ...]) -> None:
         message = self._message(name)
         one_of = len(fields) > 1 and fields[0].is_keyless
         if one_of:

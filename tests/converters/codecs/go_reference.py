@@ -24,7 +24,7 @@ from typing import Any
 import orjson
 
 from specmux_converters.codecs import gnostic_v3
-from specmux_converters.codecs.gnostic import Field, read_facts
+from specmux_converters.codecs.gnostic import MessageField, read_facts
 
 RECORD = Path(__file__).with_name("go_reference.txt")
 YAML_RECORD = Path(__file__).with_name("go_yaml.jsonl")
@@ -43,14 +43,14 @@ def digest(data: bytes | None) -> str:
     return "-" if data is None else hashlib.sha256(data).hexdigest()[:8]
 
 
-def fields() -> Iterator[tuple[str, Field]]:
+def fields() -> Iterator[tuple[str, MessageField]]:
     for message in _routes():
         for field in MESSAGES[message]:
             if not field.is_keyless:
                 yield message, field
 
 
-def document(message: str, field: Field, value: Any) -> dict[str, Any]:
+def document(message: str, field: MessageField, value: Any) -> dict[str, Any]:
     """A document whose only peculiarity is ``value`` at ``field`` of a ``message``."""
     inner = _minimal(message) | {KEYS.get(field.key, field.key): value}
     for outer, step in reversed(_routes()[message]):
@@ -58,9 +58,9 @@ def document(message: str, field: Field, value: Any) -> dict[str, Any]:
     return inner
 
 
-def _routes() -> dict[str, tuple[tuple[str, Field], ...]]:
+def _routes() -> dict[str, tuple[tuple[str, MessageField], ...]]:
     """Message -> how to get there from Document: the messages around it, each with the field to go into."""
-    routes: dict[str, tuple[tuple[str, Field], ...]] = {"Document": ()}
+    routes: dict[str, tuple[tuple[str, MessageField], ...]] = {"Document": ()}
     queue = ["Document"]
     for message in queue:
         for field in MESSAGES[message]:
@@ -72,7 +72,7 @@ def _routes() -> dict[str, tuple[tuple[str, Field], ...]]:
     return routes
 
 
-def _wrapped(step: Field, inner: Any) -> Any:
+def _wrapped(step: MessageField, inner: Any) -> Any:
     if step.is_pattern:
         return inner
     for bracket in reversed(step.type.replace("@", "")):
@@ -180,7 +180,7 @@ class _Draw:
             if field.required or self.random() < share
         }
 
-    def key(self, field: Field) -> str:
+    def key(self, field: MessageField) -> str:
         if field.key in ("^x-", "^/"):
             return field.key[1:] + self.text()
         return KEYS.get(field.key, field.key)

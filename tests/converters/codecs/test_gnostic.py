@@ -6,7 +6,7 @@ import pytest
 
 from shared_data import SHARED, load, shared
 from specmux_converters.codecs import gnostic_v2, gnostic_v3
-from specmux_converters.codecs.gnostic import Field, read_facts
+from specmux_converters.codecs.gnostic import MessageField, read_facts
 
 FACTS = {"v2": gnostic_v2.FACTS, "v3": gnostic_v3.FACTS}
 
@@ -14,9 +14,9 @@ FACTS = {"v2": gnostic_v2.FACTS, "v3": gnostic_v3.FACTS}
 def test_a_fact_is_a_field_when_read() -> None:
     assert read_facts({"A": "1 a! string, 2 ^x- {Any}, 30 =b [@A]"}) == {
         "A": (
-            Field(1, "a", "string", required=True),
-            Field(2, "^x-", "{Any}", required=False),
-            Field(30, "=b", "[@A]", required=False),
+            MessageField(1, "a", "string", required=True),
+            MessageField(2, "^x-", "{Any}", required=False),
+            MessageField(30, "=b", "[@A]", required=False),
         )
     }
 
@@ -43,7 +43,7 @@ def test_the_facts_are_those_of_the_specification(version: str) -> None:
             assert field.required == (field.key in specified[name].get("required_json_keys", ()))
 
 
-def check(field: Field, expected: dict[str, Any], specified: dict[str, Any]) -> None:
+def check(field: MessageField, expected: dict[str, Any], specified: dict[str, Any]) -> None:
     assert expected["repeated"] == (field.is_pattern or field.type.startswith("["))
     if field.is_pattern:
         assert type_names(field.type[1:-1], specified) == {expected["map_value"]}

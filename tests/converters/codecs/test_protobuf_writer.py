@@ -11,7 +11,7 @@ from converters.codecs import go_reference
 from converters.codecs.go_reference import VALUES, digest, document
 from shared_data import documents, load, shared
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic import Field
+from specmux_converters.codecs.gnostic import MessageField
 from specmux_converters.codecs.protobuf_writer import write_document
 from specmux_converters.errors import ConverterError, Unrepresentable
 
@@ -33,7 +33,9 @@ def ours(value: dict[str, Any], fragments: Fragments | None = None) -> bytes | N
 @pytest.mark.parametrize(
     ("message", "field"), [pytest.param(m, f, id=f"{m}.{f.key}") for m, f in go_reference.fields()]
 )
-def test_a_field_is_written_or_refused_as_go_does_when_it_has_any_value(message: str, field: Field) -> None:
+def test_a_field_is_written_or_refused_as_go_does_when_it_has_any_value(
+    message: str, field: MessageField
+) -> None:
     got = [digest(ours(document(message, field, value))) for value in VALUES]
     assert got == ANSWERS[f"{message}.{field.key}"]
 

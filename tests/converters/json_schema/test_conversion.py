@@ -10,7 +10,7 @@ import pytest
 
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, Form
+from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
 from specmux_converters.json_schema.catalogue import text_of
 from specmux_converters.json_schema.kinds import CRD_TITLE
 
@@ -42,7 +42,7 @@ def document(
     }
 
 
-def schema(found: dict[str, Any], form: Form = STRICT) -> dict[str, Any]:
+def schema(found: dict[str, Any], form: SchemaForm = STRICT) -> dict[str, Any]:
     schemas = DocumentSchemas(found, KEY)
     (kind,) = (each for each in schemas.kinds if each.kind == "Thing")
     made = schemas.kind(kind, form)
@@ -50,7 +50,7 @@ def schema(found: dict[str, Any], form: Form = STRICT) -> dict[str, Any]:
     return made
 
 
-def takes(found: dict[str, Any], spec: Any, form: Form = STRICT) -> bool:
+def takes(found: dict[str, Any], spec: Any, form: SchemaForm = STRICT) -> bool:
     thing = {"apiVersion": "x.test/v1", "kind": "Thing", "spec": spec}
     return bool(jsonschema.Draft7Validator(schema(found, form)).is_valid(thing))
 
@@ -107,7 +107,7 @@ def test_only_strict_refuses_unknown_fields() -> None:
 
 def test_a_partial_schema_requires_nothing() -> None:
     spec = object_of(a=STRING) | {"required": ["a"], "not": {"required": ["a"]}}
-    made = schema(document(spec, is_custom=True), Form(is_partial=True))
+    made = schema(document(spec, is_custom=True), SchemaForm(is_partial=True))
     assert jsonschema.Draft7Validator(made).is_valid({"spec": {}})
     assert not jsonschema.Draft7Validator(made).is_valid({"spec": {"z": 1}})
 
@@ -230,7 +230,7 @@ def test_requests_are_no_kinds_and_the_document_is_left_as_it_is() -> None:
     before = copy.deepcopy(found)
     schemas = DocumentSchemas(found, KEY)
     assert [each.kind for each in schemas.kinds] == ["Thing"]
-    for form in (STRICT, OPEN, Form(is_named=True)):
+    for form in (STRICT, OPEN, SchemaForm(is_named=True)):
         schemas.kind(schemas.kinds[0], form)
     assert found == before
 

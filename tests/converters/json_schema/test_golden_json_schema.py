@@ -21,7 +21,7 @@ from data import catalogue_documents as catalogue
 from shared_data import GOLDEN, shared
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import STRICT, Form
+from specmux_converters.json_schema import STRICT, SchemaForm
 from specmux_converters.json_schema.catalogue import needed, schema_of
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.definitions import dispatcher
@@ -29,7 +29,7 @@ from specmux_converters.json_schema.paths import wanted
 from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, QUANTITY
 
 FOLDER = GOLDEN / "json-schema"
-PARTIAL = Form(is_partial=True)
+PARTIAL = SchemaForm(is_partial=True)
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 SCALARS = {
     "quantity": QUANTITY,
@@ -146,8 +146,8 @@ def test_scalars(tally: Callable[[str, int], None]) -> None:
 
 
 @shared
-@pytest.mark.parametrize("form", [STRICT, Form(is_strict=False), Form(is_named=True), PARTIAL])
-def test_every_schema_is_one(form: Form, tally: Callable[[str, int], None]) -> None:
+@pytest.mark.parametrize("form", [STRICT, SchemaForm(is_strict=False), SchemaForm(is_named=True), PARTIAL])
+def test_every_schema_is_one(form: SchemaForm, tally: Callable[[str, int], None]) -> None:
     """By the metaschema, and compiled: kubeconform takes a schema that does not compile for a missing one."""
     for owner, kind in catalogue.kinds().values():
         schema = owner.kind(kind, form)

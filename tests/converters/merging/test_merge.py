@@ -9,7 +9,7 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from shared_data import documents, load, shared
 from specmux_converters.errors import InvalidDocument
-from specmux_converters.merging.merge import Conflict, Merged, Renamed, merge
+from specmux_converters.merging.merge import ComponentRename, Conflict, MergeResult, merge
 
 
 def document(path: str, schemas: Any = None, **parts: Any) -> Any:
@@ -20,11 +20,11 @@ def document(path: str, schemas: Any = None, **parts: Any) -> Any:
     return {**result, **({"components": {"schemas": schemas}} if schemas else {}), **parts}
 
 
-def schemas_of(merged: Merged) -> Any:
+def schemas_of(merged: MergeResult) -> Any:
     return merged.document["components"]["schemas"]
 
 
-def used(merged: Merged, path: str) -> str:
+def used(merged: MergeResult, path: str) -> str:
     content = merged.document["paths"][path]["get"]["responses"]["200"]["content"]["a/a"]
     ref: str = content["schema"]["$ref"]
     return ref.removeprefix("#/components/schemas/")
@@ -52,7 +52,10 @@ def test_unequal_components_are_renamed_in_the_order_of_group_versions() -> None
         "A_v4": {"title": "z"},
     }
     assert [used(merged, f"/{key}") for key in "abcd"] == ["A", "A", "A_v3", "A_v4"]
-    assert merged.renamed == (Renamed("c", "schemas", "A", "A_v3"), Renamed("d", "schemas", "A", "A_v4"))  # type: ignore[arg-type]
+    assert merged.renamed == (
+        ComponentRename("c", "schemas", "A", "A_v3"),
+        ComponentRename("d", "schemas", "A", "A_v4"),
+    )  # type: ignore[arg-type]
     assert orjson.dumps(merge(dict(reversed(variants.items()))).document) == orjson.dumps(merged.document)  # type: ignore[arg-type]
 
 
@@ -132,7 +135,7 @@ def get(path: str, **fields: Any) -> Any:
     return {path: {"get": {"responses": {"200": {"description": ""}}, **fields}}}
 
 
-def of(**documents: Any) -> Merged:
+def of(**documents: Any) -> MergeResult:
     return merge({key: {**document("/unused"), **value} for key, value in documents.items()})  # type: ignore[misc]
 
 
@@ -148,7 +151,7 @@ def test_ids_of_operations_are_renamed_and_links_follow() -> None:
     assert ids == {"/a": "get", "/b": "get_v3", "/c": "get_v2"}
     found = {name: link["operationId"] for name, link in merged.document["components"]["links"].items()}
     assert found == {"next": "get", "next_v2": "get_v3", "next_v3": "get_v2"}
-    assert Renamed("b", "operationIds", "get", "get_v3") in merged.renamed  # type: ignore[arg-type]
+    assert ComponentRename("b", "operationIds", "get", "get_v3") in merged.renamed  # type: ignore[arg-type]
     assert merged.conflicts == ()
 
 

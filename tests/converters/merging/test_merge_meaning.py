@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared_data import documents, load, shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import pointer_to
-from specmux_converters.merging.merge import Merged, merge
+from specmux_converters.merging.merge import MergeResult, merge
 
 NAMES = ("A", "A_v2", "B", "a/b", "~1", "%41")
 DEPTH = 5
@@ -81,7 +81,7 @@ def text(node: Any) -> bytes:
     return orjson.dumps(node, option=orjson.OPT_SORT_KEYS)
 
 
-def assert_whole(inputs: Mapping[GroupVersion, Any], merged: Merged) -> None:
+def assert_whole(inputs: Mapping[GroupVersion, Any], merged: MergeResult) -> None:
     assert merged.conflicts == ()
     new = {(each.group_version, each.kind, each.name): each.new_name for each in merged.renamed}
     for key, document in inputs.items():
@@ -136,4 +136,4 @@ def test_releases_of_one_group_version_keep_their_meaning(key: str) -> None:
     assert len(merged.renamed) > 10
     conflicts = {each.pointer for each in merged.conflicts}
     assert conflicts <= {"/info"}
-    assert_whole(inputs, Merged(merged.document, merged.renamed, ()))
+    assert_whole(inputs, MergeResult(merged.document, merged.renamed, ()))

@@ -19,7 +19,7 @@ from data.compared import (
 )
 from specmux_converters.crd import build
 from specmux_converters.errors import LimitExceeded
-from specmux_schemas.differences import Basis, Served, add_document, compare
+from specmux_schemas.differences import Basis, ServedSide, add_document, compare
 from specmux_schemas.differences.impacts import Impact
 
 STRING = {"type": "string"}
@@ -134,7 +134,7 @@ def test_a_definition_and_the_document_made_of_it_say_the_same() -> None:
         },
         selectableFields=[{"jsonPath": ".spec.a"}],
     )
-    built = Served()
+    built = ServedSide()
     for made in build([manifest]).documents.values():
         add_document(built, made)
     definitions = of_manifests([manifest])
@@ -143,7 +143,7 @@ def test_a_definition_and_the_document_made_of_it_say_the_same() -> None:
 
 
 def test_a_definition_against_a_document_that_lost_a_field() -> None:
-    new = Served()
+    new = ServedSide()
     for made in build([definition(fields(a=STRING))]).documents.values():
         add_document(new, made)
     found = compare(of_manifests([definition(fields(a=STRING, b=STRING))]), new)
@@ -279,7 +279,7 @@ def letters(place: Any) -> str:
 
 
 def test_a_webhook_that_converts_no_more_is_a_warning() -> None:
-    def converted(strategy: str) -> Served:
+    def converted(strategy: str) -> ServedSide:
         value = definition({"type": "object"})
         value["spec"]["versions"].append({**value["spec"]["versions"][0], "name": "v2", "storage": False})
         value["spec"]["conversion"] = {"strategy": strategy}

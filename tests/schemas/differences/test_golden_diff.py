@@ -14,7 +14,7 @@ import shared_data
 from data.compared import of_documents, of_manifests
 from shared_data import DATA, GOLDEN, shared
 from specmux_converters.yaml.reader import parse_yaml_stream
-from specmux_schemas.differences import ChangeSeverity, Comparison, Served, compare
+from specmux_schemas.differences import ChangeSeverity, Comparison, ServedSide, compare
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.rules import RULES
 
@@ -36,7 +36,7 @@ ADDED = {
 """Ids that the table does not have."""
 
 
-def side(form: str, value: Any) -> Served:
+def side(form: str, value: Any) -> ServedSide:
     match form:
         case "document":
             return of_documents([value])

@@ -16,7 +16,7 @@ from data.compared import compared_documents, document, inlined, of_documents, r
 from shared_data import DATA, files
 from specmux_converters.errors import ConverterError
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_schemas.differences import Served, add_document, add_manifests, compare
+from specmux_schemas.differences import ServedSide, add_document, add_manifests, compare
 from specmux_schemas.differences.reports import FORMS, render, report_of
 
 NAMES = st.sampled_from(["a", "b", "default", "required", "items", "ca.crt", "$ref", "status"])
@@ -170,8 +170,8 @@ def test_real_definitions_do_not_differ_from_themselves(
     assert told(compare(*sides)) == []
 
 
-def _served(kind: DocumentKind, documents: Any) -> Served:
-    served = Served()
+def _served(kind: DocumentKind, documents: Any) -> ServedSide:
+    served = ServedSide()
     if kind is DocumentKind.CRDS:
         add_manifests(served, documents)
     elif kind is DocumentKind.OPENAPI_3:

@@ -14,7 +14,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.explanation.tree import Field, FieldPlace, tree_of
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search_index.index import Index
+from specmux_schemas.search_index.index import FieldIndex
 from specmux_schemas.search_index.query import path_text, search
 from specmux_schemas.search_index.stored import dump, load
 
@@ -22,14 +22,14 @@ KEY = GroupVersion("apis/garden.example.org/v1")
 TEXT = {"type": "string", "description": "What it is called."}
 
 
-def indexed(**documents: Document) -> Index:
-    index = Index()
+def indexed(**documents: Document) -> FieldIndex:
+    index = FieldIndex()
     for name, document in documents.items():
         index.put(GroupVersion(f"apis/garden.example.org/{name}"), document, hash=name)
     return index
 
 
-def paths(index: Index, query: str, **options: Any) -> list[str]:
+def paths(index: FieldIndex, query: str, **options: Any) -> list[str]:
     return [path_text(row) for row in search(index, query, **options).rows]
 
 
@@ -79,7 +79,7 @@ def test_row_says_where_else_its_field_is() -> None:
     for schema in other["components"]["schemas"].values():
         for kind in schema.get("x-kubernetes-group-version-kind", ()):
             kind["version"] = "v2"
-    index = Index()
+    index = FieldIndex()
     index.put(KEY, document, hash="1")
     index.put(GroupVersion("apis/garden.example.org/v2"), other, hash="2")
     row = search(index, "acidity").rows[0]
@@ -113,7 +113,7 @@ def test_what_is_no_index_is_none(data: bytes) -> None:
 
 @shared
 def test_every_field_of_the_release_is_found_where_it_is() -> None:
-    index = Index()
+    index = FieldIndex()
     for key, document in release().items():
         index.put(key, document, hash="1")
     assert 5000 < len(index.graph.names) < 10_000

@@ -15,14 +15,14 @@ from data.search_queries import QUERIES
 from shared_data import shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import InvalidPath
-from specmux_schemas.search_index.index import Index
+from specmux_schemas.search_index.index import FieldIndex
 from specmux_schemas.search_index.query import path_text, search
 from specmux_schemas.search_index.words import asked, of_name
 
 
 @functools.cache
-def small() -> Index:
-    index = Index()
+def small() -> FieldIndex:
+    index = FieldIndex()
     fields: dict[str, Any] = {
         "waterLevel": {"type": "integer", "description": "How much rain it gets."},
         "water": {"type": "object", "properties": {"level": {"type": "string"}, "rain": {"type": "string"}}},
@@ -86,8 +86,8 @@ def test_any_other_query_is_answered(query: str) -> None:
 
 
 @functools.cache
-def whole() -> Index:
-    index = Index()
+def whole() -> FieldIndex:
+    index = FieldIndex()
     for key, document in release().items():
         index.put(key, document, hash="1")
     return index

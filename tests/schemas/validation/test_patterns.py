@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_converters.go.regexp_match import Pattern, Undecided
+from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_as_go_matches(pattern: str, good: list[str], bad: list[str]) -> None:
     [r"\p{Greek}", "(?=a)", "a{1000}{1000}", "(a{100}){100}", "(", "[a", "a)", "*a", "a**", "[z-a]"],
 )
 def test_what_is_not_understood_is_told(pattern: str) -> None:
-    with pytest.raises(Undecided, match="not understood"):
+    with pytest.raises(UndecidedMatch, match="not understood"):
         Pattern(pattern).matches("a")
 
 

@@ -23,7 +23,7 @@ _HEX: Final = b"0123456789abcdefABCDEF"
 _WORDS: Final = {b"t": b"true", b"f": b"false", b"n": b"null"}
 
 
-class _Refused(Exception):
+class _SyntaxRefusal(Exception):
     """``offset`` is how many bytes were read."""
 
     def __init__(self, text: str, offset: int) -> None:
@@ -37,7 +37,7 @@ def syntax_error(data: bytes) -> tuple[str, int] | None:
     scanner = _Scanner(data)
     try:
         scanner.run()
-    except _Refused as refused:
+    except _SyntaxRefusal as refused:
         return refused.text, refused.offset
     return None
 
@@ -182,13 +182,13 @@ class _Scanner:
     def _peek(self) -> bytes:
         mark = self._rest(1)
         if not mark:
-            raise _Refused(_END, len(self._data))
+            raise _SyntaxRefusal(_END, len(self._data))
         return mark
 
     def _refuse(self, place: str) -> NoReturn:
         character = chr(self._data[self._at])
         shown = "\\'" if character == "'" else '"' if character == '"' else quoted(character)[1:-1]
-        raise _Refused(f"invalid character '{shown}' {place}", self._at)
+        raise _SyntaxRefusal(f"invalid character '{shown}' {place}", self._at)
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:

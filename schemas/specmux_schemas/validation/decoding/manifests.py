@@ -9,7 +9,7 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.decoding.objects import read
-from specmux_schemas.validation.decoding.streams import Part
+from specmux_schemas.validation.decoding.streams import StreamPart
 from specmux_schemas.validation.decoding.type_meta import parse_group_version
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.media_types import BodyFormat
@@ -24,7 +24,7 @@ _CLIENT_GROUP: Final = "kustomize.config.k8s.io/"
 """Of files that a client reads, and no apiserver."""
 
 
-def group_versions_in(part: Part) -> Iterator[tuple[str, str]]:
+def group_versions_in(part: StreamPart) -> Iterator[tuple[str, str]]:
     """Groups and versions that the objects may be of; of what they refer to, too.
 
     Found in the text, which costs less than reading it; CBOR is read.
@@ -42,7 +42,7 @@ def group_versions_in(part: Part) -> Iterator[tuple[str, str]]:
             yield group, version
 
 
-def definition_in(part: Part) -> Document | None:
+def definition_in(part: StreamPart) -> Document | None:
     """The manifest, where it is a CustomResourceDefinition."""
     if _DEFINITION not in part.data:
         return None
@@ -50,7 +50,7 @@ def definition_in(part: Part) -> Document | None:
     return value if isinstance(value, dict) and value.get("kind") == _DEFINITION.decode() else None
 
 
-def is_object(part: Part) -> bool:
+def is_object(part: StreamPart) -> bool:
     """Whether a document means to be a Kubernetes object: one that cannot be read, or lacks a field, may."""
     try:
         value = read(part.data, part.format).value
@@ -84,7 +84,7 @@ def _kinds(spec: Any) -> Iterator[tuple[str, str, str]]:
                     yield group, version["name"], kind
 
 
-def _value(part: Part) -> Any:
+def _value(part: StreamPart) -> Any:
     try:
         return read(part.data, part.format).value
     except Undecodable:

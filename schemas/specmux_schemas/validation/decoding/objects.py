@@ -76,7 +76,7 @@ class Body:
 
 
 @dataclass(slots=True)
-class Decoded:
+class DecodedObject:
     """``value`` is the object without its unknown fields, where it is a custom one."""
 
     value: Any
@@ -145,7 +145,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:CUT_TO]}… ({len(text)} characters)"
 
 
-def decode_typed(body: Body, kind: TypedKind) -> Decoded:
+def decode_typed(body: Body, kind: TypedKind) -> DecodedObject:
     """Of an object that cannot be decoded, ``fatal`` says what an apiserver says; the rest is found, too."""
     state = Decoding()
     kind.node.decode(body.value, state)
@@ -153,7 +153,7 @@ def decode_typed(body: Body, kind: TypedKind) -> Decoded:
         return decode_typed(body.exact(), kind)
     # Creating ignores a status; manifests that tools write have an empty one.
     schema = [each for each in state.schema if each.path[:1] != ("status",)]
-    decoded = Decoded(body.value, state.strict, schema=schema, left_out=state.left_out)
+    decoded = DecodedObject(body.value, state.strict, schema=schema, left_out=state.left_out)
     if state.mismatch is not None:
         others = [each for each in state.mismatches if each != state.mismatch]
         decoded.faults = [
@@ -166,7 +166,7 @@ def decode_typed(body: Body, kind: TypedKind) -> Decoded:
     return decoded
 
 
-def decode_custom(body: Body, found: TypeMeta, kind: CustomKind, schema: Structural | None) -> Decoded:
+def decode_custom(body: Body, found: TypeMeta, kind: CustomKind, schema: Structural | None) -> DecodedObject:
     """``schema`` is that of the body's version, None where the body is of another group or kind.
 
     Raises Undecodable.
@@ -192,7 +192,7 @@ def decode_custom(body: Body, found: TypeMeta, kind: CustomKind, schema: Structu
         errors += (_unknown(each.path, each.place) for each in embedded.unknown_in_embedded(value, schema))
     if body.is_plain and errors:
         return decode_custom(body.exact(), found, kind, schema)
-    return _finished(body, Decoded(value, errors, strict_left_out=left_out))
+    return _finished(body, DecodedObject(value, errors, strict_left_out=left_out))
 
 
 def _unknown(path: Path, place: str) -> StrictError:
@@ -200,7 +200,7 @@ def _unknown(path: Path, place: str) -> StrictError:
     return StrictError(Check.UNKNOWN_FIELD, path, f'unknown field "{place}"')
 
 
-def _finished(body: Body, decoded: Decoded) -> Decoded:
+def _finished(body: Body, decoded: DecodedObject) -> DecodedObject:
     """With the texts of the errors as an apiserver groups them, and YAML's duplicates."""
     texts = [error.text for error in decoded.strict]
     duplicates = body.duplicates

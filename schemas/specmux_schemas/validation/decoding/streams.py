@@ -22,7 +22,7 @@ _SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StreamPart:
     """One document of a file. ``line`` is how many lines of the file stand before it."""
 
     data: bytes
@@ -32,36 +32,38 @@ class Part:
     """The template that Helm says it comes from."""
 
 
-def parts_of(data: bytes) -> Iterator[Part]:
+def parts_of(data: bytes) -> Iterator[StreamPart]:
     """The documents that hold anything; what begins with a brace is JSON, as for kubectl. UTF-16 becomes
     UTF-8: separators and group-versions are looked for in the bytes."""
     if data.startswith(_UTF_16):
         with suppress(UnicodeDecodeError):  # the reader says what is wrong
             data = data.decode("utf-16").encode()
     if data.startswith(_SELF_DESCRIBED_CBOR):
-        yield Part(data, BodyFormat.CBOR)
+        yield StreamPart(data, BodyFormat.CBOR)
     elif data.startswith(PROTOBUF_MAGIC):
-        yield Part(data, BodyFormat.PROTOBUF)
+        yield StreamPart(data, BodyFormat.PROTOBUF)
     elif data.removeprefix(_BOM).lstrip().startswith(b"{"):
         yield from _json_parts(data)
     else:
         yield from _yaml_parts(data)
 
 
-def _yaml_parts(data: bytes) -> Iterator[Part]:
+def _yaml_parts(data: bytes) -> Iterator[StreamPart]:
     start = line = 0
     for match in [*_SEPARATOR.finditer(data), None]:
         end = match.start() if match else len(data)
         piece = data[start:end]
         if _CONTENT.search(piece):
             source = _SOURCE.search(piece)
-            yield Part(piece, BodyFormat.YAML, line, source[1].decode("utf-8", "replace") if source else "")
+            yield StreamPart(
+                piece, BodyFormat.YAML, line, source[1].decode("utf-8", "replace") if source else ""
+            )
         if match:
             line += data.count(b"\n", start, match.end())
             start = match.end()
 
 
-def _json_parts(data: bytes) -> Iterator[Part]:
+def _json_parts(data: bytes) -> Iterator[StreamPart]:
     """Objects one after another; where one cannot be read, the rest is one part."""
     text = data.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
@@ -75,7 +77,7 @@ def _json_parts(data: bytes) -> Iterator[Part]:
         end = _skip_space(text, at)
         is_whole = start == 0 and end == len(text)
         piece = data if is_whole else text[start:at].encode("utf-8", "replace")
-        yield Part(piece, BodyFormat.JSON, text.count("\n", 0, start))
+        yield StreamPart(piece, BodyFormat.JSON, text.count("\n", 0, start))
         at = end
 
 

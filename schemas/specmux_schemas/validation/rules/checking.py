@@ -43,7 +43,7 @@ def check_rules(
     if not node.has_rules:
         return []
     walk = _Walk(compiler)
-    with suppress(_Spent):
+    with suppress(_BudgetSpent):
         walk.node(value, old, node, node, _Place((), "", Standing(correlation)))
     return walk.found
 
@@ -73,7 +73,7 @@ class _Place:
         return self.text or "<nil>"
 
 
-class _Spent(Exception):
+class _BudgetSpent(Exception):
     """No further rule is evaluated."""
 
 
@@ -135,7 +135,7 @@ class _Walk:
         assert rule.expression is not None
         if self._budget <= 0:
             self._refuse(rule, typed, place, _BUDGET)
-            raise _Spent
+            raise _BudgetSpent
         given = variables
         if rule.rule.takes_missing_old:
             given = {**variables, OLD_SELF: Optional(variables[OLD_SELF]) if OLD_SELF in variables else NONE}
@@ -144,7 +144,7 @@ class _Walk:
         except CostExceeded:
             self._pay(rule, PER_CALL_LIMIT, typed, place)
             self._refuse(rule, typed, place, f"'{_EXCEEDED}': {_TOO_COSTLY} rule: {rule.rule.shown}")
-            raise _Spent from None
+            raise _BudgetSpent from None
         except CelError as error:
             self._pay(rule, error.cost, typed, place)
             self._refuse(rule, typed, place, _error_text(str(error), rule))
@@ -156,7 +156,7 @@ class _Walk:
     def _pay(self, rule: CompiledRule, cost: int, typed: RuleNode, place: _Place) -> None:
         if cost > self._budget:
             self._refuse(rule, typed, place, _BUDGET)
-            raise _Spent
+            raise _BudgetSpent
         self._budget -= cost
 
     def _fail(
@@ -187,14 +187,14 @@ class _Walk:
         except CostExceeded:
             text = f"{_TOO_COSTLY} messageExpression: {shown(rule.rule.message_expression)}"
             self._add(severity, Check.RULE, place, f'{place.shown}: Invalid value: "{typed.kind}": {text}')
-            raise _Spent from None
+            raise _BudgetSpent from None
         if cost > self._budget:
             text = (
                 "messageExpression evaluation failed due to running out of cost budget, "
                 "no further validation rules will be run"
             )
             self._add(severity, Check.RULE, place, f'{place.shown}: Invalid value: "{typed.kind}": {text}')
-            raise _Spent
+            raise _BudgetSpent
         self._budget -= cost
         message = found.strip()
         is_usable = message and "\n" not in message and len(message.encode()) <= MOST_MESSAGE

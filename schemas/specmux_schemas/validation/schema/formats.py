@@ -18,23 +18,23 @@ from specmux_schemas.validation.schema.scalars import date_is_real
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class StringFormat:
     name: str
     """As the schema writes it."""
     accepts: Callable[[str], bool]
 
 
-def registered_formats() -> tuple[Format, ...]:
+def registered_formats() -> tuple[StringFormat, ...]:
     """All that are checked."""
-    return tuple(Format(name, accepts) for name, accepts in _FORMATS.items())
+    return tuple(StringFormat(name, accepts) for name, accepts in _FORMATS.items())
 
 
-def find_format(name: Any) -> Format | None:
+def find_format(name: Any) -> StringFormat | None:
     """None for what is not checked."""
     if not isinstance(name, str):
         return None
     accepts = _FORMATS.get(name.replace("-", ""))
-    return None if accepts is None else Format(name, accepts)
+    return None if accepts is None else StringFormat(name, accepts)
 
 
 def _matching(pattern: str, flags: int = re.ASCII) -> Callable[[str], bool]:

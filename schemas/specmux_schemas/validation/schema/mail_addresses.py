@@ -17,7 +17,7 @@ _SPACE: Final = re.compile(r"[ \t]*+")
 _COMMENT_MARK: Final = re.compile(r"\\.|[()]", re.DOTALL)
 
 
-class _Refused(Exception):
+class _NoAddress(Exception):
     """No address."""
 
 
@@ -25,7 +25,7 @@ def is_mail_address(text: str) -> bool:
     reader = _Reader(text)
     try:
         return reader.addresses() == 1 and reader.is_done
-    except _Refused:
+    except _NoAddress:
         return False
 
 
@@ -53,7 +53,7 @@ class _Reader:
         if not in_group and self._take(":"):
             return self._group()
         if not (self._take("<") and self._spec() and self._take(">")):
-            raise _Refused
+            raise _NoAddress
         self._skip_comments()
         return 1
 
@@ -79,7 +79,7 @@ class _Reader:
             words += 1
             self._skip_comments()
         if not words:
-            raise _Refused
+            raise _NoAddress
 
     def _group(self) -> int:
         count = 0
@@ -89,7 +89,7 @@ class _Reader:
             if self._take(";"):
                 break
             if not self._take(","):
-                raise _Refused
+                raise _NoAddress
         self._skip_comments()
         return count
 
@@ -100,7 +100,7 @@ class _Reader:
             while depth:
                 mark = _COMMENT_MARK.search(self._text, self._at)
                 if mark is None:
-                    raise _Refused
+                    raise _NoAddress
                 depth += {"(": 1, ")": -1}.get(mark[0], 0)
                 self._at = mark.end()
             self._skip_space()

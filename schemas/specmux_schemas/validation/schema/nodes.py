@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.go.regexp_match import Pattern, Undecided
+from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 from specmux_converters.go.text import INT64_MAX, json_text
 from specmux_schemas.validation.report import MOST_VIOLATIONS
 from specmux_schemas.validation.schema import errors
 from specmux_schemas.validation.schema.errors import SchemaError
-from specmux_schemas.validation.schema.formats import Format
+from specmux_schemas.validation.schema.formats import StringFormat
 
 _MOST_WHOLE: Final = 2.0**53 - 1
 _NEAR: Final = 1e-9
@@ -157,7 +157,7 @@ class TextLimits:
     most: int | None = None
     least: int | None = None
     pattern: Pattern | None = None
-    format: Format | None = None
+    format: StringFormat | None = None
 
     def check(self, value: str, walk: Walk) -> int:
         self._check_text(value, walk)
@@ -178,7 +178,7 @@ class TextLimits:
                 if not self.pattern.matches(value):
                     detail = f"should match '{self.pattern.text}'"
                     walk.add(errors.detailed, value, detail)
-            except Undecided as undecided:
+            except UndecidedMatch as undecided:
                 walk.cannot_tell(str(undecided))
 
 

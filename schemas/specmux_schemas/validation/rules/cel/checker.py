@@ -10,11 +10,11 @@ from specmux_schemas.validation.rules.cel.issues import Issue
 from specmux_schemas.validation.rules.cel.syntax import (
     Call,
     Comprehension,
-    Entry,
     Expression,
     Identifier,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Select,
     StructLiteral,
@@ -123,7 +123,7 @@ class _Checker:
         self.types[id(expression)] = found
         return found
 
-    def _report(self, expression: Expression | Entry, message: str) -> None:
+    def _report(self, expression: Expression | MapEntry, message: str) -> None:
         self.issues.append(Issue(expression.at, message))
 
     def _lookup(self, name: str) -> CelType | None:

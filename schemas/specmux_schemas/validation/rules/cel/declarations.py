@@ -25,7 +25,7 @@ class Overload:
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class CelLibrary:
     functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=dict)
     macros: Mapping[tuple[str, int, bool], Macro] = field(default_factory=dict)
     """By name, count of arguments and whether it is a member."""
@@ -60,7 +60,7 @@ class Environment:
     """Libraries as one. Later ones add overloads to functions of earlier ones."""
 
     def __init__(
-        self, libraries: Iterable[Library], *, is_optional: bool = True, is_homogeneous: bool = True
+        self, libraries: Iterable[CelLibrary], *, is_optional: bool = True, is_homogeneous: bool = True
     ) -> None:
         functions: dict[str, tuple[Overload, ...]] = {}
         self.macros: dict[tuple[str, int, bool], Macro] = {}

@@ -13,11 +13,11 @@ from specmux_schemas.validation.rules.cel.literals import READERS, BadLiteral, n
 from specmux_schemas.validation.rules.cel.macros import BadMacro, Macro
 from specmux_schemas.validation.rules.cel.syntax import (
     Call,
-    Entry,
     Expression,
     Identifier,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Select,
     StructLiteral,
@@ -71,7 +71,7 @@ def parse(
     found: Expression | None = None
     try:
         found = parser.whole()
-    except _Stopped:
+    except _ParseStop:
         pass
     except RecursionError:
         issues.append(Issue(-1, f"expression recursion limit exceeded: {MOST_DEPTH}"))
@@ -80,7 +80,7 @@ def parse(
     return found
 
 
-class _Stopped(Exception):
+class _ParseStop(Exception):
     """The issue is written down."""
 
 
@@ -123,7 +123,7 @@ class _Parser:
     def _unexpected(self, wanted: str, how: str = "mismatched") -> None:
         text = f"Syntax error: {how} input '{self._token.text}' expecting {wanted}"
         self._issues.append(Issue(self._token.at, text))
-        raise _Stopped
+        raise _ParseStop
 
     def _fault(self, at: int, text: str) -> Expression:
         """Reading goes on behind it."""
@@ -134,7 +134,7 @@ class _Parser:
         self._depth += 1
         if self._depth > MOST_DEPTH:
             self._issues.append(Issue(-1, f"expression recursion limit exceeded: {MOST_DEPTH}"))
-            raise _Stopped
+            raise _ParseStop
         found = self._logical("||", "_||_")
         if (mark := self._take("?")) is not None:
             first = self._logical("||", "_||_")
@@ -217,7 +217,7 @@ class _Parser:
             if self._token.kind == END or self._tokens[self._at - 1].kind == "?":
                 self._unexpected("{IDENTIFIER, ESC_IDENTIFIER}")
             self._issues.append(Issue(self._token.at, _no_alternative(self._token)))
-            raise _Stopped
+            raise _ParseStop
         return self._advance()
 
     def _arguments(self) -> list[Expression]:
@@ -305,12 +305,12 @@ class _Parser:
 
     def _map(self) -> Expression:
         opened = self._advance()
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         while self._token.kind != "}":
             is_optional = self._optional_mark(self._token, "?")
             key = self._expression()
             colon = self._want(":")
-            entries.append(Entry(colon.at, key, self._expression(), is_optional))
+            entries.append(MapEntry(colon.at, key, self._expression(), is_optional))
             if not self._take(","):
                 break
         self._want("}")
@@ -318,13 +318,13 @@ class _Parser:
 
     def _structure(self, name: str) -> Expression:
         opened = self._advance()
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         while self._token.kind != "}":
             is_optional = self._optional_mark(self._token, "?")
             field = self._want("name")
             colon = self._want(":")
             key = Literal(field.at, field.text)
-            entries.append(Entry(colon.at, key, self._expression(), is_optional))
+            entries.append(MapEntry(colon.at, key, self._expression(), is_optional))
             if not self._take(","):
                 break
         self._want("}")

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from specmux_schemas.validation.releases import NEWEST, OLDEST
-from specmux_schemas.validation.rules.cel.declarations import Environment, Library
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Environment
 from specmux_schemas.validation.rules.cel.libraries.addresses import ADDRESSES
 from specmux_schemas.validation.rules.cel.libraries.authorization import AUTHORIZATION
 from specmux_schemas.validation.rules.cel.libraries.conversions import CONVERSIONS
@@ -25,7 +25,7 @@ from specmux_schemas.validation.rules.cel.libraries.times import TIMES
 from specmux_schemas.validation.rules.cel.libraries.urls import URLS
 from specmux_schemas.validation.rules.cel.libraries.versions import VERSIONS
 
-_SINCE: Final[tuple[tuple[int, Library], ...]] = (
+_SINCE: Final[tuple[tuple[int, CelLibrary], ...]] = (
     (0, STANDARD),
     (0, CONVERSIONS),
     (0, TIMES),
@@ -44,7 +44,7 @@ _SINCE: Final[tuple[tuple[int, Library], ...]] = (
     (34, EXTENDED_LISTS),
     (37, INCLUDES),
 )
-_WITH_CEL_GO: Final[tuple[tuple[int, Library], ...]] = ((33, OPTIONAL_LISTS), (33, EXISTS_ONE))
+_WITH_CEL_GO: Final[tuple[tuple[int, CelLibrary], ...]] = ((33, OPTIONAL_LISTS), (33, EXISTS_ONE))
 """What came with the version of cel-go that a release is built of."""
 
 

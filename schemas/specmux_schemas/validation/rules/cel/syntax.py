@@ -46,7 +46,7 @@ class ListLiteral:
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class MapEntry:
     at: int
     key: Expression
     value: Expression
@@ -56,14 +56,14 @@ class Entry:
 @dataclass(slots=True, eq=False)
 class MapLiteral:
     at: int
-    entries: list[Entry]
+    entries: list[MapEntry]
 
 
 @dataclass(slots=True, eq=False)
 class StructLiteral:
     at: int
     name: str
-    entries: list[Entry]
+    entries: list[MapEntry]
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import Library, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.address_reader import (
     Address,
     BadAddress,
@@ -148,7 +148,7 @@ def _test(name: str, apply: Callable[[IpValue], bool]) -> Any:
     return (member(name, (IP,), BOOL, apply),)
 
 
-ADDRESSES: Final = Library(
+ADDRESSES: Final = CelLibrary(
     {
         "ip": (
             overload("string_to_ip", (STRING,), IP, _ip),

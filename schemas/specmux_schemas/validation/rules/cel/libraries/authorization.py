@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_schemas.validation.rules.cel.declarations import Library, member
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member
 from specmux_schemas.validation.rules.cel.types import BOOL, STRING, struct
 
 _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
@@ -15,7 +15,7 @@ _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
     for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
 )
 
-AUTHORIZATION: Final = Library(
+AUTHORIZATION: Final = CelLibrary(
     {
         "path": (member("authorizer_path", (_AUTHORIZER, STRING), _PATH),),
         "group": (member("authorizer_group", (_AUTHORIZER, STRING), _GROUP),),

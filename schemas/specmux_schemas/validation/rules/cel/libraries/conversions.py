@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from specmux_converters.go.text import general_text
 from specmux_schemas.validation.rules.cel.arithmetic import MAX_SECONDS, MIN_SECONDS, checked, checked_uint
-from specmux_schemas.validation.rules.cel.declarations import Library, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, overload
 from specmux_schemas.validation.rules.cel.libraries.times import (
     duration_text,
     read_duration,
@@ -160,7 +160,7 @@ TEXTS: Final[dict[str, Callable[[Any], str]]] = {
 }
 """By type: a value as text."""
 
-CONVERSIONS: Final = Library(
+CONVERSIONS: Final = CelLibrary(
     {
         "type": (
             overload("type", (param("A"),), type_of(param("A")), lambda value: TypeValue(type_name(value))),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from specmux_schemas.validation.rules.cel import macros
 from specmux_schemas.validation.rules.cel.arithmetic import add
 from specmux_schemas.validation.rules.cel.comparison import compare, equal, is_ordered
-from specmux_schemas.validation.rules.cel.declarations import Library, Overload, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Overload, member, overload
 from specmux_schemas.validation.rules.cel.libraries.standard import contained
 from specmux_schemas.validation.rules.cel.types import (
     BOOL,
@@ -103,7 +103,7 @@ def _each(name: str, apply: Callable[[Any], Any], result: CelType | None = None)
     return tuple(member(f"list_{of.kind}_{name}", (list_of(of),), result or of, apply) for of in _COMPARABLE)
 
 
-LISTS: Final = Library(
+LISTS: Final = CelLibrary(
     {
         "isSorted": _each("is_sorted_bool", _is_sorted, BOOL),
         "sum": tuple(
@@ -115,7 +115,7 @@ LISTS: Final = Library(
         "lastIndexOf": (member("list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of),),
     }
 )
-INCLUDES: Final = Library({"includes": (member("list_includes_dyn_dyn", (DYN, DYN), BOOL, _includes),)})
+INCLUDES: Final = CelLibrary({"includes": (member("list_includes_dyn_dyn", (DYN, DYN), BOOL, _includes),)})
 
 
 def _slice(items: Any, start: int, end: int) -> tuple[Any, ...]:
@@ -179,7 +179,7 @@ def _distinct(items: Any) -> Any:
     return tuple(found)
 
 
-EXTENDED_LISTS: Final = Library(
+EXTENDED_LISTS: Final = CelLibrary(
     {
         "slice": (member("list_slice", (_LIST, INT, INT), _LIST, _slice),),
         "flatten": (
@@ -205,7 +205,7 @@ def _contains(items: Any, others: Any) -> bool:
     return all(contained(other, items) for other in others)
 
 
-SETS: Final = Library(
+SETS: Final = CelLibrary(
     {
         "sets.contains": (overload("list_sets_contains_list", (_LIST, _LIST), BOOL, _contains),),
         "sets.equivalent": (

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Final
 
 from specmux_converters.go.regexp import pattern_fault
-from specmux_converters.go.regexp_match import Pattern, Undecided
-from specmux_schemas.validation.rules.cel.declarations import Library, member
+from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member
 from specmux_schemas.validation.rules.cel.types import INT, STRING, list_of
 from specmux_schemas.validation.rules.cel.values import CelError
 
@@ -17,14 +17,14 @@ _compiled = lru_cache(maxsize=256)(Pattern)
 def matches(text: str, pattern: str) -> bool:
     try:
         return _compiled(pattern).matches(text)
-    except Undecided as error:
+    except UndecidedMatch as error:
         raise CelError(pattern_fault(pattern) or str(error)) from error
 
 
 def _find(text: str, pattern: str) -> str:
     try:
         found = _compiled(pattern).find(text)
-    except Undecided as error:
+    except UndecidedMatch as error:
         raise CelError(f"Illegal regex: {pattern_fault(pattern) or error}") from error
     return text[slice(*found)] if found else ""
 
@@ -36,12 +36,12 @@ def _find_all(text: str, pattern: str, most: int = -1) -> tuple[str, ...]:
             if len(found) == most:
                 break
             found.append(text[begin:end])
-    except Undecided as error:
+    except UndecidedMatch as error:
         raise CelError(f"Illegal regex: {pattern_fault(pattern) or error}") from error
     return tuple(found)
 
 
-REGEX: Final = Library(
+REGEX: Final = CelLibrary(
     {
         "find": (member("string_find_string", (STRING, STRING), STRING, _find),),
         "findAll": (

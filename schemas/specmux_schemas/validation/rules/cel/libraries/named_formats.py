@@ -14,7 +14,7 @@ from specmux_schemas.validation.metadata.names import (
     subdomain_faults,
     without_trailing_dash,
 )
-from specmux_schemas.validation.rules.cel.declarations import Library, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.url_reader import url_fault
 from specmux_schemas.validation.rules.cel.types import STRING, list_of, optional_of, struct
 from specmux_schemas.validation.rules.cel.values import NONE, Opaque, Optional, no_such_overload
@@ -90,7 +90,7 @@ def _constant(form: FormatValue) -> Callable[[], FormatValue]:
     return lambda: form
 
 
-NAMED_FORMATS: Final = Library(
+NAMED_FORMATS: Final = CelLibrary(
     {
         **{
             f"format.{name}": (overload(f"format.{name}", (), FORMAT, _constant(form)),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_schemas.validation.rules.cel import macros
-from specmux_schemas.validation.rules.cel.declarations import Library, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.maps import LiteralMap
 from specmux_schemas.validation.rules.cel.qualifiers import at
 from specmux_schemas.validation.rules.cel.types import (
@@ -62,7 +62,7 @@ def _unwrapped(value: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-OPTIONAL: Final = Library(
+OPTIONAL: Final = CelLibrary(
     {
         "optional.of": (overload("optional_of", (_V,), _OPTIONAL, Optional),),
         "optional.ofNonZeroValue": (
@@ -96,7 +96,7 @@ OPTIONAL: Final = Library(
     {"optional_type": optional_of(DYN)},
 )
 
-OPTIONAL_LISTS: Final = Library(
+OPTIONAL_LISTS: Final = CelLibrary(
     {
         "first": (member("list_first", (_LIST,), _OPTIONAL, _first),),
         "last": (member("list_last", (_LIST,), _OPTIONAL, _last),),

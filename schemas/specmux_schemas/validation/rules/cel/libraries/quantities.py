@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specmux_schemas.validation.rules.cel.declarations import Library, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.types import BOOL, DOUBLE, INT, STRING, struct
 from specmux_schemas.validation.rules.cel.values import (
     INT_MAX,
@@ -187,7 +187,7 @@ def _order(test: Callable[[int], Any]) -> Callable[[QuantityValue, QuantityValue
 
 
 _TWO: Final = (QUANTITY, QUANTITY)
-QUANTITIES: Final = Library(
+QUANTITIES: Final = CelLibrary(
     {
         "quantity": (overload("string_to_quantity", (STRING,), QUANTITY, read_quantity),),
         "isQuantity": (overload("is_quantity_string", (STRING,), BOOL, _is_quantity),),

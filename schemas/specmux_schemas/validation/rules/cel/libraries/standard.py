@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from specmux_schemas.validation.rules.cel import arithmetic, macros
 from specmux_schemas.validation.rules.cel.comparison import equal
-from specmux_schemas.validation.rules.cel.declarations import Library, Overload, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Overload, member, overload
 from specmux_schemas.validation.rules.cel.libraries.matching import matches
 from specmux_schemas.validation.rules.cel.types import (
     BOOL,
@@ -146,7 +146,7 @@ _FUNCTIONS: Final[dict[str, tuple[Overload, ...]]] = {
     ),
 }
 
-STANDARD: Final = Library(
+STANDARD: Final = CelLibrary(
     _FUNCTIONS,
     {
         ("has", 1, False): macros.has,
@@ -164,9 +164,9 @@ STANDARD: Final = Library(
     },
 )
 
-EXISTS_ONE: Final = Library(macros={("existsOne", 2, True): macros.loop_exists_one})
+EXISTS_ONE: Final = CelLibrary(macros={("existsOne", 2, True): macros.loop_exists_one})
 
-TWO_VARIABLES: Final = Library(
+TWO_VARIABLES: Final = CelLibrary(
     {
         "cel.@mapInsert": (
             overload(

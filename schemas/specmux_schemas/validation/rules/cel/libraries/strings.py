@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from specmux_schemas.validation.rules.cel.declarations import Library, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.formatting import formatted
 from specmux_schemas.validation.rules.cel.types import DYN, INT, STRING, list_of
 from specmux_schemas.validation.rules.cel.values import MOST_TEXT, CelError, CostExceeded, shown
@@ -103,7 +103,7 @@ def quote(text: str) -> str:
     return f'"{escaped}"'
 
 
-STRINGS: Final = Library(
+STRINGS: Final = CelLibrary(
     {
         "charAt": (member("string_char_at_int", (STRING, INT), STRING, _char_at),),
         "indexOf": (

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import Library, Overload, member
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Overload, member
 from specmux_schemas.validation.rules.cel.types import DURATION, INT, STRING, TIMESTAMP
 from specmux_schemas.validation.rules.cel.values import (
     INT_MAX,
@@ -208,4 +208,4 @@ def _overloads(name: str) -> tuple[Overload, ...]:
     return tuple(found)
 
 
-TIMES: Final = Library({name: _overloads(name) for name in _PARTS})
+TIMES: Final = CelLibrary({name: _overloads(name) for name in _PARTS})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import Library, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.url_reader import BadUrl, GoUrl, read_url, url_fault
 from specmux_schemas.validation.rules.cel.maps import LiteralMap
 from specmux_schemas.validation.rules.cel.types import BOOL, STRING, list_of, map_of, struct
@@ -44,7 +44,7 @@ def _part(name: str, getter: Any) -> Any:
     return (member(name, (URL,), STRING, getter),)
 
 
-URLS: Final = Library(
+URLS: Final = CelLibrary(
     {
         "url": (overload("string_to_url", (STRING,), URL, _url),),
         "isURL": (overload("is_url_string", (STRING,), BOOL, lambda text: url_fault(text) is None),),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import Library, member, overload
+from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.types import BOOL, INT, STRING, struct
 from specmux_schemas.validation.rules.cel.values import (
     INT_MAX,
@@ -136,7 +136,7 @@ def _part(index: int) -> Callable[[SemverValue], int]:
 
 
 _TWO: Final = (SEMVER, SEMVER)
-VERSIONS: Final = Library(
+VERSIONS: Final = CelLibrary(
     {
         "semver": (
             overload("string_to_semver", (STRING,), SEMVER, _semver),
