@@ -24,6 +24,7 @@ from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.memory import MemoryWatch
 from specmux_aggregator.endpoints.health import Pages, ServiceState
 from specmux_aggregator.endpoints.routes import Route
+from specmux_aggregator.endpoints.swagger_reads import SwaggerReads
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.instruments import Metrics
@@ -178,6 +179,8 @@ class App:
     def _shed(self) -> int:
         """Drop forms because memory is short, with what else keeps their bytes; how many they were."""
         shed = self.published.representations.shed()
+        if self.swagger is not None:
+            self.swagger.forget()
         if shed:
             self.server.forget_bodies()
         return shed
@@ -218,15 +221,16 @@ class App:
         return [*pages.routes(), *files, *changes, *questions]
 
     def _server(self, *, is_for_one_user: bool) -> HTTPServer:
-        """With those who may claim a request: the check of objects, the stream of changes, backends."""
+        """With those who may claim a request: objects to check, /openapi/v2, the stream, backends."""
         validation = [] if self._validation is None else [self._validation]
+        reads = [] if self.swagger is None else [SwaggerReads(self.service, self.metrics.swagger_readers)]
         streams = change_streams(self.history, is_private=self.settings.auth.is_private, guard=self._gate)
         return HTTPServer(
             self.service,
             self.settings.listen,
             slow_request=self.settings.log.slow_request,
             guard=LoopbackHosts(self._gate) if is_for_one_user else self._gate,
-            streaming=(*validation, *streams, self._proxy_handler),
+            streaming=(*validation, *reads, *streams, self._proxy_handler),
             client_ca_file=self.settings.auth.ca_file,
             unread_max=BODIES * self.settings.limits.max_document_bytes,
         )

@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from click.testing import CliRunner
 
-from running.service import Client, directory, service
+from fakes.apiserver import FakeAPIServer, document, serving, swagger
+from running.service import Client, backend, directory, service
+from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import DocumentSettings
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits
 
 PATH = "/openapi/v2"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+LOST = "apis/lost.example.org/v1"
 MERGED = DocumentSettings(openapi_v2="merged")
 
 
@@ -103,19 +108,77 @@ async def test_a_document_that_changes_or_goes_is_merged_anew(tmp_path: Path) ->
         assert again["ETag"] != fields["ETag"]
 
 
-async def test_memory_that_is_short_lets_the_bytes_go(tmp_path: Path) -> None:
+async def test_memory_that_is_short_lets_bytes_and_process_go(tmp_path: Path) -> None:
     write(tmp_path, "apps")
     async with service(directory("files", tmp_path), documents=MERGED) as client:
         await client.ready()
-        swagger, representations = client.app.swagger, client.app.published.representations
-        assert swagger is not None
-        before = representations.usage().bytes
+        app, worker = client.app, client.app.published.workers.catalogue
+        before = app.published.representations.usage().bytes
+        assert not worker.is_up  # nothing is made, and nothing started, until somebody asks
         _, _, body = await client.get(PATH)
-        assert representations.usage().bytes >= before + len(body)
-        for _ in range(20):
-            representations.shed()
+        assert app.published.representations.usage().bytes >= before + len(body)
+        assert worker.is_up
+        app._shed()
+        assert not worker.is_up
+        while app._shed():
+            pass
         _, _, again = await client.get(PATH, Accept="application/json;q=0.9")
         assert again == body
+
+
+async def test_a_document_that_cannot_be_had_is_asked_for_once_in_a_while(tmp_path: Path) -> None:
+    write(tmp_path, "apps")
+    lost = FakeAPIServer({LOST: document(LOST)})
+    asked = f"/openapi/v3/{LOST}"
+    async with (
+        serving(lost),
+        service(directory("files", tmp_path), backend("lost", lost.url), documents=MERGED) as client,
+    ):
+        await client.ready()
+        lost.listed, lost.documents = lost.documents, {}
+        status, fields, body = await client.get(PATH)
+        assert (status, list(json.loads(body)["paths"])) == (200, ["/apis/apps/v1/"])
+        assert "without 1 documents" in fields["Warning"]
+        once = lost.count(asked)
+        assert once
+        for headers in ({}, {"Accept": PROTOBUF}, {"Accept_Encoding": "gzip"}):
+            status, again, _ = await client.get(PATH, **headers)
+            assert (status, again["Warning"]) == (200, fields["Warning"])
+        assert (await client.get(PATH, If_None_Match=fields["ETag"]))[0] == 304
+        assert lost.count(asked) == once
+        lost.documents = lost.listed
+        app = client.app.swagger
+        assert app is not None and app._partial is not None
+        app._partial = replace(app._partial, until=0.0)
+        _, whole, body = await client.get(PATH)
+        assert list(json.loads(body)["paths"]) == ["/apis/apps/v1/", f"/{LOST}/things"]
+        assert "Warning" not in whole
+        assert whole["ETag"] != fields["ETag"]
+
+
+@pytest.mark.parametrize("mode", ["merged", "passthrough"])
+async def test_who_reads_it_is_counted(mode: str) -> None:
+    origin = FakeAPIServer({LOST: document(LOST)}, swagger(LOST))
+    async with (
+        serving(origin),
+        service(backend("one", origin.url), documents=DocumentSettings(openapi_v2=mode)) as client,
+    ):
+        await client.ready()
+        for agent in ("kubectl/v1.27.3 (linux/amd64)", "kubectl/v1.28.0", "kustomize"):
+            assert (await client.get(PATH, User_Agent=agent))[0] == 200
+        await client.get(PATH, Accept=PROTOBUF, User_Agent="kubectl/v1.27.3")
+        await client.get(PATH, method="POST", User_Agent="writer/1")
+        known = (await client.status())["openapiV2"]
+        assert (known["requests"], known["products"]) == (
+            4,
+            {"kubectl": {"json": 2, "protobuf": 1}, "kustomize": {"json": 1}},
+        )
+        _, _, metrics = await client.get("/metrics")
+        assert b'specmux_openapi_v2_requests_total{form="json",product="kubectl"} 2.0' in metrics
+        shown = await asyncio.to_thread(CliRunner().invoke, main, ["status", client.base])
+        assert "/openapi/v2: 4 requests, the last 0s ago: kubectl 3 (json, protobuf), kustomize 1 (json)" in (
+            shown.output.splitlines()
+        )
 
 
 @pytest.mark.parametrize("mode", ["off", "passthrough"])

@@ -108,4 +108,17 @@ def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
     for conflict in known["conflicts"]:
         others = ", ".join(conflict["losers"])
         yield f"conflict: {conflict['groupVersion']} is {conflict['winner']}'s; {others} has it too"
+    if (known.get("openapiV2") or {}).get("requests"):
+        yield _swagger_line(known["openapiV2"])
     yield from (f"left out: {each}" for each in (known.get("sources") or {}).get("leftOut", ()))
+
+
+def _swagger_line(known: Mapping[str, Any]) -> str:
+    """Who still asks for Swagger 2.0, the busiest first."""
+    counts = [(sum(forms.values()), name, forms) for name, forms in known["products"].items()]
+    products = (
+        f"{name} {count} ({', '.join(forms)})"
+        for count, name, forms in sorted(counts, key=lambda each: (-each[0], each[1]))
+    )
+    last = age(known["lastRequestAgeSeconds"])
+    return f"/openapi/v2: {known['requests']} requests, the last {last} ago: {', '.join(products)}"

@@ -159,6 +159,7 @@ class Pages:
             left_out=self._state.backend_sets.problems,
             is_settled=not self._unsettled(),
             discovery=self._discovery_report(snapshot),
+            openapi_v2=self._metrics.swagger_readers.report(),
             document_checks=self._checks_report(),
         )
         return await asyncio.to_thread(status_json, snapshot, checks, usage, report, now=time.time())

@@ -1,13 +1,14 @@
 """``/openapi/v2``, merged of all published documents: made on first ask in a process of its own.
 
 Its bytes are kept with those of documents, within the same bound, and go with the first publication that
-follows. A document that cannot be had is left out, and the answer says so.
+follows. A document that cannot be had is left out, and the answer says so; its owner is asked again later.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
@@ -16,7 +17,7 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.openapi import etag_of, unready
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.negotiation import coding_for, media_type_for
+from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, coding_for, media_type_for
 from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import (
     FORMATS,
@@ -34,17 +35,33 @@ from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.tasks import SingleFlight
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import JSON, PROTOBUF_V2, MediaType
+from specmux_converters.media_types import JSON, MediaType
 
 PATH: Final = "/openapi/v2"
 ROUTE: Final = "openapi_v2"
-MEDIA_TYPES: Final = (JSON, PROTOBUF_V2)
+
+RETRY: Final = 10.0
+"""Seconds for which an answer that lacks documents is good: then their owners are asked again."""
 
 ROUNDS: Final = 3
 """Times that documents are brought to the process: it forgets them when it is started again."""
 
 _OWNER: Final = BackendName("")
 _GROUP_VERSION: Final = GroupVersion("openapi/v2")
+
+
+@dataclass(frozen=True, slots=True)
+class PartialMerge:
+    """A merged document that lacks some of those it should have."""
+
+    whole: DocumentKey
+    """The key of the one that it stands in for."""
+    key: DocumentKey
+    keys: tuple[DocumentKey, ...]
+    """What it is made of."""
+    lacking: int
+    until: float
+    """Monotonic seconds."""
 
 
 class MergedSwagger:
@@ -71,6 +88,7 @@ class MergedSwagger:
         self._is_looking = is_looking
         self._merged: tuple[int, DocumentKey] | None = None
         """The key of the merged document, in the snapshot of that generation."""
+        self._partial: PartialMerge | None = None
         self.made = 0
         """Forms that were made."""
         self._flights: SingleFlight[tuple[DocumentKey, MediaType, Coding], SwaggerForm | str] = SingleFlight()
@@ -98,20 +116,26 @@ class MergedSwagger:
         if isinstance(decision, PreparedAnswer):
             return decision
         key, media_type, representation = decision
-        coding = representation.coding
-        keys = _keys(self._snapshot())
+        coding, partial = representation.coding, self._partial
+        whole, every = self._key(), _keys(self._snapshot())
+        keys = partial.keys if partial is not None and partial.key == key else every
         form = await self._flights.run(
             (key, media_type, coding), lambda: self._make(key, keys, media_type, coding)
         )
         if isinstance(form, str):
             return _unready(form, request)
         if form.refused:
-            lacking = {each.group_version for each in form.refused}
-            kept = [each for each in keys if each.group_version not in lacking]
-            fields = (("Warning", f'199 - "without {len(lacking)} documents that cannot be had"'),)
-            etag = etag_of(_merged(kept), media_type, coding)
-            representation = replace(representation, etag=etag, fields=fields)
+            kept = tuple(each for each in keys if each not in form.refused)
+            until = time.monotonic() + RETRY
+            self._partial = PartialMerge(whole, _merged(kept), kept, len(every) - len(kept), until)
+            self._representations.put(self._partial.key, media_type, coding, form.body)
+            representation = _of_partial(representation, self._partial, media_type)
         return delivered(representation, form.body)
+
+    def forget(self) -> None:
+        """Give back what the process keeps of documents."""
+        if self.made:
+            self._worker.end_idle()
 
     async def close(self) -> None:
         await self._flights.close()
@@ -119,24 +143,24 @@ class MergedSwagger:
     def _represented(
         self, request: Request
     ) -> PreparedAnswer | tuple[DocumentKey, MediaType, Representation]:
-        media_type = media_type_for(request.accept, MEDIA_TYPES)
+        media_type = media_type_for(request.accept, SWAGGER_MEDIA_TYPES)
         if media_type is None:
-            return not_acceptable(MEDIA_TYPES, request, route=ROUTE)
+            return not_acceptable(SWAGGER_MEDIA_TYPES, request, route=ROUTE)
         key = self._key()
         coding = coding_for(request.accept_encoding)
-        return (
-            key,
-            media_type,
-            Representation(
-                content_type=media_type,
-                etag=etag_of(key, media_type, coding),
-                route=ROUTE,
-                format=FORMATS[media_type],
-                coding=coding,
-                is_private=self._is_private,
-                is_head=request.method == "HEAD",
-            ),
+        representation = Representation(
+            content_type=media_type,
+            etag=etag_of(key, media_type, coding),
+            route=ROUTE,
+            format=FORMATS[media_type],
+            coding=coding,
+            is_private=self._is_private,
+            is_head=request.method == "HEAD",
         )
+        partial = self._partial
+        if partial is not None and partial.whole == key and time.monotonic() < partial.until:
+            return partial.key, media_type, _of_partial(representation, partial, media_type)
+        return key, media_type, representation
 
     def _key(self) -> DocumentKey:
         snapshot = self._snapshot()
@@ -185,6 +209,14 @@ class MergedSwagger:
 
 def _unready(message: str, request: Request) -> PreparedAnswer:
     return replace(unready(message, request, retry_after=1), route=ROUTE)
+
+
+def _of_partial(
+    representation: Representation, partial: PartialMerge, media_type: MediaType
+) -> Representation:
+    warning = f'199 - "without {partial.lacking} documents that cannot be had"'
+    etag = etag_of(partial.key, media_type, representation.coding)
+    return replace(representation, etag=etag, fields=(("Warning", warning),))
 
 
 def _keys(snapshot: Snapshot) -> list[DocumentKey]:

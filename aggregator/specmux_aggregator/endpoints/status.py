@@ -25,7 +25,8 @@ class ServiceReport:
 
     ``config``: how the last reading of the file went. ``discovery`` and ``document_checks``: their own
     reports; None where they are off. ``sources``: what backends are taken from, beside the configuration;
-    ``left_out``: those that are not, and why. ``is_settled``: it is known which backends there are."""
+    ``left_out``: those that are not, and why. ``openapi_v2``: who asks for it. ``is_settled``: it is
+    known which backends there are."""
 
     version: str
     config: Mapping[str, Any]
@@ -33,6 +34,7 @@ class ServiceReport:
     left_out: Iterable[str]
     is_settled: bool
     discovery: Mapping[str, Any] | None
+    openapi_v2: Mapping[str, Any]
     document_checks: Mapping[str, Any] | None = None
 
 
@@ -59,6 +61,7 @@ def status_json(
         "conflicts": _conflicts(snapshot),
         "discovery": service.discovery,
         "documentChecks": service.document_checks,
+        "openapiV2": dict(service.openapi_v2),
         "memory": _memory(usage),
     }
     return orjson.dumps(status, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

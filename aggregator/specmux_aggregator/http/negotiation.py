@@ -18,11 +18,15 @@ from specmux_converters.media_types import (
     JSON_COMPONENTS,
     JSON_SCHEMAS,
     PROTOBUF,
+    PROTOBUF_V2,
     MediaType,
 )
 
 MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)
 """All we can serve, in our own order of preference among equals."""
+
+SWAGGER_MEDIA_TYPES: Final = (JSON, PROTOBUF_V2)
+"""The same of ``/openapi/v2``."""
 
 CODINGS: Final = (Coding.ZSTD, Coding.GZIP, Coding.IDENTITY)
 """All we can serve, in our own order of preference among equals."""

@@ -154,6 +154,11 @@ class Worker:
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
+    def end_idle(self) -> None:
+        """``end``, unless it has work, so that all its memory is given back."""
+        if not self._turn.locked():
+            self.end()
+
     async def close(self) -> None:
         """``end``, and wait until nothing of it is left: the interpreter's own end would write to a pool's
         pipe while the pool's thread closes it (_python_exit of concurrent.futures.process)."""

@@ -1,6 +1,7 @@
 """Every metric of the service, made on a registry that the caller owns. Names are a promise: docs/metrics.md.
 
-No label ever holds what a client sent: routes, formats, codes, backends and group-versions are ours.
+No label holds what a client sent, but the products of ``SwaggerReaders``: routes, formats, codes, backends
+and group-versions are ours.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from specmux_aggregator.aggregation.checks import BackendCheck
 from specmux_aggregator.documents.representations import Usage
+from specmux_aggregator.metrics.swagger_readers import SwaggerReaders
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Cause
 from specmux_aggregator.model.observation import Observation
@@ -94,6 +96,8 @@ class Metrics:
         )
         for result in VALIDATION_RESULTS:
             self.validations.labels(result)
+        self.swagger_readers = SwaggerReaders()
+        registry.register(self.swagger_readers)
         self.proxy = ProxyMetrics(registry)
         self.auth = AuthMetrics(registry)
 

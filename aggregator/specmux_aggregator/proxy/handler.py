@@ -129,6 +129,8 @@ class ProxyHandler:
         connection, target = request.connection, target_of(request.message)
         answer: ProxiedResponse | PreparedAnswer | None = self._refusal(request, target)
         if answer is None and is_swagger(target):
+            headers = request.message.headers
+            self._metrics.swagger_readers.count(headers.get("Accept"), headers.get("User-Agent"))
             answer = await self._swagger(request)
         elif answer is None:
             connection.streamed = request
