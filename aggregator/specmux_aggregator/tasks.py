@@ -1,7 +1,7 @@
-"""Tasks that several wait for, and tasks that nobody waits for: what is shared, and what is logged.
+"""Tasks that several wait for, and tasks that nobody waits for.
 
-One piece of work is in flight per key, however many wait for it; what is asked for again while it is done, is
-done once more. A bug that ends a task nobody waits for is logged at once, not when the task is collected.
+Work that is asked for again while it is done is done once more. A bug that ends a task nobody waits for is
+logged at once, not when the task is collected. One run per key: ``specmux_cache.reading.flight``.
 """
 
 from __future__ import annotations
@@ -9,91 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Generator, Hashable
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Final, TypeVar
 
 LONGEST_REST: Final = 0.5
 """Seconds."""
 
-K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 TURN: Final = 0.002
 """Seconds of work on the event loop, after which it is somebody else's turn."""
-
-
-class SingleFlight(Generic[K, V]):
-    """Callers with an equal key share one run. A caller that is cancelled leaves the others' run alone."""
-
-    def __init__(self) -> None:
-        self._flights: dict[K, _Flight[V]] = {}
-
-    def start(self, key: K, work: Callable[[], Awaitable[V]]) -> _Flight[V]:
-        """A run that nobody has to wait for, unless there is one."""
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = _Flight()
-            flight.task = asyncio.create_task(self._fly(key, flight, work))
-            flight.task.add_done_callback(_see)
-        return flight
-
-    async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
-        flight = self.start(key, work)
-        landing: asyncio.Future[V] = asyncio.get_running_loop().create_future()
-        flight.landings.add(landing)
-        try:
-            return await landing
-        finally:
-            flight.landings.discard(landing)
-
-    async def close(self) -> None:
-        """Cancel what still runs, and wait until it is gone."""
-        flights = dict(self._flights)
-        tasks = [flight.task for flight in flights.values() if flight.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for key, flight in flights.items():  # a task that had not begun could tell nobody
-            for landing in self._land(key, flight):
-                landing.cancel()
-
-    async def _fly(self, key: K, flight: _Flight[V], work: Callable[[], Awaitable[V]]) -> None:
-        """Tells the callers of the end in the turn in which it comes; a task and a shield take two more."""
-        try:
-            result = await work()
-        except asyncio.CancelledError:
-            for landing in self._land(key, flight):
-                landing.cancel()
-            raise
-        except BaseException as error:
-            for landing in self._land(key, flight):
-                landing.set_exception(error)
-            raise
-        else:
-            for landing in self._land(key, flight):
-                landing.set_result(result)
-
-    def _land(self, key: K, flight: _Flight[V]) -> list[asyncio.Future[V]]:
-        """Who still waits for what is over."""
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-        return [landing for landing in flight.landings if not landing.done()]
-
-
-class _Flight(Generic[V]):
-    """One run, and a future for each caller, so that one may be cancelled alone."""
-
-    __slots__ = ("landings", "task")
-
-    def __init__(self) -> None:
-        self.task: asyncio.Task[None] | None = None
-        self.landings: set[asyncio.Future[V]] = set()
-
-
-def _see(task: asyncio.Task[None]) -> None:
-    """Its error is known to its callers, or every one of them was cancelled."""
-    if not task.cancelled():
-        task.exception()
 
 
 async def in_turns(steps: Generator[None, None, V]) -> V:

@@ -9,22 +9,52 @@ from specmux_cache.reading.flight import SingleFlight
 from specmux_cache.reading.flight_locks import FlightLocks
 
 
-async def test_flight_when_the_work_fails_every_caller_gets_the_error_and_the_next_tries_again():
-    calls = 0
+async def test_simultaneous_callers_share_one_run() -> None:
+    flights: SingleFlight[str, int] = SingleFlight()
+    runs = 0
 
     async def work() -> int:
-        nonlocal calls
-        calls += 1
-        await asyncio.sleep(0)
-        if calls == 1:
-            raise OSError("first")
-        return calls
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0.01)
+        return runs
 
-    flights: SingleFlight[int] = SingleFlight()
-    results = await asyncio.gather(*(flights.run("k", work) for _ in range(3)), return_exceptions=True)
-    assert [str(result) for result in results] == ["first"] * 3
+    assert await asyncio.gather(*(flights.run("k", work) for _ in range(100))) == [1] * 100
     assert await flights.run("k", work) == 2
-    assert await flights.run("other", work) == 3
+
+
+async def test_followers_get_the_result_when_the_leader_is_cancelled() -> None:
+    flights: SingleFlight[str, str] = SingleFlight()
+    gate = asyncio.Event()
+
+    async def work() -> str:
+        await gate.wait()
+        return "done"
+
+    leader = asyncio.create_task(flights.run("k", work))
+    await asyncio.sleep(0)
+    follower = asyncio.create_task(flights.run("k", work))
+    await asyncio.sleep(0)
+    leader.cancel()
+    gate.set()
+    assert await follower == "done"
+    with pytest.raises(asyncio.CancelledError):
+        await leader
+
+
+async def test_failure_reaches_every_caller_and_is_not_kept() -> None:
+    flights: SingleFlight[str, str] = SingleFlight()
+
+    async def fail() -> str:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    async def succeed() -> str:
+        return "yes"
+
+    results = await asyncio.gather(*(flights.run("k", fail) for _ in range(3)), return_exceptions=True)
+    assert [str(result) for result in results] == ["no"] * 3
+    assert await flights.run("k", succeed) == "yes"
 
 
 async def test_flight_when_closed_ends_what_still_runs():
@@ -36,13 +66,59 @@ async def test_flight_when_closed_ends_what_still_runs():
         finally:
             ended.append(True)
 
-    flights: SingleFlight[None] = SingleFlight()
+    flights: SingleFlight[str, None] = SingleFlight()
     waiting = asyncio.create_task(flights.run("k", work))
     await asyncio.sleep(0.01)
     await flights.close()
     assert ended
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_close_ends_what_has_not_begun() -> None:
+    flights: SingleFlight[str, None] = SingleFlight()
+    caller = asyncio.create_task(flights.run("k", lambda: asyncio.sleep(60)))
+    asyncio.get_running_loop().call_soon(asyncio.create_task, flights.close())
+    await asyncio.sleep(0.01)
+    assert caller.cancelled()
+
+
+async def test_run_that_everybody_left_goes_on_and_its_failure_is_nobodys(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    flights: SingleFlight[str, str] = SingleFlight()
+    runs: list[int] = []
+
+    async def fail() -> str:
+        runs.append(1)
+        await asyncio.sleep(0.01)
+        raise ValueError("no")
+
+    callers = [asyncio.create_task(flights.run("k", fail)) for _ in range(3)]
+    await asyncio.sleep(0)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.gather(*callers, return_exceptions=True)
+    with pytest.raises(ValueError, match="no"):
+        await flights.run("k", fail)
+    assert runs == [1]
+    assert not caplog.records
+
+
+async def test_caller_after_the_end_has_the_work_done_again() -> None:
+    flights: SingleFlight[str, int] = SingleFlight()
+    runs = 0
+
+    async def work() -> int:
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0)
+        return runs
+
+    async def twice() -> tuple[int, int]:
+        return await flights.run("k", work), await flights.run("k", work)
+
+    assert await asyncio.gather(twice(), twice()) == [(1, 2), (1, 2)]
 
 
 async def test_lock_when_held_elsewhere_is_waited_for_and_then_given_up(tmp_path):

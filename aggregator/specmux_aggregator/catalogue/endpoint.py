@@ -34,7 +34,7 @@ from specmux_aggregator.jobs.json_schemas import FileContext, SchemaSource, json
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.tasks import SingleFlight
+from specmux_cache.reading.flight import SingleFlight
 from specmux_converters.document import Limits
 from specmux_converters.json_schema.paths import WholeFile
 from specmux_converters.media_types import JSON

@@ -26,8 +26,9 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.origins.peers import Peers
-from specmux_aggregator.tasks import Coalescer, SingleFlight
+from specmux_aggregator.tasks import Coalescer
 from specmux_aggregator.upstream.client import BackendClient
+from specmux_cache.reading.flight import SingleFlight
 
 logger = logging.getLogger(__name__)
 

@@ -27,8 +27,8 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.tasks import SingleFlight
 from specmux_aggregator.upstream.client import MovedDocument, Payload
+from specmux_cache.reading.flight import SingleFlight
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.media_types import JSON, MediaType
 

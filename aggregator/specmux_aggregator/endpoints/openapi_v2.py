@@ -32,7 +32,7 @@ from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
-from specmux_aggregator.tasks import SingleFlight
+from specmux_cache.reading.flight import SingleFlight
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType

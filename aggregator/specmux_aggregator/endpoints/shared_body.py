@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from specmux_aggregator.tasks import SingleFlight
+from specmux_cache.reading.flight import SingleFlight
 
 LARGE: Final = 64 * 1024
 """Bytes from which on a body is worth keeping: clients that do not read hold it while it is sent."""

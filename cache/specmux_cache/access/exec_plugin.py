@@ -64,7 +64,7 @@ class ExecCredentials:
         self._gap = gap
         self._held: IssuedCredential | None = None
         self._failed: tuple[float, UnusableCredentials] | None = None
-        self._flight: SingleFlight[IssuedCredential] = SingleFlight()
+        self._flight: SingleFlight[None, IssuedCredential] = SingleFlight()
 
     async def current(self) -> IssuedCredential:
         """Credentials that are still good. Raises UnusableCredentials."""

@@ -1,4 +1,4 @@
-"""One fetch in flight per key among the tasks of an event loop."""
+"""One run in flight per key among the tasks of an event loop."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class SingleFlight(Generic[V]):
+class SingleFlight(Generic[K, V]):
     """Callers with an equal key share one run, and its error. A caller that is cancelled leaves it to the
     others.
 
@@ -19,32 +20,71 @@ class SingleFlight(Generic[V]):
     go_on: Final = True
 
     def __init__(self) -> None:
-        self._flights: dict[Hashable, asyncio.Task[V]] = {}
+        self._flights: dict[K, _Flight[V]] = {}
 
-    async def run(self, key: Hashable, work: Callable[[], Awaitable[V]]) -> V:
-        return await asyncio.shield(self.start(key, work))
-
-    def start(self, key: Hashable, work: Callable[[], Awaitable[V]]) -> asyncio.Task[V]:
-        """The run for this key, begun now unless there is one. Whoever starts it need not wait for it."""
+    def start(self, key: K, work: Callable[[], Awaitable[V]]) -> _Flight[V]:
+        """A run that nobody has to wait for, unless there is one."""
         flight = self._flights.get(key)
         if flight is None:
-            flight = asyncio.ensure_future(_awaited(work))
-            self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._landed(key, done))
+            flight = self._flights[key] = _Flight()
+            flight.task = asyncio.create_task(self._fly(key, flight, work))
+            flight.task.add_done_callback(_see)
         return flight
+
+    async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
+        flight = self.start(key, work)
+        landing: asyncio.Future[V] = asyncio.get_running_loop().create_future()
+        flight.landings.add(landing)
+        try:
+            return await landing
+        finally:
+            flight.landings.discard(landing)
 
     async def close(self) -> None:
         """Cancel what still runs, and wait until it is gone."""
-        flights = list(self._flights.values())
-        for flight in flights:
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        flights = dict(self._flights)
+        tasks = [flight.task for flight in flights.values() if flight.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for key, flight in flights.items():  # a task that had not begun could tell nobody
+            for landing in self._land(key, flight):
+                landing.cancel()
 
-    def _landed(self, key: Hashable, flight: asyncio.Task[V]) -> None:
-        del self._flights[key]
-        if not flight.cancelled():
-            flight.exception()  # seen: nobody may be waiting for it
+    async def _fly(self, key: K, flight: _Flight[V], work: Callable[[], Awaitable[V]]) -> None:
+        """Tells the callers of the end in the turn in which it comes; a task and a shield take two more."""
+        try:
+            result = await work()
+        except asyncio.CancelledError:
+            for landing in self._land(key, flight):
+                landing.cancel()
+            raise
+        except BaseException as error:
+            for landing in self._land(key, flight):
+                landing.set_exception(error)
+            raise
+        else:
+            for landing in self._land(key, flight):
+                landing.set_result(result)
+
+    def _land(self, key: K, flight: _Flight[V]) -> list[asyncio.Future[V]]:
+        """Who still waits for what is over."""
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+        return [landing for landing in flight.landings if not landing.done()]
 
 
-async def _awaited(work: Callable[[], Awaitable[V]]) -> V:
-    return await work()
+class _Flight(Generic[V]):
+    """One run, and a future for each caller, so that one may be cancelled alone."""
+
+    __slots__ = ("landings", "task")
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.landings: set[asyncio.Future[V]] = set()
+
+
+def _see(task: asyncio.Task[None]) -> None:
+    """Its error is known to its callers, or every one of them was cancelled."""
+    if not task.cancelled():
+        task.exception()
