@@ -18,6 +18,7 @@ from specmux_cache.errors import (
     RequestError,
     StoreError,
 )
+from specmux_cache.http.media_types import accepted_for
 from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import IN_THREADS, Calls, Flights
 from specmux_cache.reading.decoding import read_document
@@ -201,6 +202,7 @@ class AsyncSchemaCache:
 
     async def schema(self, group_version: str, *, media: str | None = None) -> Schema:
         """The document as bytes. ``media``: a media type, or json, cbor, protobuf; None goes by the options.
+        ``schemas`` is JSON without paths where the server has that, else all of it.
 
         A group-version is a key of the root; ``apps/v1`` and ``v1`` will do for ``apis/apps/v1`` and
         ``api/v1``. Raises GroupVersionNotFound; MediaTypeRefused for a media type that the server does not
@@ -273,14 +275,21 @@ class AsyncSchemaCache:
         return takes_parameter(document, group_version, kind, parameter)
 
     async def prefetch(
-        self, group_versions: Iterable[str] | None = None, *, concurrency: int = 4
+        self,
+        group_versions: Iterable[str] | None = None,
+        *,
+        media: str | None = None,
+        concurrency: int = 4,
     ) -> PrefetchResult:
-        """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
+        """Fetch what is not stored yet; all of the root by default. A document that fails stops no other.
+        ``media``: as for ``schema``."""
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
+        accepted = None if media is None else accepted_for(media)
 
         async def fetch(group_version: str) -> bool:
-            return (await self._reading.represented(root, root.document(group_version))).from_cache
+            found = await self._reading.represented(root, root.document(group_version), accepted)
+            return found.from_cache
 
         from specmux_cache.reading.prefetching import prefetched
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from specmux_cache.client import NOT_OPEN, AsyncSchemaCache
 from specmux_cache.errors import CacheError
 from specmux_cache.http.header_fields import Fields
+from specmux_cache.http.media_types import accepted_for
 from specmux_cache.http.responses import Answer
 from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import IN_PLACE, OwnFlights, finished
@@ -176,10 +177,14 @@ class SchemaCache:
         return self._run(self._cache.supports(group_version, kind, parameter, is_custom=is_custom))
 
     def prefetch(
-        self, group_versions: Iterable[str] | None = None, *, concurrency: int = CONCURRENCY
+        self,
+        group_versions: Iterable[str] | None = None,
+        *,
+        media: str | None = None,
+        concurrency: int = CONCURRENCY,
     ) -> PrefetchResult:
         """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
-        return self._run(self._cache.prefetch(group_versions, concurrency=concurrency))
+        return self._run(self._cache.prefetch(group_versions, media=media, concurrency=concurrency))
 
     def merge(self, group_versions: Iterable[str] | None = None) -> MergedDocument:
         """These group-versions, or all of the root, as one OpenAPI document."""
@@ -246,16 +251,21 @@ class _InPlace(AsyncSchemaCache):
         return BlockingTransport(self.server, **self._connecting)
 
     async def prefetch(
-        self, group_versions: Iterable[str] | None = None, *, concurrency: int = CONCURRENCY
+        self,
+        group_versions: Iterable[str] | None = None,
+        *,
+        media: str | None = None,
+        concurrency: int = CONCURRENCY,
     ) -> PrefetchResult:
         root = await self._open.catalog.root()
         names = tuple(dict.fromkeys(root.discovery.documents if group_versions is None else group_versions))
-        missing = () if self.options.offline else await self._missing(root, names)
+        accepted = self.options.accepted if media is None else accepted_for(media)
+        missing = () if self.options.offline else await self._missing(root, names, accepted)
         failed: dict[str, CacheError] = {}
 
         def fetch(name: str) -> None:
             try:
-                finished(self._reading.represented(root, root.document(name)))
+                finished(self._reading.represented(root, root.document(name), accepted))
             except CacheError as error:
                 failed[name] = error
 
@@ -272,10 +282,12 @@ class _InPlace(AsyncSchemaCache):
             failed=MappingProxyType(failed),
         )
 
-    async def _missing(self, root: Root, names: tuple[str, ...]) -> tuple[str, ...]:
+    async def _missing(
+        self, root: Root, names: tuple[str, ...], accepted: tuple[str, ...]
+    ) -> tuple[str, ...]:
         """Those that are not stored with the hash that they have now, told without reading a body."""
-        rows = await self._open.entry_store.rows()
-        stored = {(row.key.group_version, row.key.hash) for row in rows if row.key.hash}
+        keys = [row.key for row in await self._open.entry_store.rows()]
+        stored = {(key.group_version, key.hash) for key in keys if key.hash and key.media_type in accepted}
         hashes = {key: document.hash for key, document in root.discovery.documents.items()}
         return tuple(name for name in names if (name, hashes.get(name, "")) not in stored)
 

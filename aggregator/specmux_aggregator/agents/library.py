@@ -154,7 +154,9 @@ class Library:
             from specmux_converters.crd import build  # takes as long to import as all else here
 
             own = build(definitions).documents
-        documents = documents_for(inputs, own, lambda needed: source.load(needed).documents.documents)
+        documents = documents_for(
+            inputs, own, lambda needed: source.load(needed, schemas_only=True).documents.documents
+        )
         preserving = preserving_kinds(definitions)
         validator = Validator(DocumentSet(documents), preserving=preserving, definitions=definitions)
         checked = [each for item in inputs for each in check(item, validator, Rules())]

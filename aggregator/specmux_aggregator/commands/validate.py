@@ -237,7 +237,7 @@ def _documents(
 
     def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
         with opened(options) as source:
-            loaded = source.load(needed)
+            loaded = source.load(needed, schemas_only=True)
         report_unread(loaded.unread)
         return loaded.documents.documents
 

@@ -141,7 +141,9 @@ class FileSource:
     def group_versions(self) -> tuple[GroupVersion, ...]:
         return tuple(sorted(self.load().documents.documents))
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
+    def load(
+        self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
+    ) -> LoadedDocuments:
         """Raises SourceError where no file can be used."""
         wanted = None if group_versions is None else frozenset(group_versions)
         if wanted not in self._loaded:

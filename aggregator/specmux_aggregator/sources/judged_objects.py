@@ -112,7 +112,7 @@ def _validator(word: str, side: Side, source: SourceOptions) -> Validator:
         documents: Mapping[GroupVersion, Document] = {**_keyed(side), **build(manifests).documents}
     else:
         with opened(source.at(word)) as opened_source:
-            documents = opened_source.load().documents.documents
+            documents = opened_source.load(schemas_only=True).documents.documents
     return Validator(DocumentSet(documents), preserving=preserving_kinds(manifests))
 
 

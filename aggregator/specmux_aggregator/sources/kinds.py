@@ -59,8 +59,8 @@ def versions_of(asked: KindReference) -> list[KindName]:
 
 
 def loaded_for(source: Source, names: Iterable[KindName]) -> LoadedDocuments:
-    """The documents of these kinds, and no other."""
-    return source.load({each.group_version for each in names})
+    """What describes these kinds, and no other."""
+    return source.load({each.group_version for each in names}, schemas_only=True)
 
 
 def schema_of(loaded: LoadedDocuments, name: KindName) -> KindSchema:

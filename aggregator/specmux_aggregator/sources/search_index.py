@@ -66,7 +66,7 @@ class SearchIndex:
         ]
         if not wanted:
             return index
-        loaded = self._source.load(wanted)
+        loaded = self._source.load(wanted, schemas_only=True)
         for key, document in loaded.documents.documents.items():
             index.put(key, document, hash=hashes[key] or digest_of(document))
         self.unread = loaded.unread

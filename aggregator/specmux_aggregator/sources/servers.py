@@ -156,7 +156,10 @@ class ServerSource:
                     raise
                 return tuple(sorted(self._swagger()))
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
+    def load(
+        self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
+    ) -> LoadedDocuments:
+        media = "schemas" if schemas_only else "json"
         known = self.group_versions()
         wanted = known if group_versions is None else tuple(key for key in known if key in group_versions)
         if self._converted is not None:
@@ -166,10 +169,10 @@ class ServerSource:
         absent: NotCached | None = None
         with _failures(self.where):
             if len(wanted) > 1:
-                self._cache.prefetch(wanted)
+                self._cache.prefetch(wanted, media=media)
         for key in wanted:
             try:
-                documents[key] = self._document(key)
+                documents[key] = self._document(key, media)
             except (CacheError, ConverterError) as error:
                 unread.append(UnreadSource(key, str(error)))
                 absent = error if isinstance(error, NotCached) else absent
@@ -209,8 +212,8 @@ class ServerSource:
             if (group_and_version := split(key)) is not None
         }
 
-    def _document(self, key: GroupVersion) -> Document:
-        schema = self._cache.schema(key, media="json")
+    def _document(self, key: GroupVersion, media: str) -> Document:
+        schema = self._cache.schema(key, media=media)
         if schema.stale and not self._has_told:
             self._has_told = True
             warn(f"{self.where} did not confirm it: documents of {schema.age:.0f} s ago are used")

@@ -60,8 +60,13 @@ class Source(Protocol):
         """Those that it has, sorted."""
         ...
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
-        """The documents of these group-versions, all by default. One that is not there is left out."""
+    def load(
+        self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
+    ) -> LoadedDocuments:
+        """The documents of these group-versions, all by default. One that is not there is left out.
+
+        ``schemas_only``: they may lack their paths, where that is less to fetch.
+        """
         ...
 
     def resources(self) -> Mapping[GroupVersion, Resources]:

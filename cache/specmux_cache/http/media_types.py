@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from specmux_converters import media_types
@@ -10,20 +11,33 @@ from specmux_converters.media_types import SELF_DESCRIBED_CBOR
 JSON: Final[str] = media_types.JSON
 CBOR: Final[str] = media_types.CBOR
 PROTOBUF: Final[str] = media_types.PROTOBUF
+JSON_SCHEMAS: Final[str] = media_types.JSON_SCHEMAS
+"""JSON without paths, of a server that knows this profile: others give the document (RFC 9110 12.5.1)."""
 ALIASES: Final = {
     "json": JSON,
     "cbor": CBOR,
     "protobuf": PROTOBUF,
+    "schemas": JSON_SCHEMAS,
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": PROTOBUF,
 }
+_SCHEMAS: Final = re.compile(r"(?:^|;)\s*profile\s*=\s*\"?schemas\"?\s*(?:;|\Z)")
 VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream"})
 """Types that servers give when they have not thought about it: kube-aggregator's root is ``text/plain``."""
 
 
 def canonical(media_type: str) -> str:
-    """Lower case, without parameters, aliases resolved. ``json``, ``cbor`` and ``protobuf`` will do."""
-    name = media_type.partition(";")[0].strip().lower()
-    return ALIASES.get(name, name)
+    """Lower case, without parameters but the profile ``schemas``, aliases resolved. ``json``, ``cbor``,
+    ``protobuf`` and ``schemas`` will do."""
+    name, _, parameters = media_type.lower().partition(";")
+    if name.strip() == JSON and _SCHEMAS.search(parameters):
+        return JSON_SCHEMAS
+    return ALIASES.get(name.strip(), name.strip())
+
+
+def accepted_for(media: str) -> tuple[str, ...]:
+    """What is accepted where a caller wants this, best first: of a profile also the whole document."""
+    name = canonical(media)
+    return (name, JSON) if name == JSON_SCHEMAS else (name,)
 
 
 def gated(*, allow_cbor: bool, prefer_cbor: bool) -> tuple[str, ...]:

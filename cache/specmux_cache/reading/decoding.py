@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF
+from specmux_cache.http.media_types import CBOR, JSON, JSON_SCHEMAS, PROTOBUF
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, LimitExceeded
 
@@ -59,7 +59,7 @@ def check_document(body: bytes, media_type: str) -> None:
 
 def decode(body: bytes, media_type: str) -> Document:
     """The JSON tree. Raises ValueError; for Protobuf always, whose schema this package does not have."""
-    if media_type == JSON:
+    if media_type in (JSON, JSON_SCHEMAS):
         try:
             LIMITS.check_values(body)
             tree = orjson.loads(body)

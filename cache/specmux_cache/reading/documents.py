@@ -13,7 +13,7 @@ from typing import Final
 from specmux_cache.errors import UnexpectedStatus
 from specmux_cache.http.freshness import FreshnessRule, age_of
 from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
-from specmux_cache.http.media_types import canonical
+from specmux_cache.http.media_types import accepted_for
 from specmux_cache.http.server import Server, name_of
 from specmux_cache.reading.decoding import check_document
 from specmux_cache.reading.discovery import Document
@@ -48,7 +48,7 @@ class ServerDocuments:
 
     async def schema(self, group_version: str, media: str | None = None) -> Schema:
         """Raises GroupVersionNotFound, MediaTypeRefused."""
-        accepted = None if media is None else (canonical(media),)
+        accepted = None if media is None else accepted_for(media)
         catalog = self._opened.catalog
         root, document = await catalog.find(group_version)
         try:

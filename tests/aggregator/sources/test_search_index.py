@@ -56,8 +56,10 @@ class Read:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def load(self, group_versions: Collection[GroupVersion] | None = None) -> LoadedDocuments:
-        loaded = self._source.load(group_versions)
+    def load(
+        self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
+    ) -> LoadedDocuments:
+        loaded = self._source.load(group_versions, schemas_only=schemas_only)
         self.loaded += loaded.documents.documents
         return loaded
 

@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_cache.http.media_types import CBOR, JSON, PROTOBUF, accept_field, answered_type, canonical, gated
+from specmux_cache.http.media_types import (
+    CBOR,
+    JSON,
+    JSON_SCHEMAS,
+    PROTOBUF,
+    accept_field,
+    answered_type,
+    canonical,
+    gated,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +35,11 @@ def test_accept_when_the_gates_are_set(allow, prefer, expected):
         ("protobuf", PROTOBUF),
         ("cbor", CBOR),
         ("text/html", "text/html"),
+        ("schemas", JSON_SCHEMAS),
+        ('application/json; charset=utf-8; Profile="schemas"', JSON_SCHEMAS),
+        ("application/json;profile=components", JSON),
+        ("application/json;g=a;v=b;as=profile=schemas", JSON),
+        ("application/cbor;profile=schemas", CBOR),
     ],
 )
 def test_canonical(text, expected):
