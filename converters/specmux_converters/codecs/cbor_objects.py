@@ -4,6 +4,8 @@ As apimachinery has it (runtime/serializer/cbor/internal/modes/decode.go), it ta
 and names, whatever bytes they are; byte strings in the encoding that a tag around them announces (RFC 8949,
 3.4.5.2); times by tag, as RFC 3339; of other tags the content. It refuses big numbers, integers beyond int64,
 numbers that are not finite, other simple values, texts that are not UTF-8, and a key twice.
+
+Bytes of a byte string that are not UTF-8 become lone surrogates (PEP 383), and bytes again when written.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from calendar import monthrange
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
+import cbor2
+
 from specmux_converters.codecs import cbor
 from specmux_converters.document import Limits
-from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
 from specmux_converters.go.text import INT64_MAX, quoted
 
 _ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
@@ -38,11 +42,12 @@ _ENCODINGS: Final[Mapping[int, Callable[[bytes], str]]] = {
 }
 """Of the tags that announce a later encoding."""
 _TIME: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(Z|([+-])([0-9]{2}):([0-9]{2}))"
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(Z|([+-])([0-9]{2}):([0-9]{2}))"
 )
 _NANOSECOND_DIGITS: Final = 9
 _DAY: Final = 86_400
 _LAST_YEAR: Final = 9999
+_NOT_UTF_8: Final = re.compile("[\udc80-\udcff]")
 
 
 def decode_object(data: bytes, *, limits: Limits) -> Any:
@@ -51,6 +56,51 @@ def decode_object(data: bytes, *, limits: Limits) -> Any:
         return cbor.decode_value(data, limits=limits)  # by far the faster, and stricter
     except InvalidDocument:
         return _Reader(data, limits.max_depth).whole()
+
+
+def encode_object(value: Any) -> bytes:
+    """``value``, as ``decode_object`` gives it, in the bytes of apimachinery. Raises Unrepresentable.
+
+    Texts and names are byte strings: from a text string, Go reads no field of the type ``[]byte``.
+    """
+    try:
+        return cbor.SELF_DESCRIBED + cbor2.dumps(_as_written(value), canonical=True)
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise Unrepresentable("CBOR: nested too deeply, or a surrogate that is no byte") from error
+
+
+def without_bytes(value: Any) -> Any:
+    """``value`` with U+FFFD for each byte that is not UTF-8, as Go writes JSON of it.
+
+    Raises Unrepresentable where two keys become one.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else _NOT_UTF_8.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [without_bytes(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    out = {without_bytes(name): without_bytes(item) for name, item in value.items()}
+    if len(out) < len(value):
+        raise Unrepresentable("names of fields differ only in bytes that are not UTF-8")
+    return out
+
+
+def _as_written(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogateescape")
+        case dict():
+            return {_as_written(name): _as_written(item) for name, item in value.items()}
+        case list():
+            return [_as_written(item) for item in value]
+        case bool() | None:
+            return value
+        case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
+            return value
+        case float() if math.isfinite(value):
+            return value
+    raise Unrepresentable(f"CBOR: {cut(repr(value))} is not of JSON, not finite, or beyond int64")
 
 
 class _Reader:
@@ -70,7 +120,7 @@ class _Reader:
             raise InvalidDocument(f"cbor: {left} bytes of extraneous data starting at index {self._at}")
         return value
 
-    def _value(self, encoding: Callable[[bytes], str] | None) -> Any:
+    def _value(self, encoding: Callable[[bytes], str] | None, *, is_name: bool = False) -> Any:
         major, info, argument = self._head()
         match major:
             case 0 | 1:
@@ -78,13 +128,13 @@ class _Reader:
                 return number if argument <= INT64_MAX else self._refuse(f"{number} overflows Go's int64")
             case 2:
                 raw = self._string(_BYTES, info, argument)
-                return raw.decode("utf-8", "replace") if encoding is None else encoding(raw)
+                return raw.decode("utf-8", "surrogateescape") if encoding is None else encoding(raw)
             case 3:
                 return self._text(info, argument)
             case 4 | 5:
                 return self._container(major, info, argument, encoding)
             case 6:
-                return self._tagged(argument, encoding)
+                return self._tagged(argument, encoding, is_name=is_name)
         return self._other(info, argument)
 
     def _container(
@@ -100,7 +150,7 @@ class _Reader:
             if major == _ARRAY:
                 items.append(self._value(encoding))
             else:
-                name = self._name(encoding)
+                name = self._name(encoding, before=next(reversed(fields), ""))
                 if name in fields:
                     self._refuse(f"found duplicate map key {quoted(name)} at map element index {index}")
                 fields[name] = self._value(encoding)
@@ -108,23 +158,25 @@ class _Reader:
         self._depth -= 1
         return items if major == _ARRAY else fields
 
-    def _name(self, encoding: Callable[[bytes], str] | None) -> str:
-        name = self._value(encoding)
+    def _name(self, encoding: Callable[[bytes], str] | None, *, before: str) -> str:
+        name = self._value(encoding, is_name=True)
+        if name is None:  # nothing is written into the string of the name before
+            return before
         return name if isinstance(name, str) else self._refuse("a map key that is no string")
 
-    def _tagged(self, tag: int, encoding: Callable[[bytes], str] | None) -> Any:
+    def _tagged(self, tag: int, encoding: Callable[[bytes], str] | None, *, is_name: bool) -> Any:
         if tag in _BIG_NUMBERS:
             self._refuse("big numbers are not taken")
         if tag in _TIMES and self._data[self._at] >> 5 not in _TIMES[tag]:
             self._refuse(f"the tag {tag} with content of another type")
-        if tag == _TIME_TEXT:
+        if tag == _TIME_TEXT and not is_name:
             return self._time_of_text(self._value(None))
-        if tag == _TIME_NUMBER:
+        if tag == _TIME_NUMBER and not is_name:
             return self._time_of_number(self._value(None))
         self._depth += 1
         if self._depth > self._most_depth:
             raise LimitExceeded("CBOR nested too deeply")
-        value = self._value(_ENCODINGS.get(tag, encoding))
+        value = self._value(_ENCODINGS.get(tag, encoding), is_name=is_name)
         self._depth -= 1
         return value
 
@@ -138,13 +190,15 @@ class _Reader:
                 raise ValueError
             if hour > 23 or minute > 59 or second > 59:
                 raise ValueError
-            if found[10] and (int(found[10]) > 24 or int(found[11]) > 60):
+            offset = 60 * int(found[10] or 0) + int(found[11] or 0)
+            if offset >= _DAY // 60 or int(found[11] or 0) > 60:
                 raise ValueError
         except ValueError:
             self._refuse(f"cannot set {text!r} for time.Time")
         fraction = (found[7] or "")[:_NANOSECOND_DIGITS].rstrip("0")
-        zone = "Z" if found[8] == "Z" or (found[10], found[11]) == ("00", "00") else found[8]
-        return f"{text[:19]}{'.' + fraction if fraction else ''}{zone}"
+        zone = f"{found[9]}{offset // 60:02d}:{offset % 60:02d}" if offset else "Z"
+        clock = f"{text[:10]}T{hour:02d}:{minute:02d}:{second:02d}"
+        return f"{clock}{'.' + fraction if fraction else ''}{zone}"
 
     def _time_of_number(self, number: Any) -> str:
         """Seconds since 1970; a double has a fraction, of nanoseconds."""

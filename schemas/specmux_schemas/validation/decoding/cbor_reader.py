@@ -21,11 +21,13 @@ _GROUP_VERSION_KIND: Final = "unable to determine group/version/kind: "
 
 
 def read_cbor(data: bytes) -> Any:
-    """Raises Undecodable; equal keys in the words of an apiserver, the rest in ours."""
+    """Raises Undecodable; equal keys in the words of an apiserver, the rest in ours.
+
+    Each byte that is not UTF-8 is U+FFFD, which is what Go's patterns and lengths take it for."""
     from specmux_converters.codecs import cbor_objects  # brings all codecs with it, for what few send
 
     try:
-        return cbor_objects.decode_object(data, limits=_LIMITS)
+        return cbor_objects.without_bytes(cbor_objects.decode_object(data, limits=_LIMITS))
     except ConverterError as error:
         reason = error.reason if error.reason.startswith("cbor: ") else f"cbor: {error.reason}"
         raise Undecodable(_GROUP_VERSION_KIND + reason) from error
