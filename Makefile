@@ -33,6 +33,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict examples/programs
 	$(BIN)/lint-imports
 
 # Helm itself comes from the package index too. Alerts are tested where promtool is (Debian: prometheus).

@@ -5,13 +5,16 @@ The client opens and closes; what it reads and what that means to a caller is sa
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from specmux_cache.access.field_values import checked_fields
 from specmux_cache.errors import (
     GroupVersionNotFound,
     KindNotFound,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:  # a client that is offline needs nothing of them
     from specmux_converters.byte_bounded import ByteBounded
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
+IS_OPEN: Final = "the cache is open already: it is closed before it is opened again"
 WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
 WAIT_MAX: Final = 2.0
@@ -70,16 +74,21 @@ class AsyncSchemaCache:
         on_event: Callable[[Event], None] | None = None,
         warn: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
+        timeout: float | None = None,
     ) -> None:
         """``server`` may have a base path. ``headers`` go with every request and are never stored.
+        ``timeout``: seconds for a whole answer, in place of the options'.
 
         ``identity`` names who a client certificate in ``tls`` is for: it and the headers decide whose entries
         are used. ``proxy`` is an http(s) URL; ``server_name`` what the certificate has to name where that is
-        not the URL's host. Raises ValueError for a server that is no http(s) URL.
+        not the URL's host. Raises ValueError for a server that is no http(s) URL, and for a header field that
+        HTTP has no form for.
         """
         self.server = Server.parse(server)
         self.options = options or CacheOptions()
-        self._headers = dict(headers)
+        if timeout is not None:
+            self.options = replace(self.options, timeout=timeout)
+        self._headers = checked_fields(headers)
         self._identity = identity
         if warn is None:
             from specmux_cache.log import logger
@@ -132,7 +141,7 @@ class AsyncSchemaCache:
     @classmethod
     def from_kubeconfig(
         cls,
-        path: Path | None = None,
+        path: str | os.PathLike[str] | None = None,
         *,
         context: str | None = None,
         options: CacheOptions | None = None,
@@ -170,6 +179,8 @@ class AsyncSchemaCache:
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
+        if self._opened is not None:
+            raise RuntimeError(IS_OPEN)
         self._transport = self._new_transport()
         made = await opened(
             self.options,
@@ -350,17 +361,17 @@ class AsyncSchemaCache:
             store = None
         return CacheStats(self._events.counts(), self._events.bytes_fetched, len(self._decoded), store)
 
-    async def export(self, path: Path) -> int:
+    async def export(self, path: str | os.PathLike[str]) -> int:
         """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
         from specmux_cache.reading.bundle import export_bundle
 
-        return await export_bundle(path, str(self.server), self._open.entry_store)
+        return await export_bundle(Path(path), str(self.server), self._open.entry_store)
 
-    async def import_(self, path: Path) -> int:
+    async def import_(self, path: str | os.PathLike[str]) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
         from specmux_cache.reading.bundle import import_bundle
 
-        stored = await import_bundle(path, self._open.entry_store, limits=self.options.limits)
+        stored = await import_bundle(Path(path), self._open.entry_store, limits=self.options.limits)
         self._open.catalog.forget()
         return stored
 

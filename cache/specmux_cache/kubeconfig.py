@@ -16,11 +16,11 @@ from specmux_cache.reading.options import CacheOptions
 
 
 def client_arguments(
-    path: Path | None, *, context: str | None, options: CacheOptions | None
+    path: str | os.PathLike[str] | None, *, context: str | None, options: CacheOptions | None
 ) -> tuple[str, CacheOptions, dict[str, Any]]:
     """What a client of this server is made with: positional, and by name. Entries are the context's unless
     the options name a partition. Raises KubeconfigError; blocks."""
-    access = read_access(path, context=context, environ=os.environ)
+    access = read_access(None if path is None else Path(path), context=context, environ=os.environ)
     options = options or CacheOptions()
     if options.partition is None:
         options = replace(options, partition=access.partition)

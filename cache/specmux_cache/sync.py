@@ -7,13 +7,13 @@ longer than most commands take to run: the same coroutines wait for nothing but 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from specmux_cache.client import NOT_OPEN, AsyncSchemaCache
+from specmux_cache.client import IS_OPEN, NOT_OPEN, AsyncSchemaCache
 from specmux_cache.errors import CacheError
 from specmux_cache.http.header_fields import Fields
 from specmux_cache.http.media_types import accepted_for
@@ -63,6 +63,7 @@ class SchemaCache:
         warn: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
         background: bool = True,
+        timeout: float | None = None,
     ) -> None:
         is_offline = options is not None and options.offline
         self._has_background = background or (proxy is not None and not is_offline)
@@ -78,13 +79,14 @@ class SchemaCache:
             on_event=on_event,
             warn=warn,
             clock=clock,
+            timeout=timeout,
         )
         self._thread: LoopThread | None = None
 
     @classmethod
     def from_kubeconfig(
         cls,
-        path: Path | None = None,
+        path: str | os.PathLike[str] | None = None,
         *,
         context: str | None = None,
         options: CacheOptions | None = None,
@@ -112,6 +114,8 @@ class SchemaCache:
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
+        if self._thread is not None:
+            raise RuntimeError(IS_OPEN)
         if self._has_background:
             from specmux_cache.loop_thread import LoopThread
 
@@ -208,11 +212,11 @@ class SchemaCache:
         """What this client did since it was made, and how its directory is."""
         return self._run(self._cache.stats())
 
-    def export(self, path: Path) -> int:
+    def export(self, path: str | os.PathLike[str]) -> int:
         """Write what is current of this server into a bundle; how many entries."""
         return self._run(self._cache.export(path))
 
-    def import_(self, path: Path) -> int:
+    def import_(self, path: str | os.PathLike[str]) -> int:
         """Store a bundle as this server's, wherever it is from; how many entries."""
         return self._run(self._cache.import_(path))
 

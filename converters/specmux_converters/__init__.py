@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.conversion_memo import ConversionMemo
+    from specmux_converters.crd import build
     from specmux_converters.document import Document, Limits, parse
     from specmux_converters.document import canonical as canonical
     from specmux_converters.document import content_hash as content_hash
     from specmux_converters.errors import ConverterError
     from specmux_converters.group_versions import GroupVersion as GroupVersion
-    from specmux_converters.losses import Grade, Loss
+    from specmux_converters.losses import Grade as Grade
+    from specmux_converters.losses import Loss
     from specmux_converters.merging.merge import MergeResult as MergeResult
     from specmux_converters.merging.merge import merge
     from specmux_converters.swagger2.conversion import Conversion, convert, convert_whole
@@ -32,9 +34,9 @@ __all__ = [
     "ConversionMemo",
     "ConverterError",
     "Document",
-    "Grade",
     "Limits",
     "Loss",
+    "build",
     "convert",
     "convert_whole",
     "merge",
@@ -53,6 +55,7 @@ _MODULES = {
     "Loss": "losses",
     "MergeResult": "merging.merge",
     "WholeConversion": "swagger2.conversion",
+    "build": "crd",
     "canonical": "document",
     "content_hash": "document",
     "convert": "swagger2.conversion",

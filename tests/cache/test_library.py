@@ -155,6 +155,37 @@ async def test_open_and_close_do_without_a_block(server: ThreadedServer, tmp_pat
     await other.close()
 
 
+@pytest.mark.parametrize("name", ["timeout", "root_ttl", "decoded_max"])
+def test_option_below_zero_is_named(name: str) -> None:
+    with pytest.raises(ValueError, match=f"CacheOptions.{name} is -1"):
+        CacheOptions(**{name: -1})
+
+
+@pytest.mark.parametrize("fields", [{"x y": "a"}, {"x": "s3cret\nX-Evil: 1"}])
+def test_header_field_that_cannot_be_sent_is_named_without_its_value(fields: dict[str, str]) -> None:
+    for kind in (AsyncSchemaCache, SchemaCache):
+        with pytest.raises(ValueError, match="header field") as raised:
+            kind("http://127.0.0.1:1", headers=fields)
+        assert "s3cret" not in str(raised.value)
+
+
+def test_paths_may_be_text_and_the_timeout_stands_beside_the_server(
+    server: ThreadedServer, tmp_path: Path
+) -> None:
+    options = CacheOptions(directory=str(tmp_path / "c"))
+    with SchemaCache(server.url, options, timeout=7) as cache:
+        cache.prefetch()
+        assert cache.export(str(tmp_path / "bundle"))
+        with pytest.raises(RuntimeError, match="open already"):
+            cache.open()
+    assert (tmp_path / "c").is_dir()
+    assert AsyncSchemaCache(server.url, options, timeout=7).options.timeout == 7
+    config = {"current-context": "x", "contexts": [], "clusters": [], "users": []}
+    (tmp_path / "config").write_text(json.dumps(config))
+    with pytest.raises(KubeconfigError, match='context "x"'):
+        SchemaCache.from_kubeconfig(str(tmp_path / "config"))
+
+
 def test_values_are_short_in_a_repl(server: ThreadedServer, tmp_path: Path) -> None:
     with SchemaCache(server.url, options(tmp_path)) as cache:
         assert repr(cache) == f"<SchemaCache {cache.server}, open>"

@@ -9,11 +9,15 @@ import pkgutil
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import grimp
 import pytest
 
+from repository.api_page import page
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache", "specmux_schemas")
 
 
@@ -101,3 +105,7 @@ def test_guarded_imports_say_why_and_loggers_have_one_name() -> None:
                 misnamed.append(name)
     assert bare == []
     assert misnamed == []
+
+
+def test_reference_page_names_what_is_exported() -> None:
+    assert PAGE.read_text() == page(), "python tests/repository/api_page.py >docs/api.md"

@@ -65,4 +65,5 @@ async def opened(
 def _opened_store(
     options: CacheOptions, warn: Callable[[str], None], clock: Callable[[], float]
 ) -> tuple[Store, Path | None, bytes]:
-    return open_store(options.directory, limits=options.limits, clock=clock, warn=warn)
+    directory = None if options.directory is None else Path(options.directory)
+    return open_store(directory, limits=options.limits, clock=clock, warn=warn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from specmux_cache.http.freshness import Tolerance
@@ -16,7 +16,7 @@ from specmux_cache.store.limits import StoreLimits
 class CacheOptions:
     """Times are seconds."""
 
-    directory: Path | None = field(default_factory=lambda: default_directory(os.environ))
+    directory: str | os.PathLike[str] | None = field(default_factory=lambda: default_directory(os.environ))
     """None keeps everything in memory, for this client alone."""
     limits: StoreLimits = field(default_factory=StoreLimits)
     partition: str | None = None
@@ -45,6 +45,13 @@ class CacheOptions:
     """How long to wait for another process that fetches the same; then it is fetched twice."""
     decoded_max: int = 16
     """Decoded documents kept in memory."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a time below 0."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, float | int) and value < 0:
+                raise ValueError(f"CacheOptions.{each.name} is {value}; 0 is the least")
 
     @property
     def tolerance(self) -> Tolerance:

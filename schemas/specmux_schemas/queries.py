@@ -1,0 +1,124 @@
+"""Explain, search, validate and diff over parsed documents: what programs call, as the commands do.
+
+Documents are mappings from group-versions (``apps/v1``, or ``apis/apps/v1`` as in ``/openapi/v3``) to parsed
+OpenAPI v3 documents, such as ``SchemaCache.spec`` gives. They are read, never written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.errors import InvalidPath, UnknownKind
+from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.resources import joined
+
+if TYPE_CHECKING:  # each function imports what it takes: most programs call one of them
+    from specmux_schemas.differences.changes import Change
+    from specmux_schemas.differences.served import ServedSide
+    from specmux_schemas.search_index.query import SearchResult
+    from specmux_schemas.validation.report import ValidationReport
+
+_API_VERSION: Final = re.compile(r"(?:(?!apis?/)([^/]+)/)?(v[0-9][^/]*)")
+
+Documents: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+
+def explain(documents: Documents, subject: str, *, api_version: str = "", recursive: bool = False) -> str:
+    """The text of a kind or a field: ``deploy.spec.replicas``, ``Pod.spec.containers[].image``.
+
+    ``api_version`` ("apps/v1") chooses among kinds of one name. Raises UnknownKind and UnknownField, with
+    similar names, and InvalidPath.
+    """
+    from specmux_schemas.explanation.field_path import parse
+    from specmux_schemas.explanation.kind_names import asked_for, kind_names
+    from specmux_schemas.explanation.text import text
+    from specmux_schemas.explanation.tree import find
+
+    found = _document_set(documents)
+    asked = asked_for(kind_names(found.documents), parse(subject), version=api_version)
+    schema = found.find(asked.chosen.kind)
+    if schema is None:
+        raise UnknownKind(f"no document describes {asked.chosen.kind.kind}", name=asked.chosen.kind.kind)
+    place = find(schema.document, schema.schema, asked.steps)
+    return text(schema.document, asked.chosen.kind, place.names, recursive=recursive)
+
+
+def search(documents: Documents, words: str, *, group: str | None = None, limit: int = 20) -> SearchResult:
+    """The best ``limit`` kinds and fields for ``words``; ``group`` "" is the core group. Raises InvalidPath.
+
+    The index is built for this call; for many questions keep a ``FieldIndex``
+    (``specmux_schemas.search_index``).
+    """
+    from specmux_schemas.search_index.index import FieldIndex
+    from specmux_schemas.search_index.query import search as search_index
+
+    index = FieldIndex()
+    for key, document in _document_set(documents).documents.items():
+        index.put(key, document, hash="")
+    return search_index(index, words, limit=limit, group=group)
+
+
+def validate(
+    documents: Documents, manifests: str | bytes, *, release: str | None = None
+) -> list[ValidationReport]:
+    """A report on every object of a YAML or JSON text, the items of a List included.
+
+    CustomResourceDefinitions in the text describe the objects beside them. ``release`` of Kubernetes
+    ("1.34"): the rules in force; None is the newest. An object is accepted where its report ``is_valid`` and
+    ``is_complete``. Raises InvalidPath for a text without an object: nothing was looked at.
+    """
+    from specmux_schemas.validation.decoding.manifests import definition_in, preserving_kinds
+    from specmux_schemas.validation.decoding.streams import parts_of
+    from specmux_schemas.validation.validator import Validator
+
+    data = manifests.encode("utf-8", "surrogatepass") if isinstance(manifests, str) else manifests
+    parts = list(parts_of(data))
+    if not parts:
+        raise InvalidPath("no object in the manifests")
+    known = dict(_document_set(documents).documents)
+    definitions = [found for part in parts if (found := definition_in(part)) is not None]
+    if definitions:
+        from specmux_converters.crd import build
+
+        known.update(build(definitions).documents)
+    validator = Validator(
+        DocumentSet(known),
+        preserving=preserving_kinds(definitions),
+        release=release,
+        definitions=definitions,
+    )
+    return [
+        report.moved(part.line)
+        for part in parts
+        for report in validator.validate_all(part.data, f"application/{part.format}")
+    ]
+
+
+def diff(old: Documents, new: Documents) -> tuple[Change, ...]:
+    """What changed from ``old`` to ``new``, and whom it breaks (``Change.severity``, ``Change.impacts``)."""
+    from specmux_schemas.differences import compare
+    from specmux_schemas.differences.reports.report import report_of
+
+    return report_of(compare(_side(old), _side(new)), old="old", new="new").changes
+
+
+def _side(documents: Documents) -> ServedSide:
+    from specmux_schemas.differences import ServedSide, add_document
+
+    side = ServedSide()
+    for document in _document_set(documents).documents.values():
+        add_document(side, document)
+    return side
+
+
+def _document_set(documents: Documents) -> DocumentSet:
+    return DocumentSet({_key(name): dict(document) for name, document in documents.items()})
+
+
+def _key(name: str) -> GroupVersion:
+    """``apps/v1`` as ``apis/apps/v1``; whatever else ``/openapi/v3`` lists stays as it is."""
+    short = _API_VERSION.fullmatch(name)
+    return joined(short[1] or "", short[2]) if short else GroupVersion(name)
