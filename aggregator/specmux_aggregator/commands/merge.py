@@ -28,6 +28,7 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.merging.merge import MergeResult
 from specmux_converters.merging.merge import merge as merge_documents
+from specmux_converters.merging.short_names import NameCollision, with_short_names
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.swagger2.conversion import convert
 from specmux_converters.yaml.writer import to_yaml
@@ -36,6 +37,7 @@ from specmux_converters.yaml.writer import to_yaml
 @click.command(
     epilog=examples(
         ("the cluster of the current context", "specmux merge --output-file all.json"),
+        ("Deployment instead of io.k8s.api.apps.v1.Deployment", "specmux merge --short-names"),
         ("a folder, as YAML", "specmux merge documents/ -o yaml"),
         ("a server behind kubectl proxy", "specmux merge http://127.0.0.1:8001"),
     )
@@ -43,8 +45,13 @@ from specmux_converters.yaml.writer import to_yaml
 @click.argument("words", metavar="[SOURCE|-]...", nargs=-1, type=SourceWord())
 @output_file_option
 @document_format
+@click.option(
+    "--short-names", is_flag=True, help="Names of schemas without package paths; those that collide are told."
+)
 @source_options
-def merge(words: tuple[str, ...], output: str, output_file: Path | None, source: SourceOptions) -> None:
+def merge(
+    words: tuple[str, ...], output: str, output_file: Path | None, short_names: bool, source: SourceOptions
+) -> None:
     """Merge all group-versions into one OpenAPI v3 document.
 
     SOURCE is a folder, a file, the URL of a server or of a document, git:REV:PATH, context:NAME of a
@@ -63,7 +70,13 @@ def merge(words: tuple[str, ...], output: str, output_file: Path | None, source:
         with refusals(", ".join(words) or "the cluster"):
             merged = merge_documents(documents)
         _report(merged)
-        data = to_yaml(merged.document) if output == "yaml" else canonical(merged.document)
+        document = merged.document
+        if short_names:
+            short = with_short_names(document)
+            document = short.document
+            for collision in short.collisions:
+                click.echo(_told(collision), err=True)
+        data = to_yaml(document) if output == "yaml" else canonical(document)
         write_out(data, output_file, is_text=True)
 
 
@@ -96,6 +109,11 @@ def _report(merged: MergeResult) -> None:
     for conflict in merged.conflicts:
         place = f"{cut(conflict.group_version)}: {cut(conflict.pointer)}"
         click.echo(f"{place}: {conflict.reason}", err=True)
+
+
+def _told(collision: NameCollision) -> str:
+    named = ", ".join(f"{cut(old)} is {cut(new)}" for old, new in collision.names.items())
+    return f"{cut(collision.word)} is the name of {len(collision.names)} schemas: {named}"
 
 
 def _split(swagger: Document, where: object) -> dict[GroupVersion, Document]:

@@ -49,6 +49,24 @@ def test_folder(folder: Path) -> None:
     assert result.stderr == "apis/batch/v1: schemas A is A_v2\n"
 
 
+def test_short_names_and_their_collisions(tmp_path: Path) -> None:
+    made = orjson.loads(document("api/v1"))
+    named = {"io.k8s.api.core.v1.Event": {"title": "old"}, "io.k8s.api.events.v1.Event": {"title": "new"}}
+    pod = {"properties": {"e": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Event"}}}
+    made["components"] = {"schemas": {**named, "io.k8s.api.core.v1.Pod": pod}}
+    (tmp_path / "api__v1_openapi.json").write_bytes(orjson.dumps(made))
+    result = run(tmp_path, "--short-names")
+    assert orjson.loads(result.stdout_bytes)["components"]["schemas"] == {
+        "Pod": {"properties": {"e": {"$ref": "#/components/schemas/core.v1.Event"}}},
+        "core.v1.Event": {"title": "old"},
+        "events.v1.Event": {"title": "new"},
+    }
+    assert result.stderr == (
+        "Event is the name of 2 schemas: io.k8s.api.core.v1.Event is core.v1.Event, "
+        "io.k8s.api.events.v1.Event is events.v1.Event\n"
+    )
+
+
 def test_every_renaming_is_reported(tmp_path: Path) -> None:
     for key, title in (("api/v1", "x"), ("apis/a/v1", "y")):
         made = orjson.loads(document(key))

@@ -1,0 +1,93 @@
+"""Names of schemas without package paths (KEP-2896): ``Deployment`` for ``io.k8s.api.apps.v1.Deployment``.
+
+Schemas that would share a name take more of the path, all of them: which one is short depends on no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from specmux_converters.document import Document
+from specmux_converters.losses import pointer_to, unescape
+from specmux_converters.references import PREFIX, Rename, rewrite
+
+QUALIFIED: Final = 3
+"""Parts of a name that tells a group and a version, too: ``apps.v1.Deployment``."""
+
+_HEAD: Final = f"{PREFIX}schemas/"
+
+
+@dataclass(frozen=True, slots=True)
+class NameCollision:
+    """Schemas whose last parts are the same word."""
+
+    word: str
+    names: Mapping[str, str]
+    """By the name that each had before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShortNames:
+    """The document, its schemas called otherwise."""
+
+    document: Document
+    collisions: tuple[NameCollision, ...]
+
+
+def with_short_names(document: Document) -> ShortNames:
+    """Raises InvalidDocument for one that is nested too deeply."""
+    components = document.get("components")
+    schemas = components.get("schemas") if isinstance(components, dict) else None
+    if not isinstance(components, dict) or not isinstance(schemas, dict):
+        return ShortNames(document, ())
+    names = short_names(schemas)
+    renamed = rewrite(document, "document", renaming(names))
+    sections = renamed["components"]
+    members = sorted((names[name], node) for name, node in sections["schemas"].items())
+    result = {**renamed, "components": {**sections, "schemas": dict(members)}}
+    return ShortNames(result, tuple(_collisions(names)))
+
+
+def short_names(names: Iterable[str], joined: Callable[[list[str]], str] = ".".join) -> dict[str, str]:
+    """A name of its own for each. ``joined``: how parts of the path become one name."""
+    found: dict[str, str] = {}
+    every = set(names)
+    waiting, length = sorted(every), 1
+    while waiting:
+        shared: dict[str, list[str]] = {}
+        for name in waiting:
+            shared.setdefault(joined(name.split(".")[-length:]), []).append(name)
+        taken = set(found.values())
+        for word, members in shared.items():
+            if len(members) == 1 and word not in taken and word not in every - set(members):
+                found[members[0]] = word
+            else:
+                found.update((name, name) for name in members if name.count(".") < length)
+        waiting = [name for name in waiting if name not in found]
+        length = max(QUALIFIED, length + 1)
+    return found
+
+
+def renaming(names: Mapping[str, str]) -> Rename:
+    """References to schemas, and into them, by their new names."""
+
+    def rename(ref: str) -> str:
+        if not ref.startswith(_HEAD):
+            return ref
+        token, slash, rest = ref.removeprefix(_HEAD).partition("/")
+        for name in (unescape(token), unescape(unquote(token))):
+            if name in names:
+                return f"{_HEAD[:-1]}{pointer_to(names[name])}{slash}{rest}"
+        return ref
+
+    return rename
+
+
+def _collisions(names: Mapping[str, str]) -> list[NameCollision]:
+    by_word: dict[str, dict[str, str]] = {}
+    for name, new in sorted(names.items()):
+        by_word.setdefault(name.rpartition(".")[2], {})[name] = new
+    return [NameCollision(word, members) for word, members in sorted(by_word.items()) if len(members) > 1]
