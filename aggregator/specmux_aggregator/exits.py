@@ -21,7 +21,7 @@ FOUND: Final = 5
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def fail_on_option(*levels: str, of: str) -> Callable[[Command], Command]:
+def fail_on_option(*levels: str, of: str, code: int = FOUND) -> Callable[[Command], Command]:
     """For commands that find things, which get ``fail_on``: one of ``levels``, the worst first, or ``never``.
 
     ``of``: what is found, and what it has a level of.
@@ -31,7 +31,7 @@ def fail_on_option(*levels: str, of: str) -> Callable[[Command], Command]:
         type=click.Choice((*levels, "never")),
         default=levels[0],
         show_default=True,
-        help=f"Exit with {FOUND} for {of} or a worse one.",
+        help=f"Exit with {code} for {of} or a worse one.",
     )
 
 

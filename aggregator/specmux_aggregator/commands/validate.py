@@ -11,12 +11,13 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.operation_options import Operation, operation_options, unmatched_hints
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.commands.validation_reports import report_of
 from specmux_aggregator.console import is_coloured, warn, write_error
 from specmux_aggregator.errors import NoBackendReachable, SourceError
-from specmux_aggregator.exits import NO_BACKEND_REACHABLE
+from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.document_files import reported_refusals, write_out
 from specmux_aggregator.sources.kinds import known_kinds
@@ -50,12 +51,18 @@ KINDS_SHOWN: Final = 3
 FEW_OBJECTS: Final = 1000
 """Documents for which another process is worth its start."""
 
-_DIRECTIVES: Final = tuple(each.value for each in Directive)
+_DIRECTIVES: Final = {
+    **{each.value.lower(): each for each in Directive},
+    "true": Directive.STRICT,
+    "false": Directive.IGNORE,
+}
+"""KEP-2885 lists them all, as kubectl has them."""
 
 
 @click.command(
     epilog=examples(
         ("against the cluster of the current context", "specmux validate manifests/"),
+        ("what a branch changes", "specmux validate --old git:main:manifests manifests/"),
         ("what Helm renders, without a cluster", "helm template . | specmux validate --directory schemas/ -"),
         ("in CI, as annotations", "specmux validate -o github --server https://specmux.example manifests/"),
     )
@@ -63,10 +70,10 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
 @click.argument("paths", metavar="[PATH…|-]", nargs=-1, required=True)
 @click.option(
     "--field-validation",
-    type=click.Choice(_DIRECTIVES, case_sensitive=False),
+    type=click.Choice(tuple(_DIRECTIVES), case_sensitive=False),
     default=Directive.STRICT.value.lower(),
     show_default=True,
-    help="Take unknown and duplicate fields as errors or warnings, or ignore them.",
+    help="Take unknown and duplicate fields as errors (strict, true) or warnings, or ignore them (false).",
 )
 @click.option(
     "--unions",
@@ -102,6 +109,8 @@ _DIRECTIVES: Final = tuple(each.value for each in Directive)
     multiple=True,
     help="Ignore files whose path has a match. Repeatable.",
 )
+@fail_on_option("error", "warning", of="findings of this severity", code=INVALID)
+@operation_options
 @click.option("--summary", is_flag=True, help="Also print the counts.")
 @click.option(
     "--workers",
@@ -123,6 +132,8 @@ def validate(
     allow_unchecked: bool,
     skip_non_objects: bool,
     ignore_filename_pattern: tuple[str, ...],
+    fail_on: str,
+    operation: Operation,
     summary: bool,
     workers: int | None,
     source: SourceOptions,
@@ -130,36 +141,41 @@ def validate(
     """Validate manifests as an apiserver would.
 
     Unknown and duplicate fields, types, the schemas of custom resources, and metadata are reported in the
-    apiserver's words, with file, line and column. PATH is a file, a folder, or - for standard input. Kinds of
-    CustomResourceDefinitions among the files count, too.
+    apiserver's words, with file, line and column. PATH is a file, a folder, git:REV:PATH, or - for standard
+    input. Kinds of CustomResourceDefinitions among the files count, too. With --old the objects are updates
+    of those that are stored.
 
     Exit codes: 0 all valid, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
     """
     skipped = frozenset(kind for each in skip for kind in each.split(",") if kind)
-    rules = Rules(
-        Directive(field_validation.capitalize()),
-        skipped,
-        ignore_missing_schemas,
-        UnionAlgorithm(unions),
-        release,
-        skip_non_objects,
-        allow_unchecked,
-    )
     if "-" in paths and STDIN in source.files:
         raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
     with _reported(), progress("validating"):
+        rules = Rules(
+            _DIRECTIVES[field_validation.lower()],
+            skipped,
+            ignore_missing_schemas,
+            UnionAlgorithm(unions),
+            release,
+            skip_non_objects,
+            allow_unchecked,
+            operation.stored(),
+            fail_on == "warning",
+        )
         inputs = read_inputs(files_below(paths, ignored=_any_of(ignore_filename_pattern)))
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
         checked = _run(inputs, documents, definitions, rules, workers)
         checked, places = with_places(checked, lambda: _kinds(documents, source))
-    for hint in (*places, *_hints(inputs, paths, checked, places)):
+    unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
+    for hint in (*places, *_hints(inputs, paths, checked, places), *unmatched):
         warn(hint)
     report = report_of(checked, has_summary=summary)
     written = render(report, output, is_coloured=is_coloured(), version=VERSION)
     with reported_refusals():
         write_out(written, is_text=True)
-    if any(each.outcome in (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED) for each in checked):
+    failing = (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED)
+    if fail_on != "never" and any(each.outcome in failing for each in checked):
         raise click.exceptions.Exit(INVALID)
 
 

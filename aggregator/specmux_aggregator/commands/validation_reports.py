@@ -70,8 +70,13 @@ def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
             word=violation.severity.value,
             title=each.label,
             fails=violation.severity is Severity.ERROR
+            or (each.outcome is ObjectVerdict.INVALID and each.report.is_valid and _is_warning(violation))
             or (is_unchecked and violation.check is Check.NOT_CHECKED),
         )
+
+
+def _is_warning(violation: Violation) -> bool:
+    return violation.severity is Severity.WARNING
 
 
 def _message(violation: Violation) -> str:

@@ -13,14 +13,20 @@ from typing import Any, Final
 
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.folders import walked
+from specmux_aggregator.sources.document_files import FileRefused
+from specmux_aggregator.sources.git_files import PREFIX as GIT
+from specmux_aggregator.sources.git_files import git_files
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kind_places import KindPlace, place_of
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
-from specmux_schemas.validation import Directive, UnionAlgorithm, ValidationReport, Validator
+from specmux_schemas.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
 from specmux_schemas.validation.decoding.manifests import group_versions_in, is_object
+from specmux_schemas.validation.decoding.objects import read
 from specmux_schemas.validation.decoding.streams import StreamPart, parts_of
+from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.media_types import BodyFormat
+from specmux_schemas.validation.stored_objects import ObjectKey, StoredObjects
 
 STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
@@ -74,6 +80,12 @@ class ValidatedObject:
         return " ".join(part for part in (kind or "object", self.report.full_name) if part)
 
     @property
+    def key(self) -> ObjectKey:
+        kind = self.report.kind
+        group, name = (kind.group, kind.kind) if kind else ("", "")
+        return ObjectKey(group, name, self.report.namespace, self.report.name)
+
+    @property
     def is_of_unknown_kind(self) -> bool:
         report = self.report
         return self.outcome is ObjectVerdict.INVALID and report.kind is not None and not report.is_known
@@ -96,6 +108,10 @@ class Rules:
     """Of Kubernetes, as 1.34; None is the newest."""
     skips_non_objects: bool = False
     allows_unchecked: bool = False
+    stored: StoredObjects | None = None
+    """Those that are updated."""
+    is_strict_of_warnings: bool = False
+    """A warning is an error."""
 
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:
@@ -108,10 +124,10 @@ class Rules:
 
 def files_below(paths: Iterable[str], *, ignored: re.Pattern[str] | None = None) -> list[str]:
     """The files, and those below folders that may hold manifests, but for paths in which ``ignored`` is
-    found. Raises SourceError."""
+    found; revisions of git stay as they are. Raises SourceError."""
     found: list[str] = []
     for path in paths:
-        if path == STDIN or Path(path).is_file():
+        if path == STDIN or path.startswith(GIT) or Path(path).is_file():
             found.append(path)
         elif Path(path).is_dir():
             below = [str(each) for each in walked(Path(path), _is_manifest, refuse=_refuse)]
@@ -136,9 +152,32 @@ def read_inputs(paths: Iterable[str]) -> list[Input]:
     """Raises SourceError for what cannot be read."""
     inputs = []
     for path in paths:
-        name = "stdin" if path == STDIN else path
-        inputs += [Input(name, part) for part in parts_of(_bytes(path))]
+        for name, data in _files(path).items():
+            inputs += [Input(name, part) for part in parts_of(data)]
     return inputs
+
+
+def read_stored(word: str, *, are_required: bool) -> StoredObjects:
+    """The objects of a file, a folder, or a revision of git. Raises SourceError for what cannot be read."""
+    values = []
+    for item in read_inputs(files_below([word])):
+        try:
+            values.append(read(item.part.data, item.part.format).value)
+        except Undecodable as error:
+            raise SourceError(f"{item.file}: {error.text}") from error
+    return StoredObjects(values, word, are_required=are_required)
+
+
+def _files(path: str) -> dict[str, bytes]:
+    if not path.startswith(GIT):
+        return {"stdin" if path == STDIN else path: _bytes(path)}
+    try:
+        files = git_files(path)
+    except FileRefused as error:
+        raise SourceError(str(error)) from error
+    if files is None:
+        raise SourceError(f"{path}: the revision has no such path")
+    return {name: data for name, data in files.items() if name == path or _is_manifest(name)}
 
 
 def _bytes(path: str) -> bytes:
@@ -160,7 +199,9 @@ def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObje
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
         return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
-    reports = validator.validate_all(item.part.data, MEDIA_TYPES[item.part.format], rules.directive)
+    reports = validator.validate_all(
+        item.part.data, MEDIA_TYPES[item.part.format], rules.directive, rules.stored
+    )
     return [_checked(item, report, rules) for report in reports]
 
 
@@ -189,7 +230,10 @@ def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
         return ObjectVerdict.SKIPPED
     if not report.is_known and rules.allows_unknown_kinds:
         return ObjectVerdict.NO_SCHEMA
-    if not report.is_valid:
+    is_warned = rules.is_strict_of_warnings and any(
+        each.severity is Severity.WARNING for each in report.violations
+    )
+    if is_warned or not report.is_valid:
         return ObjectVerdict.INVALID
     return ObjectVerdict.VALID if report.is_complete or rules.allows_unchecked else ObjectVerdict.NOT_CHECKED
 

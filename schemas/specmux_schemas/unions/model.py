@@ -54,6 +54,12 @@ class Union:
             return frozenset()
         return frozenset(name for name in self.fields if value.get(name) is not None)
 
+    def is_unchanged(self, old: Object | None, new: Object) -> bool:
+        """Whether an update leaves the discriminator, and which members are set, as they are stored."""
+        if old is None or self.said(old) != self.said(new):
+            return False
+        return self.set_fields(old) == self.set_fields(new)
+
 
 def without(value: Object, names: Iterable[str]) -> dict[str, Any]:
     """A copy in which ``names`` are missing."""

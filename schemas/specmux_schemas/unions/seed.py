@@ -41,8 +41,11 @@ def _is_missing(union: Union, new: Object) -> bool:
     return new.get(union.discriminator or "") is None and "" not in (union.allowed or ())
 
 
-def validate(union: Union, new: Object) -> tuple[Fault, ...]:
-    """What is wrong with an object that is normalized."""
+def validate(union: Union, new: Object, old: Object | None = None) -> tuple[Fault, ...]:
+    """What is wrong with an object that is normalized: nothing where an update leaves the union as it is
+    stored, as Kubernetes' declarative validation has it."""
+    if union.is_unchanged(old, new):
+        return ()
     if union.discriminator is None:
         return _undiscriminated(union, new)
     name, said, present = union.discriminator, union.said(new), sorted(union.set_fields(new))

@@ -10,6 +10,7 @@ from specmux_schemas.validation.decoding.typed_nodes import Struct
 from specmux_schemas.validation.definitions.definition_fault import DEFINITION
 from specmux_schemas.validation.kinds import TypedKind
 from specmux_schemas.validation.metadata.object_metadata import metadata_errors
+from specmux_schemas.validation.metadata.updated_metadata import metadata_of, update_errors
 from specmux_schemas.validation.report import Check, Severity, Violation
 
 _SUBDOMAIN_GROUPS: Final = frozenset(
@@ -39,19 +40,22 @@ _SUBDOMAIN_OTHERS: Final = frozenset(
 """By group and kind (pkg/apis/*/validation)."""
 
 
-def check_typed(value: dict[str, Any], kind: TypedKind, *, minor: int) -> Iterator[Violation]:
-    """``value`` was decoded. ``minor`` is the release of Kubernetes."""
+def check_typed(
+    value: dict[str, Any], kind: TypedKind, old: dict[str, Any] | None = None, *, minor: int
+) -> Iterator[Violation]:
+    """``value`` was decoded; ``old`` is the stored object of an update. ``minor`` is the release of
+    Kubernetes."""
     node = kind.node
     inner = node.fields.get("metadata") if isinstance(node, Struct) else None
     if not isinstance(inner, Struct) or inner.name != "ObjectMeta":
         return
-    metadata = value.get("metadata")
+    metadata = metadata_of(value)
     errors = metadata_errors(
-        metadata if isinstance(metadata, dict) else {},
+        metadata,
         needs_name=kind.needs_name,
         is_subdomain=None if kind.kind == DEFINITION else _is_subdomain(kind),
     )
-    for error in errors:
+    for error in (*errors, *(update_errors(metadata, metadata_of(old)) if old is not None else ())):
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
     if kind.kind == DEFINITION:
         from specmux_schemas.validation.definitions.faults import definition_faults

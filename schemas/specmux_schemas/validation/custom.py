@@ -16,6 +16,7 @@ from specmux_schemas.validation.kinds import CustomKind
 from specmux_schemas.validation.metadata.embedded_errors import embedded_errors
 from specmux_schemas.validation.metadata.names import qualified_name_faults
 from specmux_schemas.validation.metadata.object_metadata import MetadataError, metadata_errors
+from specmux_schemas.validation.metadata.updated_metadata import metadata_of, update_errors
 from specmux_schemas.validation.report import Check, Severity, Violation
 from specmux_schemas.validation.schema.errors import SchemaError
 from specmux_schemas.validation.schema.list_types import list_errors
@@ -42,21 +43,23 @@ class CustomResourceCheck:
 
 
 def check_custom(
-    value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None = None
+    value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None = None, *, ratchets: bool = True
 ) -> CustomResourceCheck:
-    """``value`` was decoded and pruned; ``old`` is the stored object, settled, of an update."""
-    value = settled(_with_metadata(_without_status(value, kind)), kind.structural)
+    """``value`` was decoded and pruned; ``old`` is the stored object, settled, of an update. ``ratchets``:
+    what an update does not change is no error (KEP-4008)."""
+    value = settled(_with_metadata(_with_stored_status(value, kind, old)), kind.structural)
+    is_ratcheted = old is not None and ratchets
     # What an update does not change is taken out of all that is found.
-    walk = Walk() if old is None else Walk(most=sys.maxsize)
+    walk = Walk(most=sys.maxsize) if is_ratcheted else Walk()
     kind.schema.check(value, walk)
-    correlation = None if old is None else Correlation(value, old, kind.structural, is_root=True)
+    correlation = Correlation(value, old, kind.structural, is_root=True) if is_ratcheted else None
     schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
     metadata = value.get("metadata")
     around = [
         *_violations(Check.METADATA, embedded_errors(value, kind.structural)),
         *_violations(Check.LIST, _list_errors(value, old, kind.structural)),
     ]
-    own = _violations(Check.METADATA, _metadata_errors(metadata))
+    own = _violations(Check.METADATA, _metadata_errors(metadata, old))
     violations = (
         *own,
         *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
@@ -108,11 +111,15 @@ def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
             yield Violation(Severity.WARNING, Check.METADATA, ("metadata", "finalizers"), message)
 
 
-def _without_status(value: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
-    """Creating drops a status that is a subresource."""
-    if not kind.has_status or "status" not in value:
+def _with_stored_status(
+    value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None
+) -> dict[str, Any]:
+    """A status that is a subresource stays what it is: creating drops it, an update keeps the stored one."""
+    if not kind.has_status:
         return value
-    return {key: item for key, item in value.items() if key != "status"}
+    if old is not None and "status" in old:
+        return {**value, "status": old["status"]}
+    return {key: item for key, item in value.items() if key != "status"} if "status" in value else value
 
 
 def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
@@ -120,9 +127,10 @@ def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "metadata": {}} if value.get("metadata", "") is None else value
 
 
-def _metadata_errors(metadata: Any) -> list[MetadataError]:
+def _metadata_errors(metadata: Any, old: dict[str, Any] | None) -> list[MetadataError]:
     decoded = marshalled(metadata) if isinstance(metadata, dict) else {}
-    return list(metadata_errors(decoded))
+    found = list(metadata_errors(decoded))
+    return found if old is None else [*found, *update_errors(decoded, metadata_of(old))]
 
 
 def _violations(check: Check, errors: list[MetadataError]) -> list[Violation]:

@@ -54,6 +54,8 @@ class TypedKind:
     node: Node
     needs_name: bool = False
     """Objects of it are stored, so they have names."""
+    resource: str = ""
+    """Its plural name, where a document tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class CustomKind:
     """The whole definition: ``spec.preserveUnknownFields``, which no document tells."""
     has_status: bool = False
     """As a subresource: then creating ignores it."""
+    resource: str = ""
 
 
 class Kinds:
@@ -92,10 +95,11 @@ class Kinds:
 
     def _compiled(self, described: KindSchema) -> TypedKind | CustomKind:
         resource = self._resource(described)
+        plural = resource.name if resource is not None else ""
         if not is_custom(described.document):
             node = self._typed_schemas(described).node(described.component)
             needs_name = resource is not None and {"get", "create"} <= set(resource.verbs)
-            return TypedKind(described.kind, node, needs_name)
+            return TypedKind(described.kind, node, needs_name, plural)
         from specmux_schemas.validation.rules.declared import rule_tree
 
         schemas = schemas_of(described.document)
@@ -106,6 +110,7 @@ class Kinds:
             rule_tree(described.schema, schemas),
             described.kind in self._preserving,
             resource is not None and any(each.name == "status" for each in resource.subresources),
+            plural,
         )
 
     def _typed_schemas(self, described: KindSchema) -> TypedSchemas:

@@ -131,6 +131,8 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
             else ""
         )
         return _status(400, "BadRequest", shown + reason)
+    if report.status is not None:
+        return dict(report.status)
     errors = [each for each in report.violations if each.severity is Severity.ERROR]
     if not errors:
         return None
@@ -138,6 +140,18 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
     if any(each.message == BLOCKED for each in report.violations):
         messages.append(f"<nil>: Invalid value: null: {BLOCKED}")
     return _invalid(kind, report.name, messages)
+
+
+def bad_request(message: str) -> dict[str, Any]:
+    return _status(400, "BadRequest", message)
+
+
+def conflict_status(resource: str, group: str, name: str, message: str) -> dict[str, Any]:
+    """``resource`` is the plural name."""
+    shown = f"{resource}.{group}" if group else resource
+    status = _status(409, "Conflict", f"Operation cannot be fulfilled on {shown} {quoted(name)}: {message}")
+    status["details"] = {"name": name, "group": group, "kind": resource}
+    return status
 
 
 def _invalid(kind: GroupVersionKind, name: str, messages: list[str]) -> dict[str, Any]:

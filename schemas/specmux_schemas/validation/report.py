@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
@@ -96,6 +96,11 @@ class ValidationReport:
     namespace: str = ""
     is_known: bool = True
     """False where no schema describes the kind."""
+    is_update: bool = False
+    """A stored object was found that this one replaces."""
+    status: Mapping[str, Any] | None = field(default=None, compare=False)
+    """The Status with which an apiserver refuses the request before it validates the object: an update of
+    another object, a patch that does not apply."""
 
     @property
     def is_valid(self) -> bool:
@@ -128,6 +133,7 @@ class ValidationReport:
             "kind": self.kind.kind if self.kind else "",
             "name": self.name,
             "namespace": self.namespace,
+            **({"operation": "update"} if self.is_update else {}),
             "valid": self.is_valid,
             "complete": self.is_complete,
             "violations": [violation.as_document() for violation in self.violations],

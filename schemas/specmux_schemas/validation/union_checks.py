@@ -105,7 +105,7 @@ def _seed(
 ) -> tuple[_Object, list[Violation]]:
     for union in unions:
         new = normalize(union, old, new)
-    return new, [_told(union, fault, new, path) for union in unions for fault in validate(union, new)]
+    return new, [_told(union, fault, new, path) for union in unions for fault in validate(union, new, old)]
 
 
 def _legacy(
@@ -114,6 +114,8 @@ def _legacy(
     try:
         return normalize_update(unions, old, new), []
     except UnionConflict as conflict:
+        if all(union.is_unchanged(old, new) for union in unions):
+            return new, []
         text = f"{field_path(path)}: {conflict.text}"
         return new, [Violation(Severity.ERROR, Check.UNION, path, text)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -31,9 +32,11 @@ from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat, body_format
-from specmux_schemas.validation.messages import BLOCKED
+from specmux_schemas.validation.messages import BLOCKED, bad_request, conflict_status
+from specmux_schemas.validation.metadata.updated_metadata import address_fault, conflict, metadata_of
 from specmux_schemas.validation.releases import NEWEST, minor_release
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
+from specmux_schemas.validation.stored_objects import StoredObjects
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
@@ -81,8 +84,8 @@ class Validator:
     ) -> ValidationReport:
         """The report on one object: of YAML, on the first document.
 
-        ``old`` is the object as it is stored, for transition rules and unions. ``kind`` is what an endpoint
-        takes, where it is known; else the body's own counts. Raises UnsupportedMediaType.
+        ``old`` is the object as it is stored: then this is an update. ``kind`` is what an endpoint takes,
+        where it is known; else the body's own counts. Raises UnsupportedMediaType.
         """
         source = opened(body, body_format(media_type), directive)
         return (
@@ -91,19 +94,49 @@ class Validator:
             else self.validate_body(source, directive, old, kind)
         )
 
+    def update(
+        self,
+        old: dict[str, Any],
+        new: bytes,
+        media_type: str = "application/json",
+        directive: Directive = Directive.STRICT,
+    ) -> ValidationReport:
+        """The report on an object that replaces ``old``, which is stored: as one that is created, but for
+        what the update leaves as it is (KEP-4008), with transition rules, immutable metadata, and unions.
+        Raises UnsupportedMediaType."""
+        return self.validate(new, media_type, directive, old)
+
     def validate_all(
-        self, body: bytes, media_type: str = "application/json", directive: Directive = Directive.STRICT
+        self,
+        body: bytes,
+        media_type: str = "application/json",
+        directive: Directive = Directive.STRICT,
+        stored: StoredObjects | None = None,
     ) -> list[ValidationReport]:
-        """The reports on an object and, of a List of the core group, on the objects in it."""
+        """The reports on an object and, of a List of the core group, on the objects in it: updates of those
+        that are ``stored``."""
         source = opened(body, body_format(media_type), directive)
         if isinstance(source, ValidationReport):
             return [source]
-        first = self.validate_body(source, directive)
+        first = self._validate_beside(source, directive, stored)
         if first.kind != LIST or first.fatal is not None:
             return [first]
         items = source.inside("items") if isinstance(source.value.get("items"), list) else None
         inner = [items.inside(index) for index in range(len(items.value))] if items is not None else []
-        return [first, *(self.validate_body(each, directive) for each in inner)]
+        return [first, *(self._validate_beside(each, directive, stored) for each in inner)]
+
+    def _validate_beside(
+        self, source: Body, directive: Directive, stored: StoredObjects | None
+    ) -> ValidationReport:
+        if stored is None or not isinstance(source.value, dict) or source.value.get("kind") == LIST.kind:
+            return self.validate_body(source, directive)
+        match = stored.match(source.value)
+        report = self.validate_body(source, directive, match.old)
+        if not match.is_refused:
+            return report
+        text = f"the update was not checked: {match.unmatched}"
+        note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), text)
+        return replace(report, violations=(*report.violations, note))
 
     def validate_body(
         self, source: Body, directive: Directive, old: Any = None, kind: GroupVersionKind | None = None
@@ -152,9 +185,11 @@ class Validator:
         directive: Directive,
         old: Any,
     ) -> ValidationReport:
+        status, refusals = _refusals(decoded.value, old, wanted)
         violations = chain(
             decoded.faults,
             _strict(decoded.strict, directive, wanted),
+            refusals,
             decoded.schema,
             self._object(found, wanted, decoded, old) if not decoded.faults else (),
         )
@@ -169,6 +204,8 @@ class Validator:
             strict_errors=tuple(decoded.strict_errors) if is_strict and not decoded.faults else (),
             name=name,
             namespace=namespace,
+            is_update=isinstance(old, dict),
+            status=status,
         )
 
     def _object(
@@ -177,14 +214,15 @@ class Validator:
         """What is wrong with an object that could be decoded."""
         if isinstance(wanted, TypedKind):
             unions = self._union_errors(wanted, decoded.value, old)
-            return chain(check_typed(decoded.value, wanted, minor=self._minor), unions)
+            stored = old if isinstance(old, dict) else None
+            return chain(check_typed(decoded.value, wanted, stored, minor=self._minor), unions)
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
             return ()
         from specmux_schemas.validation.custom import check_custom
 
         older = _stored(old, described) if isinstance(old, dict) else None
-        checked = check_custom(decoded.value, described, older if self._ratchets else None)
+        checked = check_custom(decoded.value, described, older, ratchets=self._ratchets)
         decoded.left_out += checked.left_out
         violations = (*checked.violations, *self._union_errors(described, checked.value, old))
         if not described.rules.has_rules:
@@ -240,6 +278,27 @@ def _of_custom(source: Body, found: TypeMeta) -> TypeMeta:
     if not source.value.get("kind"):
         raise Undecodable(f"Object 'Kind' is missing in '{shown_body(source)}'")
     return found
+
+
+def _refusals(
+    value: Any, old: Any, kind: TypedKind | CustomKind
+) -> tuple[dict[str, Any] | None, list[Violation]]:
+    """Why an apiserver does not look at the object of an update at all."""
+    if not isinstance(old, dict):
+        return None, []
+    new, stored = metadata_of(value), metadata_of(old)
+    fault = address_fault(new, stored)
+    if fault is not None:
+        return bad_request(fault.text), [Violation(Severity.ERROR, Check.METADATA, fault.path, fault.text)]
+    fault = conflict(new, stored)
+    if fault is None:
+        return None, []
+    plural = kind.resource or kind.kind.kind
+    status = conflict_status(plural, kind.kind.group, str(stored.get("name") or ""), fault.text)
+    is_told = fault.path[-1] == "uid"  # among the errors of metadata
+    return status, [] if is_told else [
+        Violation(Severity.ERROR, Check.METADATA, fault.path, status["message"])
+    ]
 
 
 def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | CustomKind) -> list[Violation]:

@@ -298,3 +298,51 @@ def test_a_refused_definition_is_an_error_and_its_objects_are_not_blamed(
     assert place in error
     assert note.startswith(f"{cron}:1:1: note: Cron a: not checked: its definition is refused: ")
     assert "unknown field" not in result.output
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> str:
+    """An object whose size is too large already, and one that no manifest has."""
+    path = tmp_path / "stored.yaml"
+    path.write_text(GOOD.replace("size: 1", "size: 12") + "---\n" + GOOD.replace("good", "gone"))
+    return str(path)
+
+
+def test_old_makes_updates_of_the_objects_that_are_stored(files: dict[str, str], stored: str) -> None:
+    path = Path(files["good"])
+    path.write_text(GOOD.replace("size: 1", "size: 12, colour: red") + "---\n" + GOOD.replace("good", "new"))
+    assert run("--file", files["crd"], str(path)).exit_code == 1
+    result = run("--file", files["crd"], "--old", stored, str(path))
+    assert result.exit_code == 0, result.output
+    assert f"1 object is not in {stored}, checked as created: Box new" in result.stderr
+    assert f"1 object is in {stored} alone, not checked: Box gone" in result.stderr
+    required = run("--file", files["crd"], "--old", stored, "--operation", "update", str(path))
+    assert required.exit_code == 1
+    assert "Box new: the update was not checked" in required.stdout
+
+
+def test_updates_without_stored_objects_are_a_usage_error(files: dict[str, str], stored: str) -> None:
+    assert run("--operation", "update", files["good"]).exit_code == 2
+    assert run("--operation", "create", "--old", stored, files["good"]).exit_code == 2
+    assert run("--old", "git:main", files["good"]).exit_code == 2
+
+
+def test_field_validation_takes_the_words_of_kubectl(files: dict[str, str]) -> None:
+    path = Path(files["bad"])
+    path.write_text(BAD.replace("size: 10", "size: 1"))
+    codes = {
+        word: run("--file", files["crd"], "--field-validation", word, str(path)).exit_code
+        for word in ("true", "strict", "Strict", "warn", "Warn", "ignore", "false")
+    }
+    assert codes == {"true": 1, "strict": 1, "Strict": 1, "warn": 0, "Warn": 0, "ignore": 0, "false": 0}
+
+
+def test_warnings_fail_where_that_is_asked_for(files: dict[str, str]) -> None:
+    path = Path(files["bad"])
+    path.write_text(BAD.replace("size: 10", "size: 1"))
+    options = ("--file", files["crd"], "--field-validation", "warn", "--summary")
+    assert run(*options, "--fail-on", "error", str(path)).exit_code == 0
+    failed = run(*options, "--fail-on", "warning", str(path))
+    assert (failed.exit_code, "1 invalid" in failed.stdout) == (1, True)
+    assert 'failures="1"' in run(*options, "--fail-on", "warning", "-o", "junit", str(path)).stdout
+    assert against(files, "--fail-on", "never", str(path)).exit_code == 0

@@ -70,11 +70,10 @@ class Decoding:
     def _save(self, check: Check, key: str) -> None:
         if len(self.strict) >= MOST_STRICT_ERRORS:
             return
-        path = (*self.path, key)
-        text = f"{_WORDS[check]} {quoted(path_text(path))}"
-        if text not in self._seen:
-            self._seen.add(text)
-            self.strict.append(StrictError(check, path, text))
+        error = _strict_error(check, (*self.path, key))
+        if error.text not in self._seen:
+            self._seen.add(error.text)
+            self.strict.append(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,14 @@ class Mismatch:
     value: str
     """What Go calls the value: ``number 1.5``, ``object``."""
     go_type: str
+
+
+def duplicate_field(path: Path) -> StrictError:
+    return _strict_error(Check.DUPLICATE_FIELD, path)
+
+
+def _strict_error(check: Check, path: Path) -> StrictError:
+    return StrictError(check, path, f"{_WORDS[check]} {quoted(path_text(path))}")
 
 
 _WORDS: Final = {Check.UNKNOWN_FIELD: "unknown field", Check.DUPLICATE_FIELD: "duplicate field"}

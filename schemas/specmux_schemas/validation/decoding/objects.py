@@ -17,7 +17,7 @@ from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
 from specmux_schemas.resources import api_version
 from specmux_schemas.validation.decoding import embedded
 from specmux_schemas.validation.decoding.cbor_reader import read_cbor, unknown_field_text
-from specmux_schemas.validation.decoding.decoding_state import Decoding, StrictError
+from specmux_schemas.validation.decoding.decoding_state import Decoding, StrictError, duplicate_field
 from specmux_schemas.validation.decoding.json_reader import read_json, read_plain
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.structural import Structural
@@ -207,7 +207,8 @@ def _finished(body: Body, decoded: DecodedObject) -> DecodedObject:
     if duplicates:
         listed = duplicates[:MOST_VIOLATIONS]
         decoded.strict_left_out += len(duplicates) - len(listed)
-        repeated = [StrictError(Check.DUPLICATE_FIELD, each.path, each.text) for each in listed]
+        # Told as those of JSON are, which name the field; go-yaml's words are in ``strict_errors``.
+        repeated = [duplicate_field(each.path) for each in listed]
         decoded.strict = [*repeated, *decoded.strict]
         texts = [strict_yaml_error(listed), *texts]
     decoded.strict_errors = texts
