@@ -24,9 +24,9 @@ from specmux_converters.crd.nested import (
     EITHER,
     JUNCTORS,
     NESTING,
-    check_completeness,
     first_says_either,
-    forbid_structure,
+    forbidden_structure,
+    incompleteness,
     says_either,
 )
 from specmux_converters.crd.templates import BUNDLED, Templates
@@ -56,20 +56,30 @@ def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED
     """
     walk = _Walk(list(path), has_examples=templates.has_examples)
     published = walk.structural(schema, _Level.ROOT)
-    check_completeness(schema, path)
+    for fault in (*walk.faults, *incompleteness(schema, path)):
+        raise fault
     published["properties"] = {**published.get("properties", {}), **templates.object_fields}
     if EMBEDDED_RESOURCE in published:
         _embed(published)
     return published
 
 
+def structural_faults(schema: Any) -> list[InvalidDocument]:
+    """All for which it is not structural; the one for which nothing more can be said of it is raised."""
+    walk = _Walk([], has_examples=False)
+    walk.structural(schema, _Level.ROOT)
+    return [*walk.faults, *incompleteness(schema, ())]
+
+
 class _Walk:
-    """``_path`` is where the walk stands; it stays there when the walk is broken off."""
+    """``_path`` is where the walk stands; it stays there when the walk is broken off. ``faults`` are those behind
+    which it goes on."""
 
     def __init__(self, path: list[str | int], *, has_examples: bool) -> None:
         self._path = path
         self._keywords = {**KEYWORDS, **DESCRIBING} if has_examples else KEYWORDS
         self._sound_patterns: set[str] = set()
+        self.faults: list[InvalidDocument] = []
 
     def structural(self, node: Any, level: _Level) -> Document:
         result = self._read(node, self._STRUCTURAL)
@@ -79,7 +89,7 @@ class _Walk:
         if level is _Level.ROOT or EMBEDDED_RESOURCE in result:
             self._check_object_fields(result, level)
         if not NESTING.isdisjoint(result):
-            forbid_structure(result, tuple(self._path))
+            self.faults += forbidden_structure(result, tuple(self._path))
         if INT_OR_STRING in result:
             _unfold(result)
         if EMBEDDED_RESOURCE in result and level is not _Level.ROOT:
@@ -102,7 +112,8 @@ class _Walk:
                 try:
                     content = read(value)
                 except ValueError as fault:
-                    self._refuse(str(fault), key)
+                    self._fault(str(fault), key)
+                    content = value if key == "type" else None
             elif key in sections:
                 self._path.append(key)
                 content = sections[key](self, value)
@@ -170,37 +181,39 @@ class _Walk:
             fault = pattern_fault(value)
             if fault is not None:
                 words = "must be a valid regular expression, but isn't"
-                self._refuse(f"Invalid value: {quoted(value)}: {words}: {fault}")
-            self._sound_patterns.add(value)
+                self._fault(f"Invalid value: {quoted(value)}: {words}: {fault}")
+            else:
+                self._sound_patterns.add(value)
         return value or None
 
     def _check_type(self, node: Document, level: _Level) -> None:
         kind = node.get("type")
-        if kind is None and not (INT_OR_STRING in node or PRESERVE_UNKNOWN_FIELDS in node):
-            self._refuse(f"Required value: must not be empty {level.value}", "type")
+        is_typed = {INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS, EMBEDDED_RESOURCE} & node.keys()
+        if kind is None and not is_typed:
+            self._fault(f"Required value: must not be empty {level.value}", "type")
         if level is _Level.ROOT and kind not in (None, "object"):
-            self._refuse(f"Invalid value: {quoted(kind)}: must be object at the root", "type")
+            self._fault(f"Invalid value: {quoted(kind)}: must be object at the root", "type")
         if level is _Level.ROOT and "additionalProperties" in node:
-            self._refuse("Forbidden: must not be used at the root", "additionalProperties")
+            self._fault("Forbidden: must not be used at the root", "additionalProperties")
         if kind == "array" and "items" not in node:
-            self._refuse("Required value: must be specified", "items")
+            self._fault("Required value: must be specified", "items")
 
     def _check_extensions(self, node: Document) -> None:
         if INT_OR_STRING in node:
             for key in (PRESERVE_UNKNOWN_FIELDS, EMBEDDED_RESOURCE):
                 if key in node:
-                    self._refuse(f"Invalid value: true: must be false if {INT_OR_STRING} is true", key)
+                    self._fault(f"Invalid value: true: must be false if {INT_OR_STRING} is true", key)
         if EMBEDDED_RESOURCE not in node:
             return
         if node.get("type") != "object":
             found = f"Invalid value: {quoted(node['type'])}" if "type" in node else "Required value"
-            self._refuse(f"{found}: must be object if {EMBEDDED_RESOURCE} is true", "type")
+            self._fault(f"{found}: must be object if {EMBEDDED_RESOURCE} is true", "type")
         if "additionalProperties" in node:
             reason = f"Forbidden: must not be used if {EMBEDDED_RESOURCE} is set"
-            self._refuse(reason, "additionalProperties")
+            self._fault(reason, "additionalProperties")
         if PRESERVE_UNKNOWN_FIELDS not in node and "properties" not in node:
             words = f"must not be empty if {EMBEDDED_RESOURCE} is true without {PRESERVE_UNKNOWN_FIELDS}"
-            self._refuse(f"Required value: {words}", "properties")
+            self._fault(f"Required value: {words}", "properties")
 
     def _check_object_fields(self, node: Document, level: _Level) -> None:
         """apiVersion, kind and metadata have their types; the root's metadata restricts only names."""
@@ -208,7 +221,7 @@ class _Walk:
         for name, kind in _OBJECT_FIELD_TYPES.items():
             if name in fields and fields[name].get("type") != kind:
                 found = quoted(fields[name].get("type", ""))
-                self._refuse(f"Invalid value: {found}: must be {kind}", "properties", name, "type")
+                self._fault(f"Invalid value: {found}: must be {kind}", "properties", name, "type")
         if level is _Level.ROOT and "metadata" in fields:
             metadata = fields["metadata"]
             allowed = {"type", "default"}
@@ -217,7 +230,10 @@ class _Walk:
             if metadata.keys() - allowed:
                 words = "must not specify anything other than name and generateName"
                 reason = f"Forbidden: {words}, but metadata is implicitly specified"
-                self._refuse(reason, "properties", "metadata")
+                self._fault(reason, "properties", "metadata")
+
+    def _fault(self, reason: str, *step: str | int) -> None:
+        self.faults.append(InvalidDocument(reason, pointer=pointer_to(*self._path, *step)))
 
     def _refuse(self, reason: str, *step: str | int) -> NoReturn:
         raise InvalidDocument(reason, pointer=pointer_to(*self._path, *step))

@@ -11,10 +11,11 @@ from specmux_schemas.validation.decoding.structural import META_FIELDS, Structur
 from specmux_schemas.validation.report import Path
 
 
-def prune(value: Any, schema: Structural) -> tuple[Any, list[Path]]:
-    """The object without its unknown fields, and the paths to these, in no order. The root is an object's."""
+def prune(value: Any, schema: Structural, *, is_object: bool = True) -> tuple[Any, list[Path]]:
+    """The value without its unknown fields, and the paths to these, in no order. ``is_object``: it has a kind
+    and metadata of its own."""
     pruner = _Pruner()
-    pruned = pruner.prune(value, schema, is_embedded=True)
+    pruned = pruner.prune(value, schema, is_embedded=is_object)
     return pruned, pruner.found
 
 

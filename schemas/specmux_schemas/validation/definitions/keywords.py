@@ -22,6 +22,8 @@ _LIST_TYPES: Final = ("atomic", "map", "set")
 _MAP_TYPES: Final = ("atomic", "granular")
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+UNCONVERTED: Final = (*_UNSUPPORTED, PRESERVE_UNKNOWN_FIELDS)
+"""Where one is at fault, nothing is said of the structure."""
 _IN_SET: Final = "must be atomic as item of a list with x-kubernetes-list-type=set"
 
 

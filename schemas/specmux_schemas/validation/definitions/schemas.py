@@ -1,7 +1,7 @@
-"""The schema of one version: its structure, its keywords, its rules.
+"""The schema of one version: its structure, its defaults, its keywords, its rules.
 
-As an apiserver has it, an unsound structure says its first fault alone, and rules are compiled where
-everything else is sound.
+As an apiserver has it, defaults are validated where the structure is sound, and rules are compiled where both
+are, and the schema that has them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.crd.nested import NESTING, UNSTRUCTURED
-from specmux_converters.crd.structural import publish_schema
+from specmux_converters.crd.structural import structural_faults
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import tokens_of
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
-from specmux_schemas.validation.definitions.keywords import keyword_faults, schema_place
+from specmux_schemas.validation.definitions.defaults import default_faults
+from specmux_schemas.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.definition_rules import RULES, compile_rules
@@ -34,20 +35,23 @@ _AT_ROOT: Final = {
 def schema_faults(schema: Mapping[str, Any], prefix: str, *, minor: int) -> list[DefinitionFault]:
     """Paths are into the schema; ``prefix`` is its place in texts."""
     try:
-        structural = _structural_fault(schema, prefix)
-        found = list(keyword_faults(schema, prefix))
+        keywords = list(keyword_faults(schema, prefix))
+        is_converted = not any(each.path[-1:] and each.path[-1] in UNCONVERTED for each in keywords)
+        structural = _structural_faults(schema, prefix) if is_converted else []
+        upstream = [fault for fault, is_upstream in structural if is_upstream]
+        is_sound = is_converted and not structural
+        defaults = list(default_faults(schema, prefix, minor=minor)) if is_sound else []
+        found = [*upstream, *defaults, *keywords] or [fault for fault, _ in structural]
     except RecursionError:
         return [DefinitionFault((), f"{prefix}: nested too deeply")]
     if schema.get("nullable") is True:
         text = f"{prefix}.nullable: Forbidden: nullable cannot be true at the root"
         found.insert(0, DefinitionFault(("nullable",), text))
-    if structural is not None:
-        fault, is_upstream = structural
-        return [fault, *found] if is_upstream or not found else found
-    broken = [each.path for each in found]
+    broken = [each.path for each in keywords]
     for rule in compile_rules(schema, prefix, minor=minor):
         node = rule.path[:-3]
-        if rule.is_structural or not any(path[: len(node)] == node for path in broken):
+        is_below = any(path[: len(node)] == node for path in broken)
+        if rule.is_structural or (is_sound and not defaults and not is_below):
             found.append(DefinitionFault(rule.path, rule.text))
     return found
 
@@ -71,20 +75,25 @@ def _is_said(value: Any) -> bool:
     return value not in (None, "", False) and value != [] and value != {}
 
 
-def _structural_fault(schema: Mapping[str, Any], prefix: str) -> tuple[DefinitionFault, bool] | None:
-    """The first, and whether its text is an apiserver's."""
+def _structural_faults(schema: Mapping[str, Any], prefix: str) -> list[tuple[DefinitionFault, bool]]:
+    """By their texts, and whether these are an apiserver's."""
     try:
-        publish_schema(schema)
+        found = structural_faults(schema)
     except InvalidDocument as error:
-        path = _path(schema, tokens_of(error.pointer))
-        place = schema_place(prefix, path)
-        if error.reason == UNSTRUCTURED:
-            missing = schema_place(prefix, _without_nesting(path))
-            reason = f"Required value: because it is defined in {place}"
-            return DefinitionFault(path, f"{missing}: {reason}"), True
-        fault = DefinitionFault(path, f"{place}: {error.reason}")
-        return fault, error.reason.startswith(_UPSTREAM)
-    return None
+        found = [error]
+    faults = [_structural_fault(schema, prefix, each) for each in found]
+    return sorted(faults, key=lambda fault: fault[0].text)
+
+
+def _structural_fault(
+    schema: Mapping[str, Any], prefix: str, error: InvalidDocument
+) -> tuple[DefinitionFault, bool]:
+    path = _path(schema, tokens_of(error.pointer))
+    place = schema_place(prefix, path)
+    if error.reason == UNSTRUCTURED:
+        missing = schema_place(prefix, _without_nesting(path))
+        return DefinitionFault(path, f"{missing}: Required value: because it is defined in {place}"), True
+    return DefinitionFault(path, f"{place}: {error.reason}"), error.reason.startswith(_UPSTREAM)
 
 
 def _path(node: Any, tokens: list[str]) -> Path:

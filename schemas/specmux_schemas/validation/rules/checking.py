@@ -38,13 +38,16 @@ def check_rules(
     compiler: RuleCompiler,
     old: Any = MISSING,
     correlation: Correlation | None = None,
+    *,
+    place: str = "",
 ) -> list[Violation]:
-    """With ``correlation`` what a rule finds in unchanged values is a warning."""
+    """With ``correlation`` what a rule finds in unchanged values is a warning. ``place`` is what messages call
+    the value, "" for an object."""
     if not node.has_rules:
         return []
     walk = _Walk(compiler)
     with suppress(_BudgetSpent):
-        walk.node(value, old, node, node, _Place((), "", Standing(correlation)))
+        walk.node(value, old, node, node, _Place((), place, Standing(correlation)))
     return walk.found
 
 

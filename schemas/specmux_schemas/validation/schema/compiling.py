@@ -39,6 +39,10 @@ class SchemaCompiler:
         """Of a kind: its apiVersion, kind and metadata are checked as such, not by its schema."""
         return self._node(schema, 0, is_embedded=True)
 
+    def inner(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """Of a value inside."""
+        return self._node(schema, 1)
+
     def _node(self, schema: Any, depth: int, *, is_embedded: bool = False) -> SchemaNode:
         if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
             return SchemaNode()
