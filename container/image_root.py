@@ -57,6 +57,9 @@ MOUNT_POINTS = ("dev", "etc/specmux", "proc", "sys", "tmp", "var/cache/specmux")
 
 AS_THEY_ARE = ("/etc/os-release", "/etc/ssl/certs/ca-certificates.crt")
 
+TIME_ZONES = Path("/usr/share/zoneinfo")
+"""Rules of custom resources name time zones."""
+
 OPENED_BY_NAME = ("libgcc_s.so.1",)
 """Libraries that the C library opens when it first needs them: this one when a thread is ended."""
 
@@ -67,6 +70,9 @@ def main(environment: Path, root: Path) -> None:
     libraries = gather_libraries(root)
     for name in AS_THEY_ARE:
         gather_file(Path(name).resolve(), root, as_path=Path(name))
+    if TIME_ZONES.is_dir():
+        old_names = shutil.ignore_patterns("posix", "right")
+        shutil.copytree(TIME_ZONES, place(root, TIME_ZONES), symlinks=True, ignore=old_names)
     for name, text in ACCOUNTS.items():
         place(root, Path("/") / name).write_text(text)
     for name in MOUNT_POINTS:

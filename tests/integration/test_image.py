@@ -116,6 +116,12 @@ def test_image_has_no_shell_and_nothing_that_raises_privileges(image: ImageRoot)
     assert all(re.fullmatch(r"specmux|python[0-9.]*", name) for name in programs), programs
 
 
+def test_image_has_the_time_zones_that_rules_name(image: ImageRoot) -> None:
+    zones = Path("/usr/share/zoneinfo")
+    if zones.is_dir():
+        assert (image.path / "usr/share/zoneinfo/America/New_York").read_bytes().startswith(b"TZif")
+
+
 def test_scanners_find_the_packages_of_the_libraries(image: ImageRoot) -> None:
     folder = image.path / "var/lib/dpkg/status.d"
     if not folder.exists():

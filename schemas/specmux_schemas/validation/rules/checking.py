@@ -124,7 +124,10 @@ class _Walk:
         for rule in rules:
             if (rule.fault or rule.message_fault) and rule not in self._noted:
                 self._noted.add(rule)
-                self._add(Severity.NOTE, Check.NOT_CHECKED, place, _refused(rule))
+                if rule.fault:
+                    self._add(Severity.NOTE, Check.NOT_CHECKED, place, _refused(rule))
+                else:  # the rule is checked; only its words are not there
+                    self._add(Severity.WARNING, Check.DEFINITION, place, _refused(rule))
             if rule.expression is None or (rule.uses_old and is_new and not rule.rule.takes_missing_old):
                 continue
             if fault is not None and SELF in rule.expression.names:

@@ -110,6 +110,14 @@ COMPARABLE: Final = (
     *("int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp"),
     *("string", "bytes"),
 )
+NO_LIST: Final = "*types.Err is not traits.Lister: missing method Add"
+UNMETERED: Final[dict[str, tuple[int, str]]] = {
+    "list_distinct": (0, NO_LIST),
+    **{f"list_{name}_sort": (0, NO_LIST) for name in COMPARABLE},
+    **{f"list_{name}_sortByAssociatedKeys": (1, NO_LIST) for name in COMPARABLE},
+    "list_flatten_int": (1, "ref.Val is *types.Err, not types.Int"),
+}
+"""Calls whose meter panics where that argument is an error, and its words (cel-go, ext/lists.go)."""
 _BY_OVERLOAD: Final[dict[str, CallCost]] = {
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),

@@ -16,8 +16,16 @@ from specmux_schemas.validation.rules.cel.comparison import compare, equal
 from specmux_schemas.validation.rules.cel.dispatch import bound
 from specmux_schemas.validation.rules.cel.folds import LOOPS, filler, pairs, singles
 from specmux_schemas.validation.rules.cel.frames import Frame, Run
+from specmux_schemas.validation.rules.cel.macros import SORTED
 from specmux_schemas.validation.rules.cel.maps import LiteralMap
-from specmux_schemas.validation.rules.cel.metering import NEEDS_RESULT, CallCost, call_cost, equality_cost
+from specmux_schemas.validation.rules.cel.metering import (
+    NEEDS_RESULT,
+    NO_LIST,
+    UNMETERED,
+    CallCost,
+    call_cost,
+    equality_cost,
+)
 from specmux_schemas.validation.rules.cel.qualifiers import Qualifier, chain
 from specmux_schemas.validation.rules.cel.syntax import (
     Call,
@@ -34,6 +42,7 @@ from specmux_schemas.validation.rules.cel.types import BOOL, BYTES, INT, STRING,
 from specmux_schemas.validation.rules.cel.values import (
     MISSING,
     CelError,
+    CelPanic,
     CostExceeded,
     Optional,
     TypeValue,
@@ -70,11 +79,12 @@ class Program:
                 frame.values[slot] = value
         try:
             found = self.run(frame)
-        except CelError as error:
-            if frame.cost <= limit:
-                error.cost = frame.cost
-                raise
-            raise CostExceeded from error
+        except (CelError, CelPanic) as error:
+            if frame.cost > limit:
+                raise CostExceeded from error
+            raised = error if isinstance(error, CelError) else CelError(str(error))
+            raised.cost = frame.cost
+            raise raised from None
         if frame.cost > limit:
             raise CostExceeded
         return found, frame.cost
@@ -209,8 +219,13 @@ class _Planner:
                 raise CelError(fault)
         if call.function in _CONVERSIONS and len(parts) == 1 and parts[0].constant is not MISSING:
             return _constant(apply(parts[0].constant))
-        cost = call_cost(call.function, overloads[0].id if len(overloads) == 1 else "")
-        return _Part(_applied(apply, [each.run for each in parts], cost, call.function in NEEDS_RESULT))
+        overload = overloads[0].id if len(overloads) == 1 else ""
+        runs = [each.run for each in parts]
+        if overload in UNMETERED:
+            index, wanted = UNMETERED[overload]
+            runs[index] = _panicking(runs[index], wanted)
+        cost = call_cost(call.function, overload)
+        return _Part(_applied(apply, runs, cost, call.function in NEEDS_RESULT))
 
     def _equality(self, call: Call) -> _Part:
         left, right = call.arguments
@@ -327,6 +342,8 @@ class _Planner:
 
     def _bind(self, loop: Comprehension) -> _Part:
         value = self._run(loop.start)
+        if loop.accumulator == SORTED:  # an error there is one of the keys, too
+            value = _panicking(value, NO_LIST)
         slot = self._slot()
         self._scopes.append({loop.accumulator: slot})
         result = self._run(loop.result)
@@ -414,6 +431,16 @@ def _applied(
         return found
 
     return run
+
+
+def _panicking(run: Run, text: str) -> Run:
+    def panicking(frame: Frame) -> Any:
+        try:
+            return run(frame)
+        except CelError as error:
+            raise CelPanic(f"internal error: interface conversion: {text}") from error
+
+    return panicking
 
 
 def _map_maker(runs: list[tuple[Run, Run, bool]]) -> Run:

@@ -26,6 +26,8 @@ _TOKEN: Final = re.compile(
 )
 KEYWORDS: Final = frozenset(("in", "true", "false", "null"))
 END: Final = "<EOF>"
+_HALVES: Final = "=&|"
+"""Of marks of two characters: the lexer sees that one is not whole at the next, and skips that, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ def _skipped(text: str, at: int, issues: list[Issue]) -> int:
         wrong = text[at : end + 1] if stop is not None else text[at:end]
         issues.append(Issue(at, f"Syntax error: token recognition error at: '{_escaped(wrong)}'"))
         return max(end, at + 1)
+    if text[at] in _HALVES:
+        end += 1
     issues.append(Issue(at, f"Syntax error: token recognition error at: '{_escaped(text[at:end])}'"))
     return end
 

@@ -22,6 +22,10 @@ class CelError(Exception):
     """Of the evaluation that it ended."""
 
 
+class CelPanic(Exception):
+    """An error that ends the evaluation in cel-go, which panics: nothing absorbs that."""
+
+
 class CostExceeded(Exception):
     """The limit of one call is used up; nothing absorbs that."""
 

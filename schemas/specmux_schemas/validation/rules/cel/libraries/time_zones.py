@@ -20,7 +20,8 @@ def offset_of(name: str, seconds: int) -> int:
         return 0
     zone = _zone(name)
     if zone is None:
-        raise CelError(f"unknown time zone {name}")
+        step = "" if _zone("Etc/UTC") else ": this machine has no database of time zones; install tzdata"
+        raise CelError(f"unknown time zone {name}{step}")
     moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone).utcoffset()
     return 0 if moment is None else int(moment.total_seconds())
 
