@@ -10,9 +10,9 @@ from typing import Final
 
 import click
 
+from specmux_aggregator.commands.common_options import verbosity_options
 from specmux_aggregator.commands.listing import CommandList, LazyCommand
 from specmux_aggregator.commands.output import output_of_group
-from specmux_aggregator.console import set_verbosity
 from specmux_aggregator.version import VERSION
 
 _COMMANDS: Final = "specmux_aggregator.commands"
@@ -92,23 +92,12 @@ SECTIONS: Final = {
     epilog='"specmux COMMAND --help" has the options and examples of a command.',
 )
 @click.version_option(VERSION, "-V", "--version", prog_name="specmux", message="%(prog)s %(version)s")
-@click.option("-v", "--verbose", is_flag=True, help="Say what the libraries log, too.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @output_of_group
-@click.pass_context
-def main(context: click.Context, verbose: bool, quiet: bool) -> None:
+def main() -> None:
     """One OpenAPI v3 discovery in front of many Kubernetes-style apiservers."""
-    if verbose and quiet:
-        raise click.UsageError("--verbose and --quiet contradict each other; give one of them")
-    set_verbosity(context, 1 if verbose else -1 if quiet else 0)
-    if verbose:
-        _log_to_standard_error()
 
 
-def _log_to_standard_error() -> None:
-    import logging
-
-    logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s: %(message)s")
+main.params[:0] = verbosity_options()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What commands say to people: warnings on standard error, sizes and ages in words, colour on a terminal.
 
-Colour is only for a terminal, and never where NO_COLOR is set (no-color.org).
+Colour is only for a terminal, and never where NO_COLOR is set (no-color.org) or TERM is dumb.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ _AGES: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
 
 
 def set_verbosity(context: click.Context, level: int) -> None:
-    """-1: warnings are left out; 1: what the libraries log is shown too."""
-    context.meta[_VERBOSITY] = level
+    """-1: warnings are left out; 1: what the libraries log is shown too. Raises click.UsageError for both."""
+    if context.meta.setdefault(_VERBOSITY, level) != level:
+        raise click.UsageError("--verbose and --quiet contradict each other; give one of them")
+    if level > 0:
+        import logging  # only where it is asked for
+
+        logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s: %(message)s")
 
 
 def verbosity() -> int:
@@ -80,14 +85,14 @@ def write_line(text: str) -> None:
 
 def coloured(text: str, colour: Colour, *, error: bool = False) -> str:
     """``error``: it is meant for standard error."""
+    return click.style(text, fg=colour) if is_coloured(error=error) else text
+
+
+def is_coloured(*, error: bool = False) -> bool:
+    """Whether standard output, or standard error, is a terminal that shows colours and should."""
     stream = sys.stderr if error else sys.stdout
-    is_shown = stream is not None and stream.isatty() and not os.environ.get("NO_COLOR")
-    return click.style(text, fg=colour) if is_shown else text
-
-
-def is_coloured() -> bool:
-    """Whether standard output is a terminal whose user has not said otherwise."""
-    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return stream is not None and stream.isatty() and not is_plain
 
 
 def size(number: int) -> str:

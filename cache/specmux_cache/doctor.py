@@ -43,16 +43,22 @@ def _examine_directory(directory: Path) -> Iterator[DoctorFinding]:
         with DiskStore.open(directory) as store:
             stats, limits = store.stats(), store.limits
             yield DoctorFinding(
-                "directory", True, f"{directory}: {stats.entries} entries, {stats.bytes_used} bytes"
+                "directory", True, f"{directory}: {stats.entries} entries, {_mebibytes(stats.bytes_used)}"
             )
             yield _locks(store.directory)
     except StoreError as error:
         yield DoctorFinding("directory", False, str(error))
         return
     free, needed = shutil.disk_usage(directory).free, limits.high_bytes - stats.bytes_used
-    yield DoctorFinding("space", free >= needed, f"{free} bytes free, {max(needed, 0)} may still be used")
+    yield DoctorFinding(
+        "space", free >= needed, f"{_mebibytes(free)} free, {_mebibytes(max(needed, 0))} may still be used"
+    )
     kind = _file_system(directory)
     yield DoctorFinding("file system", kind not in NETWORK_FILE_SYSTEMS, kind or "unknown")
+
+
+def _mebibytes(number: int) -> str:
+    return f"{number / 2**20:.1f} MiB"
 
 
 def _locks(directory: Path) -> DoctorFinding:

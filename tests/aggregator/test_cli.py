@@ -73,6 +73,7 @@ def test_answers_without_work_import_nothing_heavy(arguments: list[str], environ
     assert ours == [
         "specmux_aggregator.cli",
         "specmux_aggregator.commands",
+        "specmux_aggregator.commands.common_options",
         "specmux_aggregator.commands.listing",
         "specmux_aggregator.commands.output",
         "specmux_aggregator.console",
@@ -265,7 +266,7 @@ def test_flags_of_serve_are_shown_in_groups() -> None:
     common, every = run("serve", "--help").stdout, run("serve", "--help-all").stdout
     assert len(common.splitlines()) < 70
     assert "--help-all lists" in common
-    names = {name for each in dict(commands())["serve"].params for name in each.opts}
+    names = {name for each in dict(commands())["serve"].params if not each.hidden for name in each.opts}
     assert sorted(name for name in names if name not in every) == []
     positions = [every.index(f"\n{title}:") for title in ("Sources", "Listen", "Auth", "Limits", "Logging")]
     assert positions == sorted(positions)

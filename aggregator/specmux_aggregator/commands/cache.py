@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ import click
 from specmux_aggregator.commands.listing import SuggestingGroup, examples
 from specmux_aggregator.commands.output import Output, json_of_group, output_of_group, output_option, show
 from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.console import size, warn, write_error
+from specmux_aggregator.console import size, table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, server_options
@@ -108,7 +108,11 @@ def paths(directory: Path, /, output: Output, source: SourceOptions, partition: 
         found = client.paths()
         listed = {name: document.hash for name, document in found.documents.items()}
         value = {"paths": listed, "from_cache": found.from_cache, "stale": found.stale, "age": found.age}
-        show(output, value, (f"{name}\t{hash_[:HASH_SHOWN]}" for name, hash_ in listed.items()))
+        show(
+            output,
+            value,
+            table(("GROUP-VERSION", "HASH"), ((name, hash_[:HASH_SHOWN]) for name, hash_ in listed.items())),
+        )
         warn_if_stale(found.stale)
 
 
@@ -119,7 +123,7 @@ def paths(directory: Path, /, output: Output, source: SourceOptions, partition: 
     )
 )
 @click.argument("group_version", shell_complete=complete_group_versions)
-@click.option("--media", metavar="TYPE", help="json, cbor, protobuf, or a media type.")
+@click.option("--media", metavar="TYPE", help="Media type: json, cbor, protobuf, or one in full.")
 @click.option("--pretty", is_flag=True, help="JSON with line breaks.")
 @with_output
 @with_server
@@ -194,13 +198,19 @@ def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
             }
             for row in rows
         ]
-        is_read = sys.stdout.isatty()
-        lines = (
-            f"{row.key.server}\t{row.key.group_version}\t{row.key.hash[:HASH_SHOWN]}\t{row.key.media_type}"
-            f"\t{size(row.size) if is_read else row.size}{' superseded' * row.superseded}"
+        lines = [
+            (
+                row.key.server,
+                row.key.group_version,
+                row.key.hash[:HASH_SHOWN],
+                size(row.size),
+                "superseded" if row.superseded else "",
+                row.key.media_type,
+            )
             for row in rows
-        )
-        show(output, listed, lines)
+        ]
+        head = ("SERVER", "GROUP-VERSION", "HASH", "SIZE", "STATE", "MEDIA TYPE")
+        show(output, listed, table(head, lines) if lines else ())
 
 
 @cache.command(epilog=examples("specmux cache stats", "specmux cache stats -o json"))
@@ -210,12 +220,7 @@ def stats(directory: Path, output: Output) -> None:
     """Count what is stored, in entries and in bytes on disk."""
     with failures(), store_of(directory) as store:
         value = asdict(store.stats())
-        is_read = sys.stdout.isatty()
-        lines = (
-            f"{name}\t{size(number) if is_read and 'bytes' in name else number}"
-            for name, number in value.items()
-        )
-        show(output, value, lines)
+        show(output, value, _numbers(value))
 
 
 @cache.command(
@@ -229,8 +234,8 @@ def verify(directory: Path, fix: bool, output: Output) -> None:
     with failures(), store_of(directory) as store:
         problems = store.check(fix=fix)
         listed = [asdict(problem) for problem in problems]
-        lines = [f"{problem.kind}\t{problem.detail}{' fixed' * problem.is_fixed}" for problem in problems]
-        show(output, listed, lines or ["nothing wrong"])
+        rows = [(each.kind, "fixed" if each.is_fixed else "wrong", each.detail) for each in problems]
+        show(output, listed, table(("WHAT", "STATE", "DETAIL"), rows) if rows else ["nothing wrong"])
     if any(not problem.is_fixed for problem in problems):
         if not fix:
             warn('"specmux cache verify --fix" removes what is wrong; it is fetched again when it is needed')
@@ -276,7 +281,7 @@ def compact(
     """Shrink the cache now."""
     with failures(), store_of(directory) as store:
         value = asdict(store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
-        show(output, value, (f"{name}\t{number}" for name, number in value.items()))
+        show(output, value, _numbers(value))
 
 
 @cache.command(epilog=examples("specmux cache clear"))
@@ -332,8 +337,8 @@ def doctor(directory: Path, server: str | None, output: Output) -> None:
 
     with failures():
         findings = examine(directory, server)
-        lines = (f"{'ok' if one.is_good else 'BAD'}\t{one.subject}\t{one.detail}" for one in findings)
-        show(output, [asdict(one) for one in findings], lines)
+        rows = (("ok" if one.is_good else "BAD", one.subject, one.detail) for one in findings)
+        show(output, [asdict(one) for one in findings], table(("STATE", "SUBJECT", "DETAIL"), rows))
     bad = {one.subject for one in findings if not one.is_good}
     if bad:
         raise SystemExit(SERVER if bad == {"server"} else CORRUPTION)
@@ -371,6 +376,14 @@ def store_of(directory: Path) -> Iterator[DiskStore]:
 
     with DiskStore.open(directory, warn=warn) as store:
         yield store
+
+
+def _numbers(value: Mapping[str, Any]) -> list[str]:
+    rows = (
+        (name, size(number) if "bytes" in name and isinstance(number, int) else str(number))
+        for name, number in value.items()
+    )
+    return table(("WHAT", "NUMBER"), rows)
 
 
 def warn_if_stale(is_stale: bool) -> None:

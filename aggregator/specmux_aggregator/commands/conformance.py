@@ -11,7 +11,7 @@ from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
-from specmux_aggregator.sources import SourceOptions, server_options
+from specmux_aggregator.sources import SourceOptions, service_options
 from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.document_files import write_out
 from specmux_aggregator.version import VERSION
@@ -37,7 +37,7 @@ ANSWER_MAX = 64 * 1024 * 1024
 )
 @fail_on_option("error", "warning", of="promises of this level that are not kept")
 @format_option(*FORMS)
-@server_options
+@service_options
 def conformance(
     url: str | None,
     documents: int | None,

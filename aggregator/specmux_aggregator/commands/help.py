@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import Output, output_option, show
 from specmux_aggregator.version import VERSION
 
 
@@ -24,6 +25,7 @@ def show_help(context: click.Context, command: tuple[str, ...]) -> None:
 
 
 @click.command("version", epilog=examples("specmux version"))
-def print_version() -> None:
+@output_option
+def print_version(output: Output) -> None:
     """Print the version."""
-    click.echo(f"specmux {VERSION}")
+    show(output, {"version": VERSION}, [f"specmux {VERSION}"])

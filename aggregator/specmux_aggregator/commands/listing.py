@@ -15,9 +15,11 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from specmux_aggregator.commands.common_options import habit, with_common_options
 from specmux_aggregator.console import forget_standard_output
 from specmux_aggregator.exits import RUNTIME
 
+_WORDS: Final = "specmux.words"
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -34,7 +36,7 @@ class LazyCommand:
     def load(self) -> click.Command:
         module, _, attribute = self.target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return with_common_options(command)
 
 
 class SuggestingGroup(click.Group):
@@ -64,10 +66,22 @@ class CommandList(SuggestingGroup):
         super().__init__(*arguments, **parameters)
         self.sections = sections
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """As click's. Standard output that takes no more, such as a full disk, is an error in one line."""
+        """As click's. Standard output that takes no more, such as a full disk, is an error in one line; an
+        option of another tool is answered with ours."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            meant = habit(ctx.meta[_WORDS], error.option_name)
+            if meant is None:
+                raise
+            raise click.UsageError(
+                f"No such option: {error.option_name}; here: {meant}", error.ctx
+            ) from error
         except OSError as error:
             if error.filename is not None or error.errno not in _UNWRITABLE:
                 raise

@@ -13,7 +13,7 @@ from specmux_aggregator.commands.output import Output, output_option, show
 from specmux_aggregator.console import age, coloured, size, table
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_aggregator.exits import reported_errors
-from specmux_aggregator.sources.options import SourceOptions, is_given, server_options
+from specmux_aggregator.sources.options import SourceOptions, is_given, service_options
 from specmux_cache.access.urls import backend_url
 from specmux_cache.errors import BadValue
 
@@ -35,7 +35,7 @@ _COLOURS: Final[Mapping[str, Any]] = {"up": "green", "failed": "red", "pending":
 )
 @click.argument("url", required=False)
 @output_option
-@server_options
+@service_options
 def status(url: str | None, output: Output, source: SourceOptions) -> None:
     """Show the state of a running service and its backends.
 
@@ -62,9 +62,7 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
 
 
 def _url(url: str | None, source: SourceOptions) -> str:
-    """Raises click.UsageError for what names no running service, or two."""
-    if source.offline:
-        raise click.UsageError("--offline has no effect here: status asks a running service")
+    """Raises click.UsageError for two services."""
     if url is None:
         return source.server or DEFAULT
     if is_given("server"):

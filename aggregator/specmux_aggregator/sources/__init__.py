@@ -27,6 +27,7 @@ from specmux_aggregator.sources.options import (
     group_versions_option,
     page_options,
     server_options,
+    service_options,
     source_options,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "page_options",
     "report_unread",
     "server_options",
+    "service_options",
     "source_options",
 ]

@@ -94,10 +94,14 @@ def server_options(command: Command) -> Command:
     return _with(command, [*_SERVER, *_CREDENTIALS])
 
 
+def service_options(command: Command) -> Command:
+    """``server_options`` without the disk cache, for what asks a running service."""
+    return _with(command, [*_ASKED, *_CREDENTIALS])
+
+
 def page_options(command: Command) -> Command:
     """``source_options`` without single files and without the disk cache, for what serves them."""
-    asked = [option for option in _SERVER if option is not _OFFLINE]
-    return _with(command, [*asked, _FILES[0], *_CREDENTIALS])
+    return _with(command, [*_ASKED, _FILES[0], *_CREDENTIALS])
 
 
 def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
@@ -112,9 +116,7 @@ def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
-_OFFLINE: Final = click.option("--offline", is_flag=True, help="Ask no server: read the disk cache.")
-
-_SERVER: Final = (
+_ASKED: Final = (
     click.option(
         "--server", metavar="URL", envvar="SPECMUX_SERVER", show_envvar=True,
         help="Ask this server: http(s)://host[:port][/path].",
@@ -124,8 +126,12 @@ _SERVER: Final = (
         help="The kubeconfig.  [default: $KUBECONFIG, else ~/.kube/config]",
     ),
     click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: the current one]"),
-    _OFFLINE,
 )  # fmt: skip
+
+_SERVER: Final = (
+    *_ASKED,
+    click.option("--offline", is_flag=True, help="Ask no server: read the disk cache."),
+)
 
 _FILES: Final = (
     click.option(

@@ -1,0 +1,112 @@
+"""One contract for all commands, over click's tree: options mean the same, and stand where they like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from specmux_aggregator.cli import main
+from specmux_aggregator.commands.common_options import HABITS
+
+SERVER = {
+    "--server",
+    "--kubeconfig",
+    "--context",
+    "--token-file",
+    "--ca-file",
+    "--client-certificate",
+    "--client-key",
+    "--insecure-skip-tls-verify",
+    "--tls-server-name",
+    "--request-timeout",
+}
+OWN_SERVER = {"cache ls", "cache doctor", "serve", "init", "check-config"}
+"""Whose --server or --kubeconfig names something else than where documents are asked for."""
+
+
+def leaves() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(main, info_name="specmux")
+    groups: list[tuple[str, click.Group, click.Context]] = [("", main, context)]
+    for prefix, group, above in groups:
+        for name in group.list_commands(above):
+            command = group.get_command(above, name)
+            assert command is not None
+            full = f"{prefix} {name}".strip()
+            if isinstance(command, click.Group):
+                groups.append((full, command, click.Context(command, info_name=name, parent=above)))
+            else:
+                yield full, command
+
+
+LEAVES = [pytest.param(name, command, id=name) for name, command in leaves()]
+
+
+def options(command: click.Command) -> dict[str, click.Option]:
+    return {
+        name: option
+        for option in command.params
+        if isinstance(option, click.Option)
+        for name in (*option.opts, *option.secondary_opts)
+    }
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_common_options_are_there(name: str, command: click.Command) -> None:
+    assert {"--verbose", "--quiet", "--output", "--help"} <= {*options(command), "--help"}
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_options_of_a_source_come_together(name: str, command: click.Command) -> None:
+    mine = options(command)
+    if name not in OWN_SERVER and SERVER & mine.keys():
+        assert mine.keys() >= SERVER
+    if "--file" in mine or "--directory" in mine:
+        assert name in ("serve", "ui", "check-config") or {"--file", "--directory"} <= mine.keys()
+    if "--cache-directory" in mine:
+        assert "--offline" in mine
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_help_is_written_alike(name: str, command: click.Command) -> None:
+    assert (command.help or "").strip()
+    for label, option in options(command).items():
+        if option.hidden:
+            continue
+        text = (option.help or "").strip()
+        assert text, label
+        assert text[0].isupper() or not text[0].isalpha(), (label, text)
+        assert text.partition("  [")[0].rstrip().endswith("."), (label, text)
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_output_that_a_command_has_not_is_refused_before_and_after_its_name(
+    name: str, command: click.Command
+) -> None:
+    if not options(command)["--output"].hidden:
+        return
+    words = name.split()
+    for line in (["-o", "json", *words], [*words, "--output", "json"]):
+        found = CliRunner().invoke(main, line)
+        assert found.exit_code == 2
+        assert "it has no --output" in found.output
+
+
+@pytest.mark.parametrize("line", [["-q", "version"], ["version", "-q"], ["version", "--verbose"]])
+def test_verbosity_stands_anywhere(line: list[str]) -> None:
+    assert CliRunner().invoke(main, line).exit_code == 0
+
+
+def test_quiet_and_verbose_contradict_each_other_wherever_they_stand() -> None:
+    for line in (["-q", "-v", "version"], ["-q", "version", "-v"], ["version", "-v", "-q"]):
+        found = CliRunner().invoke(main, line)
+        assert (found.exit_code, "contradict" in found.output) == (2, True)
+
+
+@pytest.mark.parametrize("word", sorted(HABITS.keys() - {"--version", "--recursive", "-R"}))
+def test_options_of_other_tools_are_answered_with_ours(word: str) -> None:
+    found = CliRunner().invoke(main, ["validate", word, "x"])
+    assert found.exit_code == 2
+    assert HABITS[word] in found.output
