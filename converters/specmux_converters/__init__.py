@@ -15,6 +15,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
+    from specmux_converters.codecs.objects.envelope import Envelope as Envelope
+    from specmux_converters.codecs.objects.envelope import open_envelope as open_envelope
     from specmux_converters.conversion_memo import ConversionMemo
     from specmux_converters.crd import build
     from specmux_converters.document import Document, Limits, parse
@@ -49,6 +51,7 @@ _MODULES = {
     "ConversionMemo": "conversion_memo",
     "ConverterError": "errors",
     "Document": "document",
+    "Envelope": "codecs.objects.envelope",
     "Grade": "losses",
     "GroupVersion": "group_versions",
     "Limits": "document",
@@ -61,6 +64,7 @@ _MODULES = {
     "convert": "swagger2.conversion",
     "convert_whole": "swagger2.conversion",
     "merge": "merging.merge",
+    "open_envelope": "codecs.objects.envelope",
     "parse": "document",
 }
 

@@ -17,6 +17,12 @@ PROTOBUF: Final = MediaType("application/com.github.proto-openapi.spec.v3.v1.0+p
 PROTOBUF_V2: Final = MediaType("application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
 """Swagger 2.0 as gnostic's openapi.v2.Document; what old apiservers serve at /openapi/v2."""
 
+KUBERNETES_PROTOBUF: Final = MediaType("application/vnd.kubernetes.protobuf")
+"""Objects, in an envelope that says their kind (``codecs.objects.envelope``)."""
+
+ENVELOPE_MAGIC: Final = b"k8s\0"
+"""What such an envelope begins with."""
+
 SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
 """What CBOR begins with that says so itself (RFC 8949 3.4.6)."""
 

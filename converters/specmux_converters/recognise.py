@@ -9,7 +9,7 @@ from specmux_converters import media_types
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.document_kinds import DocumentKind as DocumentKind
 from specmux_converters.document_kinds import kind_of
-from specmux_converters.errors import InvalidDocument, NoDocument
+from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.losses import Loss
 from specmux_converters.revisions import Revisions
 
@@ -89,8 +89,18 @@ class _Reading:
         if media_type is not None and media_type in codecs.CODECS:
             return (codecs.decode(self.data, media_type, limits=self.limits),)
         if media_type is not None:
-            raise InvalidDocument(f"a {media_type}, which is no OpenAPI document")
+            return (self._enveloped(),)
         return self._yaml()
+
+    def _enveloped(self) -> Document:
+        """Of an object in Protobuf whose content is JSON or CBOR."""
+        from specmux_converters.codecs.objects.envelope import open_envelope
+
+        envelope = open_envelope(self.data, limits=self.limits)
+        if isinstance(envelope.value, dict):
+            return envelope.value
+        name = f"{envelope.kind} of {envelope.api_version}"
+        raise InvalidDocument(f"a Kubernetes object in Protobuf ({cut(name)}), which is no OpenAPI document")
 
     def _json(self) -> tuple[Document, ...]:
         """A YAML flow mapping begins with a brace too; the JSON error is the one worth telling."""

@@ -56,7 +56,15 @@ def test_what_is_no_swagger_is_refused(given: Any) -> None:
 
 
 def test_all_that_is_documented_is_in_the_root() -> None:
-    others = ("GroupVersion", "Merged", "WholeConversion", "canonical", "content_hash")
+    others = (
+        "GroupVersion",
+        "MergeResult",
+        "Envelope",
+        "open_envelope",
+        "WholeConversion",
+        "canonical",
+        "content_hash",
+    )
     for name in (*specmux_converters.__all__, *others):
         assert getattr(specmux_converters, name) is not None
     with pytest.raises(AttributeError):

@@ -75,7 +75,7 @@ def test_crds_among_manifests(data: bytes, count: int) -> None:
         (b'{"openapi": 3}', "neither"),
         (b"a: 1\n---\nb: 2\n", "2 documents"),
         (b'{"swagger": "2.0",', "not JSON"),
-        (b"k8s\x00\x0a\x01", "no OpenAPI document"),
+        (b"k8s\x00\x0a\x00", "no OpenAPI document"),
         (b"\xd9\xd9\xf7\xa1", ""),
         (b"\n\x033.0\xff\xff", ""),
     ],

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from specmux_converters import media_types
-from specmux_converters.codecs import cbor, envelope, plain_json, protobuf_v3
+from specmux_converters.codecs import cbor, plain_json, protobuf_v3
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.document import Document, Limits
 from specmux_converters.media_types import MediaType
@@ -58,7 +58,7 @@ CODECS: Final[Mapping[MediaType, Codec]] = MappingProxyType(
 _PREFIXES: Final = (
     (re.compile(rb"[ \t\r\n]*\{"), media_types.JSON),
     (re.compile(cbor.SELF_DESCRIBED), media_types.CBOR),
-    (re.compile(re.escape(envelope.MAGIC)), envelope.KUBERNETES_PROTOBUF),
+    (re.compile(re.escape(media_types.ENVELOPE_MAGIC)), media_types.KUBERNETES_PROTOBUF),
     (re.compile(rb"\n[\x03-\x20]3\.[0-9]"), media_types.PROTOBUF),
     (re.compile(rb"\n\x032\.0"), media_types.PROTOBUF_V2),
 )

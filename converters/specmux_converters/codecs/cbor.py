@@ -33,7 +33,7 @@ _STRINGS: Final = (2, 3)
 _ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 """Additional information -> bytes of the argument behind the head (RFC 8949, section 3)."""
 
-_DOUBLE_END: Final = 2**1023
+DOUBLE_END: Final = 2**1023
 """Not every integer beyond is a finite double."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -213,7 +213,7 @@ def _of_json(value: Any, path: tuple[str | int, ...], refused: _Refusal) -> Any:
                 raise refused("a byte string that is not UTF-8", pointer=pointer_to(*path)) from error
         case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
             return value
-        case int() if refused is Unrepresentable and abs(value) < _DOUBLE_END:
+        case int() if refused is Unrepresentable and abs(value) < DOUBLE_END:
             return float(value)  # as Go has read it from the JSON (apimachinery, pkg/util/json)
         case float() if value - value == 0:
             return value

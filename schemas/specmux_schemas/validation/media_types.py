@@ -17,7 +17,6 @@ class BodyFormat(StrEnum):
 
 
 READ: Final = (BodyFormat.JSON, BodyFormat.YAML, BodyFormat.CBOR)
-PROTOBUF_MAGIC: Final = b"k8s\0"
 
 _FORMATS: Final = {
     "application/json": BodyFormat.JSON,

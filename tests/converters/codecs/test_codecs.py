@@ -9,7 +9,7 @@ import pytest
 
 from shared_data import DATA, files, load, read, shared
 from specmux_converters import codecs, media_types
-from specmux_converters.codecs import CODECS, Fragments, envelope, recognise
+from specmux_converters.codecs import CODECS, Fragments, recognise
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.media_types import MediaType
@@ -70,7 +70,7 @@ def test_key_error_is_raised_when_there_is_no_such_encoding() -> None:
         (b"{}", media_types.JSON),
         (b' \t\r\n{"a"', media_types.JSON),
         (b"\xd9\xd9\xf7\xa0", media_types.CBOR),
-        (b"k8s\0\n\0", envelope.KUBERNETES_PROTOBUF),
+        (b"k8s\0\n\0", media_types.KUBERNETES_PROTOBUF),
         (b"\n\x053.0.3\x12", media_types.PROTOBUF),
         (b"\n\x032.0\x12", media_types.PROTOBUF_V2),
         (b"openapi: 3.0.0", None),
@@ -88,7 +88,7 @@ def test_bytes_are_recognised_when_their_beginning_says_what_they_are(
 
 @pytest.mark.parametrize("path", files(DATA / "k8s-serialized-objects", "**/*.pb"))
 def test_kubernetes_objects_are_recognised_when_in_their_envelope(path: Path) -> None:
-    assert recognise(path.read_bytes()) == envelope.KUBERNETES_PROTOBUF
+    assert recognise(path.read_bytes()) == media_types.KUBERNETES_PROTOBUF
 
 
 @shared

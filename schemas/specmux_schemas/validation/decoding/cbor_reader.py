@@ -1,6 +1,6 @@
 """CBOR as Kubernetes reads it (apimachinery, serializer/cbor; KEP-4222).
 
-A body is decoded by ``specmux_converters.codecs.cbor_objects``. The index of the first unknown field, which
+A body is decoded by ``specmux_converters.codecs.objects.cbor``. The index of the first unknown field, which
 an apiserver says instead of its name, is found here.
 """
 
@@ -24,10 +24,10 @@ def read_cbor(data: bytes) -> Any:
     """Raises Undecodable; equal keys in the words of an apiserver, the rest in ours.
 
     Each byte that is not UTF-8 is U+FFFD, which is what Go's patterns and lengths take it for."""
-    from specmux_converters.codecs import cbor_objects  # brings all codecs with it, for what few send
+    from specmux_converters.codecs.objects import cbor  # brings all codecs with it, for what few send
 
     try:
-        return cbor_objects.without_bytes(cbor_objects.decode_object(data, limits=_LIMITS))
+        return cbor.without_bytes(cbor.decode_object(data, limits=_LIMITS))
     except ConverterError as error:
         reason = error.reason if error.reason.startswith("cbor: ") else f"cbor: {error.reason}"
         raise Undecodable(_GROUP_VERSION_KIND + reason) from error

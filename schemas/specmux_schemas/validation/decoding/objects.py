@@ -114,7 +114,7 @@ def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
 
 def protobuf_text(data: bytes) -> str:
     """Why an object in Protobuf is not looked into, and what it is."""
-    from specmux_converters.codecs.envelope import open_envelope  # brings all codecs with it
+    from specmux_converters.codecs.objects.envelope import open_envelope  # brings all codecs with it
 
     try:
         envelope = open_envelope(data, limits=DEFAULT_LIMITS)

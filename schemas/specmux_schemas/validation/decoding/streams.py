@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from specmux_schemas.validation.media_types import PROTOBUF_MAGIC, BodyFormat
+from specmux_converters.media_types import ENVELOPE_MAGIC, SELF_DESCRIBED_CBOR
+from specmux_schemas.validation.media_types import BodyFormat
 
 _SEPARATOR: Final = re.compile(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
 """A line that begins so ends a document, whatever follows on it (apimachinery, pkg/util/yaml)."""
@@ -18,7 +19,6 @@ _SOURCE: Final = re.compile(rb"^# Source: (\S[^\n]*)", re.MULTILINE)
 """What Helm writes above each object."""
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _BOM: Final = b"\xef\xbb\xbf"
-_SELF_DESCRIBED_CBOR: Final = b"\xd9\xd9\xf7"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ def parts_of(data: bytes) -> Iterator[StreamPart]:
     if data.startswith(_UTF_16):
         with suppress(UnicodeDecodeError):  # the reader says what is wrong
             data = data.decode("utf-16").encode()
-    if data.startswith(_SELF_DESCRIBED_CBOR):
+    if data.startswith(SELF_DESCRIBED_CBOR):
         yield StreamPart(data, BodyFormat.CBOR)
-    elif data.startswith(PROTOBUF_MAGIC):
+    elif data.startswith(ENVELOPE_MAGIC):
         yield StreamPart(data, BodyFormat.PROTOBUF)
     elif data.removeprefix(_BOM).lstrip().startswith(b"{"):
         yield from _json_parts(data)

@@ -98,6 +98,8 @@ def _as_written(value: Any) -> Any:
             return value
         case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
             return value
+        case int() if abs(value) < cbor.DOUBLE_END:
+            return float(value)  # as Go has read it from JSON
         case float() if math.isfinite(value):
             return value
     raise Unrepresentable(f"CBOR: {cut(repr(value))} is not of JSON, not finite, or beyond int64")

@@ -1,0 +1,71 @@
+"""The envelope of Kubernetes objects in Protobuf: "k8s", a zero byte, then ``runtime.Unknown``
+(k8s.io/apimachinery/pkg/runtime/generated.proto). Opened to see what is inside, never written.
+
+Upstream looks at neither encoding nor type of the content; the design has both as HTTP has them, and asks
+clients to refuse what they do not know.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.codecs.gnostic import read_facts
+from specmux_converters.codecs.objects.raw import read_raw
+from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
+from specmux_converters.codecs.protobuf_scalars import Read
+from specmux_converters.document import DEFAULT_LIMITS, Limits
+from specmux_converters.errors import InvalidDocument, cut
+from specmux_converters.gzip_coding import gunzip
+from specmux_converters.media_types import ENVELOPE_MAGIC, KUBERNETES_PROTOBUF
+
+_FACTS: Final = {
+    "Unknown": "1 typeMeta TypeMeta, 2 raw bytes, 3 contentEncoding string, 4 contentType string",
+    "TypeMeta": "1 apiVersion string, 2 kind string",
+}
+
+
+_IS_PROTOBUF: Final = ("", KUBERNETES_PROTOBUF)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    api_version: str
+    kind: str
+    raw: bytes
+    """The object itself, without its content encoding."""
+    content_encoding: str
+    """As it was sent."""
+    content_type: str
+    """"" is Protobuf, whose messages are not in here."""
+    value: Any = None
+    """The object, where it is JSON or CBOR."""
+
+
+def open_envelope(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Envelope:
+    """Raises InvalidDocument where ``data`` is no envelope, or of an encoding or a type that is not known;
+    LimitExceeded past ``limits``."""
+    if not data.startswith(ENVELOPE_MAGIC):
+        raise InvalidDocument("not a Kubernetes Protobuf object: it does not begin with k8s and a zero byte")
+    unknown = read_message(data[len(ENVELOPE_MAGIC) :], _reader(), limits)
+    type_meta = unknown.get("typeMeta", {})
+    encoding, content_type = unknown.get("contentEncoding", ""), unknown.get("contentType", "")
+    raw = _decoded(unknown.get("raw", b""), encoding, limits)
+    value = None if content_type in _IS_PROTOBUF else read_raw(raw, content_type=content_type, limits=limits)
+    api_version, kind = type_meta.get("apiVersion", ""), type_meta.get("kind", "")
+    return Envelope(api_version, kind, raw, encoding, content_type, value)
+
+
+def _decoded(raw: bytes, encoding: str, limits: Limits) -> bytes:
+    match encoding.lower():
+        case "" | "identity":
+            return raw
+        case "gzip":
+            return gunzip(raw, max_bytes=limits.max_bytes)
+    raise InvalidDocument(f"the content encoding {cut(encoding)} is not known; gzip is")
+
+
+@functools.cache
+def _reader() -> Read:
+    return compile_reader(read_facts(_FACTS), "Unknown")

@@ -1,0 +1,49 @@
+"""Gzip undone (RFC 1952), bounded while it runs: the bytes may be a bomb."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from specmux_converters.errors import InvalidDocument, LimitExceeded
+
+GZIP_WINDOW: Final = 31
+"""zlib's way to say: a 32 KiB window in a gzip frame (and with it a zero modification time: equal in, equal
+out)."""
+
+_STEP: Final = 64 * 1024
+"""Bytes inflated at a time where only the size is of interest."""
+
+
+def gunzip(data: bytes, *, max_bytes: int) -> bytes:
+    """The one stream in ``data``. Raises InvalidDocument, and LimitExceeded past ``max_bytes``."""
+    # The trailer names the size (RFC 1952 2.3.1). It is only a claim, but one that bounds the output: what
+    # inflates to more than it claims is refused, so a bomb either says so or stops early.
+    claimed = int.from_bytes(data[-4:], "little")
+    if claimed <= max_bytes:
+        inflater = zlib.decompressobj(GZIP_WINDOW)
+        try:
+            whole = inflater.decompress(data, claimed + 1)
+        except zlib.error as error:
+            raise InvalidDocument(f"not gzip: {error}") from error
+        if inflater.eof and not inflater.unused_data:
+            return whole
+    raise _fault(data, max_bytes)
+
+
+def _fault(data: bytes, max_bytes: int) -> InvalidDocument | LimitExceeded:
+    """Why ``data`` is no gzip of at most ``max_bytes``: inflated in small steps that are thrown away."""
+    inflater = zlib.decompressobj(GZIP_WINDOW)
+    size, rest = 0, data
+    try:
+        while rest and not inflater.eof:
+            size += len(inflater.decompress(rest, _STEP))
+            rest = inflater.unconsumed_tail
+            if size > max_bytes:
+                return LimitExceeded(f"more than {max_bytes} bytes")
+    except zlib.error as error:
+        return InvalidDocument(f"not gzip: {error}")
+    is_whole = inflater.eof
+    return InvalidDocument(
+        "something follows the gzip stream" if is_whole else "the gzip stream is cut short"
+    )
