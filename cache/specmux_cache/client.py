@@ -21,7 +21,7 @@ from specmux_cache.errors import (
     RequestError,
     StoreError,
 )
-from specmux_cache.http.media_types import accepted_for
+from specmux_cache.http.media_types import CBOR, JSON, accepted_for
 from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import IN_THREADS, Calls, Flights
 from specmux_cache.reading.decoding import read_document
@@ -30,6 +30,7 @@ from specmux_cache.reading.events import CacheStats, Event, EventLog
 from specmux_cache.reading.opening import OpenCache, opened
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
+    MediaTypes,
     MergedDocument,
     Paths,
     PrefetchResult,
@@ -42,6 +43,7 @@ from specmux_cache.store.keys import partition_of
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
     import ssl
 
+    from specmux_cache.http.refusals import UnsupportedRequests
     from specmux_cache.reading.exchange import ExchangeResult
     from specmux_cache.store.compaction import CompactionReport
     from specmux_converters.byte_bounded import ByteBounded
@@ -102,6 +104,12 @@ class AsyncSchemaCache:
         self._server_name = server_name
         self._transport: Any = None
         self._opened: OpenCache | None = None
+
+    @cached_property
+    def _unsupported(self) -> UnsupportedRequests:
+        from specmux_cache.http.refusals import UnsupportedRequests
+
+        return UnsupportedRequests(self.options.refusal_ttl, clock=self._clock)
 
     @cached_property
     def _decoded(self) -> ByteBounded[str, Mapping[str, Any]]:
@@ -284,6 +292,35 @@ class AsyncSchemaCache:
         if not has_kind(document, group_version, kind):
             raise KindNotFound(kind, group_version=group_version)
         return takes_parameter(document, group_version, kind, parameter)
+
+    async def media_types(self, group_version: str, kind: str, verb: str) -> MediaTypes:
+        """What a verb of a kind takes and gives, as the document states it: create, update, patch, get, list,
+        watch, delete, deletecollection. Raises GroupVersionNotFound; KindNotFound without such an operation.
+        """
+        from specmux_cache.reading.query_parameters import media_types_of
+
+        found = media_types_of(await self.spec(group_version), group_version, kind, verb)
+        if found is None:
+            raise KindNotFound(kind, group_version=group_version)
+        return found
+
+    async def media_type_to_send(self, group_version: str, kind: str, verb: str) -> str:
+        """CBOR where it is preferred, its document does not say otherwise and ``note_unsupported`` was not
+        told of it; else JSON. A patch has types of its own: choose by ``media_types``. Raises as that."""
+        if self.options.accepted[0] != CBOR:
+            return JSON
+        from specmux_cache.reading.query_parameters import request_name
+
+        stated = await self.media_types(group_version, kind, verb)
+        is_taken = self._unsupported.takes(request_name(group_version, kind, verb))
+        return CBOR if is_taken and stated.may_take(CBOR) else JSON
+
+    def note_unsupported(self, group_version: str = "", kind: str = "", verb: str = "") -> None:
+        """That the server answered 415 to CBOR: for this verb of this kind; without them for all. Forgotten
+        after ``CacheOptions.refusal_ttl``."""
+        from specmux_cache.reading.query_parameters import request_name
+
+        self._unsupported.note(request_name(group_version, kind, verb) if group_version else "")
 
     async def prefetch(
         self,

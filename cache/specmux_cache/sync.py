@@ -22,7 +22,15 @@ from specmux_cache.http.server import Server
 from specmux_cache.reading.calls import IN_PLACE, OwnFlights, finished
 from specmux_cache.reading.events import CacheStats, Event
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.results import MergedDocument, Paths, PrefetchResult, Publication, Resource, Schema
+from specmux_cache.reading.results import (
+    MediaTypes,
+    MergedDocument,
+    Paths,
+    PrefetchResult,
+    Publication,
+    Resource,
+    Schema,
+)
 from specmux_cache.reading.root import Root
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
@@ -179,6 +187,18 @@ class SchemaCache:
     ) -> bool:
         """Whether PATCH of this kind takes this query parameter, by kubectl's rule. Raises KindNotFound."""
         return self._run(self._cache.supports(group_version, kind, parameter, is_custom=is_custom))
+
+    def media_types(self, group_version: str, kind: str, verb: str) -> MediaTypes:
+        """What the server says that a verb of a kind takes and gives. Raises KindNotFound."""
+        return self._run(self._cache.media_types(group_version, kind, verb))
+
+    def media_type_to_send(self, group_version: str, kind: str, verb: str) -> str:
+        """CBOR where it is preferred, stated and not known as unsupported; else JSON. Raises KindNotFound."""
+        return self._run(self._cache.media_type_to_send(group_version, kind, verb))
+
+    def note_unsupported(self, group_version: str = "", kind: str = "", verb: str = "") -> None:
+        """That the server answered 415 to CBOR: for this verb of this kind, without them for all."""
+        self._cache.note_unsupported(group_version, kind, verb)
 
     def prefetch(
         self,

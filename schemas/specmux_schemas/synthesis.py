@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.operations import COLLECTION_METHODS, METHODS, VERBS
 from specmux_schemas.references import component_of, schemas_of
 from specmux_schemas.resources import (
     NO_KIND,
@@ -23,27 +24,9 @@ from specmux_schemas.resources import (
     Subresource,
 )
 
-_VERBS: Final = {
-    "list": "list",
-    "get": "get",
-    "post": "create",
-    "put": "update",
-    "patch": "patch",
-    "delete": "delete",
-    "deletecollection": "deletecollection",
-    "watch": "watch",
-    "watchlist": "watch",
-}
-"""By ``x-kubernetes-action``."""
-
-_METHODS: Final = {"get": "get", "post": "create", "put": "update", "patch": "patch", "delete": "delete"}
-"""Verbs of single objects, and of what is connected to (``pods/exec``)."""
-
 _CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order in which an apiserver lists those of custom resources; those of its own kinds it sorts
 (apiextensions-apiserver, customresource_discovery_controller.go)."""
-
-_COLLECTION_METHODS: Final = {"get": "list", "post": "create", "delete": "deletecollection"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +66,7 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
         draft = drafts.setdefault(place.resource, {}).setdefault(place.subresource, _Draft())
         draft.is_namespaced |= place.is_namespaced
         for method, operation in _objects(item):
-            if method in _METHODS:
+            if method in METHODS:
                 _add(draft, place, method, operation, _parameter_names(document, item, operation))
                 draft.answers |= _answered_kinds(document, operation) if place.subresource else set()
     return tuple(
@@ -159,8 +142,8 @@ def _add(
     draft: _Draft, place: ResourcePath, method: str, operation: Document, parameters: Iterable[str]
 ) -> None:
     action = operation.get("x-kubernetes-action")
-    by_method = _COLLECTION_METHODS if place.is_collection else _METHODS
-    verb = _VERBS.get(action) if isinstance(action, str) else None
+    by_method = COLLECTION_METHODS if place.is_collection else METHODS
+    verb = VERBS.get(action) if isinstance(action, str) else None
     verb = "watch" if place.is_watch else verb or by_method.get(method)
     if verb is None:
         return

@@ -10,11 +10,12 @@ import pytest
 
 from fakes.openapi_server import Reference, Reply, Request, document, serving
 from shared_data import documents, read, shared
-from specmux_cache import AsyncSchemaCache, GroupVersionNotFound
+from specmux_cache import AsyncSchemaCache, GroupVersionNotFound, KindNotFound
 from specmux_cache.errors import (
     MediaTypeRefused,
     RequestError,
 )
+from specmux_cache.reading.results import MediaTypes
 
 if TYPE_CHECKING:
     pass
@@ -116,6 +117,79 @@ async def test_supports_when_asked_as_kubectl_asks(tmp_path):
         assert await cache.supports("example.com/v1", "Widget", is_custom=True)
         with pytest.raises(GroupVersionNotFound):
             await cache.supports("example.com/v1", "Widget")
+
+
+def stated(kind: str, *, produces: list[str]) -> dict[str, Any]:
+    """A resource as an apiserver states it: any type to create, patches by name."""
+    named = {"x-kubernetes-group-version-kind": {"group": "", "version": "v1", "kind": kind}}
+    answers = {
+        "responses": {"200": {"content": {name: {} for name in produces}}, "401": {"content": {"a/b": {}}}}
+    }
+    patches = ("application/apply-patch+cbor", "application/merge-patch+json")
+    create = {"requestBody": {"content": {"*/*": {}}}, "x-kubernetes-action": "post"}
+    patch = {"requestBody": {"$ref": "#/components/requestBodies/Patch"}, "x-kubernetes-action": "patch"}
+    body = {"content": {name: {} for name in patches}}
+    path = f"/api/v1/namespaces/{{namespace}}/{kind.lower()}s"
+    paths = {
+        path: {"post": named | answers | create, "get": named | answers | {"x-kubernetes-action": "list"}},
+        f"{path}/{{name}}/status": {"patch": named | {"requestBody": {"content": {"wrong/one": {}}}}},
+        f"{path}/{{name}}": {"patch": named | answers | patch},
+    }
+    return {**json.loads(document("core", paths=paths)), "components": {"requestBodies": {"Patch": body}}}
+
+
+async def test_media_types_are_those_that_the_document_states(tmp_path):
+    backend = Reference(
+        {"api/v1": json.dumps(stated("Pod", produces=["application/json", "application/cbor"])).encode()}
+    )
+    async with serving(backend) as server, cached(server, tmp_path / "c") as cache:
+        assert await cache.media_types("v1", "Pod", "create") == MediaTypes(
+            ("*/*",), ("application/json", "application/cbor")
+        )
+        patch = await cache.media_types("api/v1", "Pod", "patch")
+        assert patch.consumes == ("application/apply-patch+cbor", "application/merge-patch+json")
+        assert (await cache.media_types("v1", "Pod", "watch")).consumes == ()
+        for kind, verb in (("Pod", "delete"), ("Node", "create")):
+            with pytest.raises(KindNotFound):
+                await cache.media_types("v1", kind, verb)
+
+
+@pytest.mark.parametrize(
+    ("produces", "prefers", "sent"),
+    [
+        (["application/json", "application/cbor"], True, "application/cbor"),
+        (["application/json", "application/cbor"], False, "application/json"),
+        (["application/json"], True, "application/json"),
+    ],
+)
+async def test_cbor_is_sent_where_it_is_preferred_and_stated(tmp_path, produces, prefers, sent):
+    backend = Reference({"api/v1": json.dumps(stated("Pod", produces=produces)).encode()})
+    options = {"allow_cbor": True, "prefer_cbor": prefers}
+    async with serving(backend) as server, cached(server, tmp_path / "c", **options) as cache:
+        assert await cache.media_type_to_send("v1", "Pod", "create") == sent
+        assert await cache.media_type_to_send("v1", "Pod", "patch") == "application/json"
+
+
+async def test_one_resource_that_takes_no_cbor_is_remembered_alone(tmp_path):
+    clock = Clock()
+    pods = stated("Pod", produces=["application/cbor"])
+    nodes = stated("Node", produces=["application/cbor"])
+    pods["paths"] |= nodes["paths"]
+    options = {"allow_cbor": True, "prefer_cbor": True, "clock": clock}
+    async with (
+        serving(Reference({"api/v1": json.dumps(pods).encode()})) as server,
+        cached(server, tmp_path / "c", **options) as cache,
+    ):
+
+        async def sent() -> list[str]:
+            return [(await cache.media_type_to_send("v1", kind, "create"))[12:] for kind in ("Pod", "Node")]
+
+        cache.note_unsupported("api/v1", "Pod", "create")
+        assert await sent() == ["json", "cbor"]
+        clock.now += cache.options.refusal_ttl + 1
+        assert await sent() == ["cbor", "cbor"]
+        cache.note_unsupported()
+        assert await sent() == ["json", "json"]
 
 
 async def test_prefetch_when_one_document_fails_stops_no_other(tmp_path):

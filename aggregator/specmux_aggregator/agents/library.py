@@ -195,7 +195,7 @@ class Library:
     def _asked(self, source: Source, subject: str, version: str) -> tuple[KindReference, KindSchema]:
         subject, version = _spelled(subject, version)
         asked = chosen_in(self._all_kinds(source), subject, version)
-        loaded = loaded_for(source, (asked.chosen,))
+        loaded = loaded_for(source, (asked.chosen,), schemas_only=bool(asked.steps))
         return asked, schema_of(loaded, asked.chosen)
 
     def _all_kinds(self, source: Source) -> list[KindName]:

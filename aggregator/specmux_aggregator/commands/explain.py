@@ -138,7 +138,9 @@ def _show(source: Source, chosen: list[KindName], asked: KindReference, wanted: 
 
     # Only text says in which other versions a field is, and only that needs their documents.
     same = versions_of(asked) if wanted.form == "text" else chosen
-    loaded = loaded_for(source, (*chosen, *same))
+    # Of a kind as a whole, the operations are told, too.
+    schemas_only = bool(asked.steps) or wanted.form in ("plaintext", "skeleton")
+    loaded = loaded_for(source, (*chosen, *same), schemas_only=schemas_only)
     report_unread(loaded.unread)
     explained = []
     for number, each in enumerate(chosen):
@@ -192,7 +194,7 @@ def _explained(
     from specmux_schemas.explanation.as_json import as_json
 
     depth = wanted.depth or (MOST_DEPTH if wanted.is_recursive else 1)
-    return as_json(name.kind, place.names, tree_of(found.document, place, depth=depth))
+    return as_json(found.document, name.kind, place.names, tree_of(found.document, place, depth=depth))
 
 
 def _has(loaded: LoadedDocuments, name: KindName, steps: tuple[Step, ...]) -> bool:

@@ -130,7 +130,7 @@ def _explained(document: Document, request: ExplainRequest) -> bytes:
             return _cut(of_kind(document, name.kind, place.names, recursive=request.is_recursive))
     depth = request.depth or (MOST_DEPTH if request.is_recursive else 1)
     while True:
-        made = orjson.dumps(as_json(name.kind, place.names, tree_of(document, place, depth=depth)))
+        made = orjson.dumps(as_json(document, name.kind, place.names, tree_of(document, place, depth=depth)))
         if len(made) <= MOST_BYTES or depth == 1:
             return made
         depth = min(depth // 2, 8)

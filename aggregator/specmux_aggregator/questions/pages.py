@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -25,6 +26,7 @@ from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants,
 from specmux_aggregator.questions.tree import tree_html
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.operations import operations_of
 from specmux_schemas.errors import SchemasError
 from specmux_schemas.explanation.field_path import written
 from specmux_schemas.explanation.kind_names import KindName
@@ -167,7 +169,7 @@ def _kind(state: ReaderState, document: Document, request: KindRequest) -> bytes
         most=MOST_FIELDS,
         skeleton=skeleton(document, name.kind, found.schema),
         versions=_versions(state, name),
-        operations=_operations(document, name.kind),
+        operations=list(islice(operations_of(document, *astuple(name.kind)), _OPERATIONS_MAX)),
         key=request.group_version,
         is_logged=request.entries is not None,
         entries=shown_entries(
@@ -195,21 +197,6 @@ def _versions(state: ReaderState, name: KindName) -> list[dict[str, Any]]:
             named = {"name": _version(root.name.kind), "key": root.name.group_version}
             made.append({**named, "added": differing.added, "dropped": differing.dropped})
     return made
-
-
-def _operations(document: Document, kind: GroupVersionKind) -> list[tuple[str, str]]:
-    wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    found = []
-    paths = document.get("paths")
-    for path, item in sorted(paths.items()) if isinstance(paths, dict) else ():
-        for method in ("get", "post", "put", "patch", "delete"):
-            operation = item.get(method) if isinstance(item, dict) else None
-            is_its = (
-                isinstance(operation, dict) and operation.get("x-kubernetes-group-version-kind") == wanted
-            )
-            if is_its and "/watch/" not in path:
-                found.append((method.upper(), str(path)))
-    return found[:_OPERATIONS_MAX]
 
 
 def _row(row: SchemaHit) -> dict[str, Any]:

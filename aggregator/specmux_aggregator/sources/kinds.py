@@ -58,9 +58,9 @@ def versions_of(asked: KindReference) -> list[KindName]:
     return [asked.chosen, *same]
 
 
-def loaded_for(source: Source, names: Iterable[KindName]) -> LoadedDocuments:
-    """What describes these kinds, and no other."""
-    return source.load({each.group_version for each in names}, schemas_only=True)
+def loaded_for(source: Source, names: Iterable[KindName], *, schemas_only: bool = True) -> LoadedDocuments:
+    """What describes these kinds, and no other. ``schemas_only``: as for a source."""
+    return source.load({each.group_version for each in names}, schemas_only=schemas_only)
 
 
 def schema_of(loaded: LoadedDocuments, name: KindName) -> KindSchema:

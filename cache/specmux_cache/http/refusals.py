@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from specmux_cache.http.media_types import JSON
+from specmux_cache.http.media_types import CBOR, JSON
 
 
 class Refusals:
@@ -30,3 +30,19 @@ class Refusals:
         return tuple(
             media for media in accepted if not 0 < self._until.get((name, media), 0) - now <= self._ttl
         )
+
+
+class UnsupportedRequests:
+    """Of one server, what answered 415 to a body of CBOR: verbs of kinds, or all of it. client-go has the
+    second alone, for the life of its client; KEP-4222 asks for the first."""
+
+    def __init__(self, ttl: float, *, clock: Callable[[], float]) -> None:
+        self._refusals = Refusals(ttl, clock=clock)
+
+    def note(self, request: str = "") -> None:
+        """The name of a request; "" is all."""
+        self._refusals.note(request, (CBOR,))
+
+    def takes(self, request: str) -> bool:
+        """As far as is known."""
+        return all(self._refusals.left(name, (CBOR,)) for name in ("", request))

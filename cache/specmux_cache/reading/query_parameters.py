@@ -1,6 +1,8 @@
-"""Whether an operation takes a query parameter, as kubectl finds out before it validates on the server.
+"""What an operation takes: a query parameter, as kubectl finds out before it validates on the server; media
+types.
 
-The rule is cli-runtime's (pkg/resource/query_param_verifier_v3.go): the first PATCH of the kind decides.
+Of parameters, the first PATCH of the kind decides, which is cli-runtime's rule
+(pkg/resource/query_param_verifier_v3.go).
 """
 
 from __future__ import annotations
@@ -8,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from specmux_cache.reading.results import MediaTypes
+from specmux_converters.operations import GROUP_VERSION_KIND, operation_of
+
 LIST_KIND: Final = ("", "v1", "List")
 """Not a resource: kubectl sends its items one by one."""
-GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
 PARAMETERS: Final = ("#/components/parameters/", "#/parameters/")
 """The second is Swagger's; cli-runtime looks for that one alone, among the components."""
 
@@ -53,6 +57,19 @@ def _named_kinds(document: Mapping[str, Any]) -> Iterator[Any]:
         for operation in item.values() if isinstance(item, dict) else ():
             if isinstance(operation, dict):
                 yield operation.get(GROUP_VERSION_KIND)
+
+
+def media_types_of(
+    document: Mapping[str, Any], group_version: str, kind: str, verb: str
+) -> MediaTypes | None:
+    """None where no operation of the kind has the verb."""
+    operation = operation_of(dict(document), *group_and_version(group_version), kind, verb)
+    return None if operation is None else MediaTypes(operation.consumes, operation.produces)
+
+
+def request_name(group_version: str, kind: str, verb: str) -> str:
+    """The same for all spellings of a group-version."""
+    return " ".join((*group_and_version(group_version), kind, verb))
 
 
 def group_and_version(group_version: str) -> tuple[str, str]:

@@ -98,3 +98,19 @@ class Publication:
     group_version: str
     hash: str | None
     previous: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MediaTypes:
+    """Of an operation, as its document states them."""
+
+    consumes: tuple[str, ...]
+    """Of the request body; ``*/*`` says nothing."""
+    produces: tuple[str, ...]
+
+    def may_take(self, media_type: str) -> bool:
+        """Whether nothing stands against a body of this type: apiservers state ``*/*`` for what they create
+        and update, and take there what they give."""
+        if "*/*" in self.consumes:
+            return media_type in self.produces
+        return media_type in self.consumes

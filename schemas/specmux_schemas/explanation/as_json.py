@@ -9,19 +9,26 @@ from typing import Any
 
 import orjson
 
+from specmux_converters.document import Document
 from specmux_schemas.explanation.details import Details
 from specmux_schemas.explanation.field_path import written
+from specmux_schemas.explanation.media_types import media_types_json
 from specmux_schemas.explanation.tree import Field
 from specmux_schemas.resources import GroupVersionKind
 
 
-def as_json(kind: GroupVersionKind, names: tuple[str, ...], field: Field) -> dict[str, Any]:
-    """The field at the end of ``names``. ``truncated`` is there, and true, where fields were cut off."""
+def as_json(
+    document: Document, kind: GroupVersionKind, names: tuple[str, ...], field: Field
+) -> dict[str, Any]:
+    """The field at the end of ``names``; of a kind with the media types of its operations. ``truncated`` is
+    there, and true, where fields were cut off."""
     made: dict[str, Any] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     made["path"] = written(names)
     made.update(_field(field))
     if not field.is_whole:
         made["truncated"] = True
+    if not names and (media_types := media_types_json(document, kind)):
+        made["mediaTypes"] = media_types
     return made
 
 

@@ -1,7 +1,7 @@
 """What ``specmux explain`` prints: kubectl's text, with what it leaves out added in lines of their own.
 
 Added are DEFAULT, ENUM (of elements too), LIMITS, FORMAT, LIST, RULES, NULLABLE, PRESERVES UNKNOWN,
-DEPRECATED and ALSO IN. Without these lines it is kubectl's text to the byte.
+DEPRECATED, ALSO IN and MEDIA TYPES. Without these lines it is kubectl's text to the byte.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_schemas.explanation.details import Details, details_of
 from specmux_schemas.explanation.layers import Schema, innermost, layers_of, said_by
+from specmux_schemas.explanation.media_types import media_type_lines
 from specmux_schemas.explanation.plaintext import Note, of_kind, value_text
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind
@@ -27,9 +28,10 @@ def text(
 ) -> str:
     """Raises as ``plaintext``. ``also_in``: the group-versions whose kind of that name has the field too."""
     written = of_kind(document, kind, path, recursive=recursive, notes=_Noting(document))
-    if not also_in:
-        return written
-    return f"{written[:-1]}ALSO IN:\n    {', '.join(also_in)}\n\n"
+    if also_in:
+        written = f"{written[:-1]}ALSO IN:\n    {', '.join(also_in)}\n\n"
+    lines = [] if path else [f"    {line}\n" for line in media_type_lines(document, kind)]
+    return f"{written[:-1]}MEDIA TYPES:\n{''.join(lines)}\n" if lines else written
 
 
 def notes_on(details: Details, *, enum: bool = True) -> Iterator[Note]:

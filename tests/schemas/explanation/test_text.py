@@ -9,8 +9,10 @@ import pytest
 from data.explained_documents import KIND, bed, random_path, release_kinds
 from shared_data import shared
 from specmux_schemas.errors import UnknownField, UnknownKind
+from specmux_schemas.explanation.as_json import as_json
 from specmux_schemas.explanation.plaintext import of_kind, plaintext
 from specmux_schemas.explanation.text import text
+from specmux_schemas.explanation.tree import FieldPlace, tree_of
 from specmux_schemas.resources import GroupVersionKind
 
 
@@ -33,6 +35,27 @@ def test_what_is_added() -> None:
         assert told.count(label) == 1
     listed = text(document, KIND, ["spec"])
     assert '  default: "left"\n  limits: maxLength 5\n' in listed
+
+
+def test_a_kind_tells_the_media_types_of_its_operations() -> None:
+    document = bed(a={"type": "string"})
+    kind = {"group": KIND.group, "version": KIND.version, "kind": KIND.kind}
+    named = {"x-kubernetes-group-version-kind": kind, "responses": {"200": {"content": {"a/json": {}}}}}
+    body = {"requestBody": {"content": {"*/*": {}, "a/cbor": {}}}}
+    document["paths"]["/apis/x/beds/{name}"] = {"put": named | body, "get": named, "delete": named}
+    told = text(document, KIND, [])
+    assert told.endswith(
+        "MEDIA TYPES:\n    get, delete: gives a/json\n    update: takes */*, a/cbor; gives a/json\n\n"
+    )
+    assert "MEDIA TYPES" not in text(document, KIND, ["spec"])
+    found = as_json(
+        document, KIND, (), tree_of(document, FieldPlace((), document["components"]["schemas"]["Bed"], False))
+    )
+    assert found["mediaTypes"][1] == {
+        "verbs": ["update"],
+        "consumes": ["*/*", "a/cbor"],
+        "produces": ["a/json"],
+    }
 
 
 def test_kubectl_finds_a_kind_by_its_resource() -> None:

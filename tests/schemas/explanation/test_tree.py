@@ -77,7 +77,7 @@ def test_details_are_told() -> None:
     assert (details.is_nullable, details.preserves_unknown) == (True, True)
     assert details.deprecated == "Deprecated: use borders."
     assert field.fields[0].details.enum == ("", "left")
-    told = as_json(KIND, ("spec", "sides"), field)
+    told = as_json(bed(), KIND, ("spec", "sides"), field)
     assert told["fields"][0] == {
         "name": "name", "type": "string", "enum": ["", "left"], "format": "slug"
     }  # fmt: skip

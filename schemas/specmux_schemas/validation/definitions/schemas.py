@@ -13,8 +13,8 @@ from specmux_converters.crd.nested import NESTING, UNSTRUCTURED
 from specmux_converters.crd.structural import structural_faults
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import tokens_of
-from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
 from specmux_schemas.validation.definitions.defaults import default_faults
+from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
 from specmux_schemas.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Path

@@ -1,0 +1,103 @@
+"""The operations of a kind in an OpenAPI v3 document, with the media types that they take and give. Pure.
+
+Its verb is what the operation says (``x-kubernetes-action``), else what method and path mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.losses import unescape
+from specmux_converters.references import PREFIX
+
+GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
+
+VERBS: Final = {
+    "list": "list",
+    "get": "get",
+    "post": "create",
+    "put": "update",
+    "patch": "patch",
+    "delete": "delete",
+    "deletecollection": "deletecollection",
+    "watch": "watch",
+    "watchlist": "watch",
+}
+"""By ``x-kubernetes-action``."""
+
+METHODS: Final = {"get": "get", "post": "create", "put": "update", "patch": "patch", "delete": "delete"}
+"""Verbs of single objects, and of what is connected to (``pods/exec``)."""
+
+COLLECTION_METHODS: Final = {"get": "list", "post": "create", "delete": "deletecollection"}
+
+
+@dataclass(frozen=True, slots=True)
+class KindOperation:
+    verb: str
+    """Of Kubernetes: create, list, …"""
+    method: str
+    """In capitals."""
+    path: str
+    consumes: tuple[str, ...]
+    """Media types of its request body, as they are written; ``*/*`` is any."""
+    produces: tuple[str, ...]
+    """Of its answers of success."""
+
+    @property
+    def is_of_subresource(self) -> bool:
+        return "}/" in self.path.rpartition("{namespace}/")[2]
+
+
+def operations_of(document: Document, group: str, version: str, kind: str) -> Iterator[KindOperation]:
+    """In the order of their paths, but for those of the old ``/watch/``."""
+    wanted = {"group": group, "version": version, "kind": kind}
+    paths = document.get("paths")
+    for path, item in sorted(paths.items()) if isinstance(paths, dict) else ():
+        by_method = METHODS if path.rstrip("/").endswith("}") else COLLECTION_METHODS
+        for method in METHODS if isinstance(item, dict) and "/watch/" not in path else ():
+            operation = item.get(method)
+            if not isinstance(operation, dict) or operation.get(GROUP_VERSION_KIND) != wanted:
+                continue
+            verb = VERBS.get(str(operation.get("x-kubernetes-action"))) or by_method.get(method, method)
+            yield KindOperation(
+                verb, method.upper(), path, _consumed(document, operation), _produced(document, operation)
+            )
+
+
+def operation_of(document: Document, group: str, version: str, kind: str, verb: str) -> KindOperation | None:
+    """The first of this verb, preferably of the resource itself. ``watch`` is a list that goes on."""
+    wanted = "list" if verb == "watch" else verb
+    found = [each for each in operations_of(document, group, version, kind) if each.verb == wanted]
+    return min(found, key=lambda each: each.is_of_subresource, default=None)
+
+
+def _consumed(document: Document, operation: Document) -> tuple[str, ...]:
+    return _types(_there(document, operation.get("requestBody")))
+
+
+def _produced(document: Document, operation: Document) -> tuple[str, ...]:
+    responses = operation.get("responses")
+    found: dict[str, None] = {}
+    for code, response in responses.items() if isinstance(responses, dict) else ():
+        if str(code).startswith("2"):
+            found.update(dict.fromkeys(_types(_there(document, response))))
+    return tuple(found)
+
+
+def _types(owner: Any) -> tuple[str, ...]:
+    content = owner.get("content") if isinstance(owner, dict) else None
+    return tuple(content) if isinstance(content, dict) else ()
+
+
+def _there(document: Document, part: Any) -> Any:
+    """The part, or what it refers to within the components."""
+    reference = part.get("$ref") if isinstance(part, dict) else None
+    if not isinstance(reference, str) or not reference.startswith(PREFIX):
+        return part
+    room, _, name = reference.removeprefix(PREFIX).partition("/")
+    components = document.get("components")
+    parts = components.get(room) if isinstance(components, dict) else None
+    return parts.get(unescape(name)) if isinstance(parts, dict) else None
