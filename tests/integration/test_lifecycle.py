@@ -14,6 +14,8 @@ from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from running.service import QUICK, backend, directory, service
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.backend import BackendKind
+from specmux_converters.codecs import cbor
+from specmux_converters.document import Limits
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
 
@@ -89,9 +91,19 @@ async def test_contested_group_version_is_reported_everywhere(caplog: pytest.Log
         await client.ready()
         status = await client.status()
         assert status["conflicts"] == [{"groupVersion": APPS, "winner": "b", "losers": ["a"]}]
+        _, headers, body = await client.get("/status", Accept="application/cbor")
+        assert (headers["Content-Type"], headers["Vary"]) == ("application/cbor", "Accept")
+        assert cbor.decode(body, limits=Limits())["conflicts"] == status["conflicts"]
+        assert (await client.get("/status", Accept="text/plain"))[1]["Content-Type"] == "application/json"
         assert (await client.get((await client.paths())[APPS]))[2] == document(APPS, "2")
         assert b"specmux_group_version_conflicts 1.0" in (await client.get("/metrics"))[2]
-        assert sum("offered by several backends" in line for line in caplog.messages) == 1
+        assert (
+            sum(
+                "OpenAPI spec of apis/apps/v1 is offered by several backends" in line
+                for line in caplog.messages
+            )
+            == 1
+        )
 
 
 async def test_backends_come_go_and_change_without_a_restart() -> None:

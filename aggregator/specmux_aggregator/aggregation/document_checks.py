@@ -101,11 +101,14 @@ class DocumentChecks:
         self._known[key.group_version] = check
         if check.summary is None:
             logger.warning(
-                "%s of backend %s could not be checked: %s", key.group_version, key.owner, check.reason
+                "the OpenAPI spec of %s of backend %s could not be checked: %s",
+                key.group_version,
+                key.owner,
+                check.reason,
             )
         elif check.summary.errors:
             logger.warning(
-                "%s of backend %s does not keep to its standard: %d errors, such as %s",
+                "the OpenAPI spec of %s of backend %s does not keep to its standard: %d errors, such as %s",
                 key.group_version,
                 key.owner,
                 check.summary.errors,

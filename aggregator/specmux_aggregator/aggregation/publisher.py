@@ -128,7 +128,7 @@ def _log_conflicts(last: tuple[OwnershipConflict, ...], now: tuple[OwnershipConf
         return
     for conflict in (conflict for conflict in now if conflict not in last):
         logger.warning(
-            "%s is offered by several backends: %s serves it, not %s",
+            "the OpenAPI spec of %s is offered by several backends: %s serves it, not %s",
             conflict.group_version,
             conflict.winner,
             ", ".join(conflict.losers),
@@ -136,4 +136,4 @@ def _log_conflicts(last: tuple[OwnershipConflict, ...], now: tuple[OwnershipConf
     for group_version in {conflict.group_version for conflict in last} - {
         conflict.group_version for conflict in now
     }:
-        logger.info("%s is offered by one backend only now", group_version)
+        logger.info("the OpenAPI spec of %s is offered by one backend only now", group_version)

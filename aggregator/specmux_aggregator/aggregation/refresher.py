@@ -211,9 +211,11 @@ def _log_change(last: Observation, now: Observation) -> None:
     name = now.backend.name
     new = [note for note in now.notes if note not in last.notes]
     for note in new[:NOTES_LOGGED]:
-        logger.warning("backend %s: %s", name, note)
+        logger.warning("backend %s: OpenAPI spec: %s", name, note)
     if len(new) > NOTES_LOGGED:
-        logger.warning("backend %s: and %d more; /status lists them", name, len(new) - NOTES_LOGGED)
+        logger.warning(
+            "backend %s: OpenAPI spec: and %d more notes; /status lists them", name, len(new) - NOTES_LOGGED
+        )
     if now.servers and now.servers != last.servers:
         logger.info("backend %s: %s", name, difference_text(now.servers))
     elif last.servers and not now.servers:
@@ -221,7 +223,7 @@ def _log_change(last: Observation, now: Observation) -> None:
     if now.failure is not None:
         if last.failure is None or last.failure.cause is not now.failure.cause:
             logger.warning(
-                "backend %s: %s: %s; %d group-versions kept",
+                "backend %s: %s: %s; OpenAPI specs of %d group-versions kept",
                 name,
                 now.failure.cause,
                 now.failure.detail,
@@ -229,11 +231,17 @@ def _log_change(last: Observation, now: Observation) -> None:
             )
         return
     if last.failure is not None or not last.attempted or last.dialect is not now.dialect:
-        logger.info("backend %s: up, speaks %s, %d group-versions", name, now.dialect, len(now.offers))
+        logger.info(
+            "backend %s: up, speaks %s, OpenAPI specs of %d group-versions",
+            name,
+            now.dialect,
+            len(now.offers),
+        )
     elif now.missing.keys() - last.missing.keys():
         missing = sorted(now.missing)
         logger.warning(
-            "backend %s: %d of %d group-versions are missing from its root, kept until that lasts: %s",
+            "backend %s: OpenAPI specs of %d of %d group-versions are missing from its root, kept until that"
+            " lasts: %s",
             name,
             len(missing),
             len(now.offers),
@@ -241,4 +249,9 @@ def _log_change(last: Observation, now: Observation) -> None:
         )
     elif last.offers != now.offers:
         changed = {key for key in {*last.offers, *now.offers} if last.offers.get(key) != now.offers.get(key)}
-        logger.info("backend %s: %d of %d group-versions changed", name, len(changed), len(now.offers))
+        logger.info(
+            "backend %s: OpenAPI specs of %d of %d group-versions changed",
+            name,
+            len(changed),
+            len(now.offers),
+        )

@@ -1,4 +1,5 @@
-"""``/openapi/changes``, and below it one group-version's: the change log as JSON, text and Markdown.
+"""``/openapi/changes``, and below it one group-version's: the change log as JSON, CBOR, text and
+Markdown.
 
 Answers are made when somebody asks; equal bytes have equal ETags. A comparison of two named documents never
 changes.
@@ -25,6 +26,7 @@ from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for, media_type_for
 from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import (
+    FORMATS,
     Representation,
     delivered,
     not_acceptable,
@@ -32,8 +34,9 @@ from specmux_aggregator.http.representations import (
     status_reply,
 )
 from specmux_aggregator.model.observation import Hash
+from specmux_converters.codecs import cbor
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import JSON, MediaType
+from specmux_converters.media_types import CBOR, JSON, MediaType
 from specmux_schemas.differences import ChangeSeverity
 from specmux_schemas.differences.reports import Report, render
 from specmux_schemas.differences.reports.json_report import read_change
@@ -43,8 +46,8 @@ ROUTE: Final = "changes"
 FORMAT: Final = "specmux.changes/v1"
 TEXT: Final = MediaType("text/plain")
 MARKDOWN: Final = MediaType("text/markdown")
-OFFERED: Final = (JSON, TEXT, MARKDOWN)
-_FORMATS: Final[dict[MediaType, str]] = {JSON: "json", TEXT: "text", MARKDOWN: "text"}
+OFFERED: Final = (JSON, TEXT, MARKDOWN, CBOR)
+_FORMATS: Final[dict[MediaType, str]] = {**FORMATS, TEXT: "text", MARKDOWN: "text"}
 
 ENTRIES_MAX: Final = 100
 """Entries of one answer; ``since`` and ``continue`` have the rest."""
@@ -137,7 +140,7 @@ class ChangesEndpoint:
         digest = hashlib.sha256(plain).hexdigest()[:32]
         suffix = "" if coding is Coding.IDENTITY else f"-{coding.value}"
         representation = Representation(
-            content_type=media_type if media_type == JSON else f"{media_type}; charset=utf-8",
+            content_type=f"{media_type}; charset=utf-8" if media_type in (TEXT, MARKDOWN) else media_type,
             etag=ETag(f'"{digest}{suffix}"'),
             route=ROUTE,
             format=_FORMATS[media_type],
@@ -197,10 +200,11 @@ def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
 
 def listed(page: Page, media_type: MediaType) -> bytes:
     """Entries as one answer."""
-    if media_type == JSON:
+    if media_type in (JSON, CBOR):
         head = orjson.dumps({"format": FORMAT, "last": page.last, "reset": page.is_reset})[:-1]
         more = b"" if page.following is None else b',"continue":%d' % page.following
-        return b'%b%b,"entries":[%b]}' % (head, more, b",".join(entry.body for entry in page.entries))
+        body = b'%b%b,"entries":[%b]}' % (head, more, b",".join(entry.body for entry in page.entries))
+        return shown([], body, media_type)
     said = shown([orjson.loads(entry.body) for entry in page.entries], b"", media_type)
     if page.is_reset:
         said = b"reset: what came before is not known any more\n" + said
@@ -225,6 +229,8 @@ def shown(values: list[dict[str, Any]], body: bytes, media_type: MediaType) -> b
     """``body``, or what its entries say in words."""
     if media_type == JSON:
         return body
+    if media_type == CBOR:
+        return cbor.encode(orjson.loads(body))
     form = "text" if media_type == TEXT else "markdown"
     return "\n".join(_told(value, form) for value in values).encode() or b"no changes\n"
 

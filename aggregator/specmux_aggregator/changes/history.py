@@ -268,7 +268,7 @@ class History:
         except WorkerFailed as error:
             found = str(error)
         if isinstance(found, str):
-            logger.warning("%s could not be compared with what it was: %s", name, found)
+            logger.warning("the OpenAPI spec of %s could not be compared with what it was: %s", name, found)
             return ComparisonOutcome.FAILED, NOTHING
         return ComparisonOutcome.RETURNED if returns else ComparisonOutcome.COMPARED, found
 
@@ -314,7 +314,7 @@ class History:
             else:
                 body = await asyncio.to_thread(recoded, json, Coding.ZSTD, self._limits.max_bytes)
         except (BadCoding, TooLarge) as error:
-            logger.warning("%s is not kept for comparisons: %s", name, error)
+            logger.warning("the OpenAPI spec of %s is not kept for comparisons: %s", name, error)
             return
         self.kept.put(name, hash, body)
         if self._archive is not None:

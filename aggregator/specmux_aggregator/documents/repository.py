@@ -166,7 +166,11 @@ class DocumentRepository:
                 return CodedBody(Coding.IDENTITY, body)
             case Unencodable(reason):
                 logger.warning(
-                    "%s of backend %s has no form as %s: %s", key.group_version, key.owner, media_type, reason
+                    "the OpenAPI spec of %s of backend %s has no form as %s: %s",
+                    key.group_version,
+                    key.owner,
+                    media_type,
+                    reason,
                 )
                 self._representations.refuse(key, media_type, reason)
         self._timed("encode", "failed", _now() - started)
@@ -175,7 +179,7 @@ class DocumentRepository:
     def _pause(self, key: DocumentKey, media_type: MediaType, error: TookTooLong) -> Failure:
         now, pause = _now(), PAUSE * error.seconds
         logger.warning(
-            "%s of backend %s as %s: %s; not tried again for %g s",
+            "the OpenAPI spec of %s of backend %s as %s: %s; not tried again for %g s",
             key.group_version,
             key.owner,
             media_type,

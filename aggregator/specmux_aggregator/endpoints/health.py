@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -29,6 +29,7 @@ from specmux_aggregator.endpoints.status import (
     waiting_for,
 )
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.kubernetes.source import ClusterSource
@@ -36,8 +37,12 @@ from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.version import VERSION
+from specmux_converters.codecs import cbor
+from specmux_converters.media_types import CBOR, JSON
 
-TEXT = "text/plain; charset=utf-8"
+TEXT: Final = "text/plain; charset=utf-8"
+_STATUS_TYPES: Final = (JSON, CBOR)
+"""JSON is also for who accepts neither: the page is for people, and tools that find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Pages:
         self._has_been_ready = False
         self._metrics_text = SharedBody(self._make_metrics)
         self._status_text = SharedBody(self._make_status)
+        self._status_cbor = SharedBody(self._make_status_cbor)
 
     def routes(self) -> list[Route]:
         return [
@@ -139,7 +145,9 @@ class Pages:
         if "text/html" in (request.accept or ""):
             # A browser: people read it on the page.
             return _leading(request, "openapi/ui/status")
-        return _page(request, 200, "application/json", await self.status(), route="status")
+        if media_type_for(request.accept, _STATUS_TYPES) == CBOR:
+            return _page(request, 200, CBOR, await self._status_cbor.get(), route="status")
+        return _page(request, 200, JSON, await self.status(), route="status")
 
     async def status(self) -> bytes:
         """The body of ``/status``."""
@@ -164,6 +172,10 @@ class Pages:
         )
         return await asyncio.to_thread(status_json, snapshot, checks, usage, report, now=time.time())
 
+    async def _make_status_cbor(self) -> bytes:
+        body = await self.status()
+        return await asyncio.to_thread(lambda: cbor.encode(orjson.loads(body)))
+
     def _checks_report(self) -> Mapping[str, Any] | None:
         checks = self._state.document_checks
         return None if checks is None else document_checks_json(checks.known, waiting=checks.waiting)
@@ -184,5 +196,5 @@ def _leading(request: Request, location: str) -> PreparedAnswer:
 
 
 def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> PreparedAnswer:
-    fields = [("Content-Type", content_type), NO_STORE]
+    fields = [("Content-Type", content_type), NO_STORE, ("Vary", "Accept")]
     return prepare(code, fields, body, is_head=request.method == "HEAD", route=route, format="text")

@@ -118,11 +118,11 @@ class ClusterTemplates:
         try:
             read = await self._worker.run(read_templates, body, Coding.GZIP, limits=self._limits)
         except WorkerFailed as error:
-            logger.warning("templates of %s cannot be read: %s", SOURCE, error)
+            logger.warning("templates of OpenAPI specs of %s cannot be read: %s", SOURCE, error)
             read = None
         templates = read or self._templates
         is_other, self._templates = templates != self._templates, templates
         self._is_known.set()
         if is_other:
-            logger.info("documents of definitions follow the cluster's own release now")
+            logger.info("OpenAPI specs of definitions follow the cluster's own release now")
             self._changed()

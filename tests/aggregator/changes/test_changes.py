@@ -16,6 +16,8 @@ from fakes.apiserver import serving as serving_apiserver
 from running.service import Client, backend, directory, service
 from specmux_aggregator.config.settings import ChangeSettings
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
+from specmux_converters.codecs import cbor
+from specmux_converters.document import Limits
 
 STRING = {"type": "string"}
 KEY = "apis/example.com/v1"
@@ -148,6 +150,11 @@ async def test_conditional_requests_forms_and_comparisons_by_hash(tmp_path: Path
         assert "field-removed: the field is gone: string" in text
         markdown = await client.get(path, Accept="text/markdown")
         assert "## Breaking" in markdown[2].decode()
+        _, headers, body = await client.get(path, Accept="application/cbor")
+        assert headers["Content-Type"] == "application/cbor"
+        assert cbor.decode(body, limits=Limits()) == orjson.loads((await client.get(path))[2])
+        again = await client.get(path, Accept="application/cbor", If_None_Match=headers["ETag"])
+        assert again[0] == 304
         assert (await client.get(path, Accept="image/png"))[0] == 406
         assert (await client.get(path, method="DELETE"))[0] == 405
         hashes = f"?from={entry['old']['hash']}&to={entry['new']['hash']}"
@@ -155,6 +162,8 @@ async def test_conditional_requests_forms_and_comparisons_by_hash(tmp_path: Path
         assert status == 200
         assert headers["Cache-Control"] == "public, max-age=31536000, immutable"
         assert orjson.loads(body)["changes"] == entry["changes"]
+        _, _, body = await client.get(path + hashes, Accept="application/cbor")
+        assert cbor.decode(body, limits=Limits())["changes"] == entry["changes"]
         status, _, body = await client.get(f"{path}?from=ABC&to={entry['new']['hash']}")
         assert status == 404
         assert entry["old"]["hash"] in orjson.loads(body)["message"]
