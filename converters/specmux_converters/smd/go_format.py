@@ -1,4 +1,7 @@
-"""JSON values as Go's fmt prints them once encoding/json has read them: ``%v`` and ``%#v``."""
+"""JSON values as Go's fmt prints them once they were read: ``%v`` and ``%#v``.
+
+encoding/json reads every number as a float; where integers are kept, ``keeps_integers``.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +11,35 @@ from decimal import Decimal
 from typing import Any
 
 
-def plain(value: Any) -> str:
+def plain(value: Any, *, keeps_integers: bool = False) -> str:
     """``%v``."""
     match value:
         case dict():
-            return f"map[{_pairs(value, str, plain, ' ')}]"
+            return f"map[{_pairs(value, str, lambda item: plain(item, keeps_integers=keeps_integers), ' ')}]"
         case list():
-            return f"[{' '.join(map(plain, value))}]"
+            return f"[{' '.join(plain(item, keeps_integers=keeps_integers) for item in value)}]"
         case str():
             return value
         case _:
-            return _scalar(value)
+            return _scalar(value, keeps_integers)
 
 
-def with_types(value: Any) -> str:
+def with_types(value: Any, *, keeps_integers: bool = False) -> str:
     """``%#v``."""
+
+    def inner(item: Any) -> str:
+        # Only inside others has a nil a type.
+        return "interface {}(nil)" if item is None else with_types(item, keeps_integers=keeps_integers)
+
     match value:
         case dict():
-            return f"map[string]interface {{}}{{{_pairs(value, _quoted, _inner, ', ')}}}"
+            return f"map[string]interface {{}}{{{_pairs(value, _quoted, inner, ', ')}}}"
         case list():
-            return f"[]interface {{}}{{{', '.join(map(_inner, value))}}}"
+            return f"[]interface {{}}{{{', '.join(map(inner, value))}}}"
         case str():
             return _quoted(value)
         case _:
-            return _scalar(value)
-
-
-def _inner(value: Any) -> str:
-    """Only inside others has a nil a type."""
-    return "interface {}(nil)" if value is None else with_types(value)
+            return _scalar(value, keeps_integers)
 
 
 def _pairs(value: dict[str, Any], key: Callable[[str], str], item: Callable[[Any], str], between: str) -> str:
@@ -47,12 +50,14 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _scalar(value: float | bool | None) -> str:
+def _scalar(value: float | bool | None, keeps_integers: bool) -> str:
     match value:
         case None:
             return "<nil>"
         case bool():
             return "true" if value else "false"
+        case int() if keeps_integers:
+            return str(value)
         case _:
             return _number(float(value))
 

@@ -41,6 +41,14 @@ class Undecodable(ValidationError):
         self.others = tuple(others)
 
 
+class PatchError(ValidationError):
+    """A patch that does not apply; ``text`` says why, as Go does."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
 class InvalidDirective(ValidationError):
     """Of a request: ``status`` is what an apiserver answers with, ``text`` its message."""
 

@@ -120,6 +120,8 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
 
     Decoding comes first, with 400; what is wrong with the object is told by 422.
     """
+    if report.status is not None:
+        return dict(report.status)
     kind = report.kind or GroupVersionKind("", "", "")
     reason = report.fatal
     if reason is None and report.strict_errors and report.directive is Directive.STRICT:
@@ -131,8 +133,6 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
             else ""
         )
         return _status(400, "BadRequest", shown + reason)
-    if report.status is not None:
-        return dict(report.status)
     errors = [each for each in report.violations if each.severity is Severity.ERROR]
     if not errors:
         return None
@@ -144,6 +144,26 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
 
 def bad_request(message: str) -> dict[str, Any]:
     return _status(400, "BadRequest", message)
+
+
+UNPROCESSABLE: Final = "the server rejected our request due to an error in our request"
+"""All that an apiserver says of a patch that does not apply (NewGenericServerResponse)."""
+
+
+def generic_status(code: int, reason: str, message: str) -> dict[str, Any]:
+    return _status(code, reason, message)
+
+
+def unclassified(message: str) -> dict[str, Any]:
+    """Of an error that an apiserver has no status for."""
+    status = _status(500, "", message)
+    del status["reason"]
+    return status
+
+
+def patch_status(shown: str, detail: str) -> dict[str, Any]:
+    """Of a patch whose result cannot be decoded: ``shown`` is the result, or the patch."""
+    return _invalid(GroupVersionKind("", "", ""), "", [f"patch: Invalid value: {quoted(shown)}: {detail}"])
 
 
 def conflict_status(resource: str, group: str, name: str, message: str) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.document import Document
-from specmux_schemas.kinds import DocumentSet
+from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
 from specmux_schemas.validation.decoding.decoding_state import StrictError
@@ -41,6 +42,7 @@ from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
     from specmux_schemas.validation.custom import CustomResourceCheck
+    from specmux_schemas.validation.patching.apply_types import ApplyTypes
     from specmux_schemas.validation.rules.compiled import RuleCompiler
 
 MOST_HINTS: Final = 20
@@ -72,6 +74,7 @@ class Validator:
         self._minor = NEWEST if release is None else minor_release(release)
         self._refused = RefusedDefinitions(definitions, minor=self._minor)
         self._kinds = Kinds(documents, frozenset(preserving))
+        self._apply_types: dict[tuple[GroupVersion, bool], ApplyTypes] = {}
 
     def validate(
         self,
@@ -105,6 +108,22 @@ class Validator:
         what the update leaves as it is (KEP-4008), with transition rules, immutable metadata, and unions.
         Raises UnsupportedMediaType."""
         return self.validate(new, media_type, directive, old)
+
+    def patch(
+        self,
+        old: dict[str, Any] | None,
+        patch: bytes,
+        media_type: str,
+        directive: Directive = Directive.STRICT,
+    ) -> ValidationReport:
+        """The report on an object to which a patch is applied: as an apiserver judges the patch, then the
+        update. ``old`` is what is stored; None is for what is applied anew.
+
+        Raises UnsupportedMediaType for what is no media type of a patch, ValueError for a patch of nothing.
+        """
+        from specmux_schemas.validation.patching.patch_judgement import judged_patch
+
+        return judged_patch(self, old, patch, media_type, directive)
 
     def validate_all(
         self,
@@ -155,6 +174,33 @@ class Validator:
             return _fatal(error, source, found, directive)
         return self._report(source, found, wanted, decoded, directive, old)
 
+    def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]:
+        """What the body says it is, and its schema; None for a kind that is not known, or refused.
+        Raises Undecodable."""
+        found = type_meta_of(source)
+        kind = found.as_kind()
+        if self._refused.reason(kind) is not None or self._kinds.find(kind) is None:
+            return found, None
+        return found, self._documents.find(kind)
+
+    def kind(self, found: TypeMeta) -> TypedKind | CustomKind:
+        """Of a kind that is described."""
+        kind = self._kinds.find(found.as_kind())
+        if kind is None:
+            raise Undecodable(unregistered(found))
+        return kind
+
+    def apply_types(self, described: KindSchema) -> ApplyTypes:
+        """Of the kind's document, made once. Raises ConverterError."""
+        from specmux_schemas.validation.patching.apply_types import ApplyTypes
+
+        kind = self._kinds.find(described.kind)
+        preserves = isinstance(kind, CustomKind) and kind.preserves_unknown
+        key = (described.group_version, preserves)
+        if key not in self._apply_types:
+            self._apply_types[key] = ApplyTypes(described.document, preserve_unknown_fields=preserves)
+        return self._apply_types[key]
+
     def _wanted(
         self, source: Body, kind: GroupVersionKind | None
     ) -> tuple[TypeMeta, TypedKind | CustomKind | None]:
@@ -186,6 +232,8 @@ class Validator:
         old: Any,
     ) -> ValidationReport:
         status, refusals = _refusals(decoded.value, old, wanted)
+        if decoded.faults or (decoded.strict_errors and directive is Directive.STRICT):
+            status = None  # what cannot be decoded is refused first
         violations = chain(
             decoded.faults,
             _strict(decoded.strict, directive, wanted),

@@ -19,7 +19,7 @@ from specmux_schemas.validation import Directive, Validator
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.kinds import Kinds, TypedKind
 from specmux_schemas.validation.messages import strict_message, warning_fields, warning_texts
-from specmux_schemas.validation.patches import (
+from specmux_schemas.validation.patching.strict import (
     strict_errors_of_converted,
     strict_errors_of_json_patch,
     strict_errors_of_merge_patch,

@@ -1,0 +1,241 @@
+"""The object that a PATCH makes of a stored one (apiserver, pkg/endpoints/handlers/patch.go).
+
+The patch is read, checked strictly, and applied. What comes of it is judged as an update elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.smd.go_format import plain
+from specmux_schemas.kinds import KindSchema
+from specmux_schemas.references import reference_to, schemas_of
+from specmux_schemas.validation.decoding.json_reader import read_json
+from specmux_schemas.validation.decoding.json_syntax import syntax_error
+from specmux_schemas.validation.decoding.objects import Body, read
+from specmux_schemas.validation.decoding.type_meta import TypeMeta, kind_of
+from specmux_schemas.validation.decoding.yaml_reader import strict_yaml_error
+from specmux_schemas.validation.errors import PatchError, Undecodable, UnsupportedMediaType
+from specmux_schemas.validation.kinds import CustomKind, TypedKind
+from specmux_schemas.validation.media_types import BodyFormat
+from specmux_schemas.validation.messages import (
+    UNPROCESSABLE,
+    bad_request,
+    generic_status,
+    patch_status,
+    unclassified,
+)
+from specmux_schemas.validation.metadata.updated_metadata import metadata_of
+from specmux_schemas.validation.patching import strategic_merge as strategic
+from specmux_schemas.validation.patching.apply_merge import merged
+from specmux_schemas.validation.patching.apply_types import ApplyTypes
+from specmux_schemas.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
+from specmux_schemas.validation.patching.merge_patch import apply_merge_patch
+from specmux_schemas.validation.patching.patch_schemas import PatchSchema
+from specmux_schemas.validation.patching.strict import (
+    strict_errors_of_converted,
+    strict_errors_of_json_patch,
+    strict_errors_of_merge_patch,
+)
+from specmux_schemas.validation.patching.typed_objects import faults_text, type_faults
+
+
+class PatchType(StrEnum):
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+    APPLY_CBOR = "application/apply-patch+cbor"
+
+
+APPLIES: Final = (PatchType.APPLY, PatchType.APPLY_CBOR)
+
+_BAD_REQUESTS: Final = (
+    strategic.BAD_PRIMITIVE_LIST,
+    strategic.BAD_RETAIN_KEYS,
+    strategic.BAD_ELEMENT_ORDER,
+)
+
+
+class PatchRefusal(Exception):
+    """``text`` is for people, ``status`` what an apiserver answers."""
+
+    def __init__(self, text: str, status: Mapping[str, Any]) -> None:
+        super().__init__(text)
+        self.text = text
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedObject:
+    value: Any
+    strict: tuple[str, ...] = ()
+    """Strict errors of the patch itself, and of what was converted."""
+    shown: str = ""
+    """The bad value in an apiserver's message about the patched object."""
+    is_converted: bool = False
+    """Its unknown fields are among ``strict``."""
+    unread: str = ""
+    """What of the request could not be taken into account."""
+
+
+def patch_type(media_type: str) -> PatchType:
+    """Raises UnsupportedMediaType."""
+    name = media_type.partition(";")[0].strip().lower()
+    try:
+        return PatchType(name)
+    except ValueError:
+        raise UnsupportedMediaType(f"{name or 'no media type'}: none of {', '.join(PatchType)}") from None
+
+
+def read_applied(body: bytes, form: PatchType) -> Body:
+    """What is applied. Raises PatchRefusal."""
+    format_ = BodyFormat.CBOR if form is PatchType.APPLY_CBOR else BodyFormat.YAML
+    try:
+        source = read(body, format_)
+    except Undecodable as error:
+        word = "decoding" if form is PatchType.APPLY_CBOR else "encoding"
+        raise _bad_request(f"error {word} patch: {error.text}") from error
+    if not isinstance(source.value, dict):
+        text = f"cannot unmarshal {kind_of(source.value)} into Go value of type map[string]interface {{}}"
+        where = "error unmarshaling JSON: while decoding JSON"
+        raise _bad_request(f"error decoding patch: {where}: json: {text}")
+    return source
+
+
+def patched(
+    old: dict[str, Any], body: bytes, form: PatchType, kind: TypedKind | CustomKind, described: KindSchema
+) -> PatchedObject:
+    """The stored object with a patch applied that is no apply. Raises PatchRefusal."""
+    if syntax_error(body) is not None:
+        raise _bad_request("invalid JSON patch")
+    try:
+        patch = _plain(body)
+    except Undecodable as error:
+        raise _bad_request(error.text) from error
+    old = orjson.loads(orjson.dumps(old))
+    match form:
+        case PatchType.JSON:
+            return _by_json_patch(old, body, patch)
+        case PatchType.MERGE:
+            return _by_merge_patch(old, body, patch)
+        case _:
+            return _by_strategic_patch(old, body, patch, kind, described)
+
+
+def _by_json_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObject:
+    try:
+        strict = strict_errors_of_json_patch(body)
+    except Undecodable as error:
+        raise _bad_request(f"error decoding patch: {error.text}") from error
+    operations = patch or []
+    if len(operations) > MOST_OPERATIONS:
+        text = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
+        message = f"Request entity too large: {text}"
+        raise PatchRefusal(message, generic_status(413, "RequestEntityTooLarge", message))
+    try:
+        value = apply_json_patch(old, operations)
+    except PatchError as error:
+        raise PatchRefusal(error.text, generic_status(422, "Invalid", UNPROCESSABLE)) from error
+    return PatchedObject(value, tuple(strict), _json(value))
+
+
+def _by_merge_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObject:
+    try:
+        strict = strict_errors_of_merge_patch(body)
+        value = apply_merge_patch(old, patch)
+    except Undecodable as error:
+        raise _bad_request(f"error decoding patch: {error.text}") from error
+    except PatchError as error:
+        raise _bad_request(error.text) from error
+    return PatchedObject(value, tuple(strict), _json(value))
+
+
+def _by_strategic_patch(
+    old: dict[str, Any], body: bytes, patch: Any, kind: TypedKind | CustomKind, described: KindSchema
+) -> PatchedObject:
+    if isinstance(kind, CustomKind):
+        text = (
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{PatchType.JSON}, {PatchType.MERGE}, {PatchType.APPLY}"
+        )
+        raise PatchRefusal(text, generic_status(415, "UnsupportedMediaType", text))
+    try:
+        strict = strict_errors_of_merge_patch(body)
+    except Undecodable as error:
+        raise _bad_request(error.text) from error
+    schema = PatchSchema(schemas_of(described.document), {"$ref": reference_to(described.component)})
+    try:
+        value = strategic.strategic_merge(old, patch or {}, schema)
+    except PatchError as error:
+        raise PatchRefusal(error.text, _strategic_status(error.text)) from error
+    shown = plain(patch, keeps_integers=True)
+    try:
+        strict += strict_errors_of_converted(value, kind.node)
+    except Undecodable as error:
+        raise PatchRefusal(error.text, patch_status(shown, error.text)) from error
+    return PatchedObject(value, tuple(strict), shown, is_converted=True)
+
+
+def _strategic_status(text: str) -> dict[str, Any]:
+    if text in _BAD_REQUESTS:
+        return bad_request(text)
+    if text == strategic.NO_LIST_OF_LISTS:
+        return generic_status(422, "Invalid", UNPROCESSABLE)
+    return unclassified(text)
+
+
+def applied(
+    old: dict[str, Any] | None, source: Body, found: TypeMeta, types: ApplyTypes, described: KindSchema
+) -> PatchedObject:
+    """What is applied, alone or merged into what is stored. Raises PatchRefusal."""
+    value = source.value
+    if metadata_of(value).get("managedFields") is not None:
+        raise _bad_request("metadata.managedFields must be nil")
+    faults = type_faults(types, described.component, value)
+    if faults:
+        place = f"{_named(value, found)}"
+        text = f"failed to create typed patch object ({place}): {faults_text(faults)}"
+        raise PatchRefusal(text, unclassified(text))
+    unread = ""
+    if old is not None:
+        faults = type_faults(types, described.component, old, allows_duplicates=True)
+        if faults:
+            text = f"failed to create typed live object ({_named(old, found)}): {faults_text(faults)}"
+            raise PatchRefusal(text, unclassified(text))
+        value = merged(types, described.component, old, value)
+        if metadata_of(old).get("managedFields"):
+            unread = (
+                "managedFields of the stored object are not read: conflicts with other managers, and fields "
+                "that this one applied before and leaves out now, are not known"
+            )
+    duplicates = source.duplicates
+    strict = (strict_yaml_error(duplicates),) if duplicates else ()
+    return PatchedObject(value, strict, unread=unread)
+
+
+def _named(value: dict[str, Any], found: TypeMeta) -> str:
+    metadata = metadata_of(value)
+    version = f"{found.group}/{found.version}" if found.group else f"/{found.version}"
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {version}, Kind={found.kind}"
+
+
+def _bad_request(text: str) -> PatchRefusal:
+    return PatchRefusal(text, bad_request(text))
+
+
+def _plain(body: bytes) -> Any:
+    """Raises Undecodable."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return read_json(body)
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=float).decode()
