@@ -151,9 +151,9 @@ class Library:
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         own: Mapping[GroupVersion, Document] = {}
         if definitions:
-            from specmux_converters.crd import build  # takes as long to import as all else here
+            from specmux_converters.crd import WITH_UNIONS, build  # takes as long to import as all else here
 
-            own = build(definitions).documents
+            own = build(definitions, templates=WITH_UNIONS).documents
         documents = documents_for(
             inputs, own, lambda needed: source.load(needed, schemas_only=True).documents.documents
         )

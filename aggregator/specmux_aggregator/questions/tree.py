@@ -22,6 +22,7 @@ _TITLES = {
     "LIMITS": "Limits",
     "FORMAT": "Format",
     "LIST": "List",
+    "UNION": "Union",
     "RULES": "Rules",
     "NULLABLE": "Nullable",
     "PRESERVES UNKNOWN": "Keeps unknown fields",

@@ -197,9 +197,9 @@ class FileSource:
 
 def _built(manifests: list[Document], unread: list[UnreadSource]) -> Mapping[GroupVersion, Document]:
     """Imported where there is something to build: it takes as long as all else of a command."""
-    from specmux_converters.crd import build
+    from specmux_converters.crd import WITH_UNIONS, build
 
-    built = build(manifests)
+    built = build(manifests, templates=WITH_UNIONS)
     unread += [
         UnreadSource(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
         for each in built.problems

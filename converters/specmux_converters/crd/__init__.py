@@ -13,12 +13,22 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.crd.documents import CRDBuild, build
     from specmux_converters.crd.editions import CRDMemo
     from specmux_converters.crd.problems import Problem
-    from specmux_converters.crd.templates import BUNDLED, Templates, templates_of
+    from specmux_converters.crd.templates import BUNDLED, WITH_UNIONS, Templates, templates_of
 
-__all__ = ["BUNDLED", "CRDBuild", "CRDMemo", "Problem", "Templates", "build", "templates_of"]
+__all__ = [
+    "BUNDLED",
+    "WITH_UNIONS",
+    "CRDBuild",
+    "CRDMemo",
+    "Problem",
+    "Templates",
+    "build",
+    "templates_of",
+]
 
 _MODULES: Final = {
     "BUNDLED": "templates",
+    "WITH_UNIONS": "templates",
     "CRDBuild": "documents",
     "CRDMemo": "editions",
     "Problem": "problems",

@@ -211,3 +211,6 @@ KEYWORDS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 DESCRIBING: Final[Mapping[str, Callable[[Any], Any]]] = {"example": _json, "externalDocs": _external_docs}
 """What upstream's structural schema keeps since Kubernetes 1.36, beside KEYWORDS."""
+
+UNIONS: Final[Mapping[str, Callable[[Any], Any]]] = {"x-kubernetes-unions": _json, "fieldMembers": _json}
+"""What the first drafts of KEP-1027 declare unions by. An apiserver keeps none of it."""

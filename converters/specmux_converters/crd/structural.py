@@ -19,6 +19,7 @@ from specmux_converters.crd.keywords import (
     INT_OR_STRING,
     KEYWORDS,
     PRESERVE_UNKNOWN_FIELDS,
+    UNIONS,
 )
 from specmux_converters.crd.nested import (
     EITHER,
@@ -54,7 +55,7 @@ def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED
     Raises InvalidDocument where it is not structural, RecursionError where it is too deep. The result shares
     defaults and enums with ``schema``.
     """
-    walk = _Walk(list(path), has_examples=templates.has_examples)
+    walk = _Walk(list(path), templates)
     published = walk.structural(schema, _Level.ROOT)
     for fault in (*walk.faults, *incompleteness(schema, path)):
         raise fault
@@ -66,7 +67,7 @@ def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED
 
 def structural_faults(schema: Any) -> list[InvalidDocument]:
     """All for which it is not structural; the one for which nothing more can be said of it is raised."""
-    walk = _Walk([], has_examples=False)
+    walk = _Walk([], BUNDLED)
     walk.structural(schema, _Level.ROOT)
     return [*walk.faults, *incompleteness(schema, ())]
 
@@ -75,9 +76,10 @@ class _Walk:
     """``_path`` is where the walk stands; it stays there when the walk is broken off. ``faults`` are those behind
     which it goes on."""
 
-    def __init__(self, path: list[str | int], *, has_examples: bool) -> None:
+    def __init__(self, path: list[str | int], templates: Templates) -> None:
         self._path = path
-        self._keywords = {**KEYWORDS, **DESCRIBING} if has_examples else KEYWORDS
+        more = {**(DESCRIBING if templates.has_examples else {}), **(UNIONS if templates.has_unions else {})}
+        self._keywords = {**KEYWORDS, **more} if more else KEYWORDS
         self._sound_patterns: set[str] = set()
         self.faults: list[InvalidDocument] = []
 

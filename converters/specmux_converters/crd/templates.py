@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -74,6 +74,8 @@ class Templates:
     """Whether ``example`` and ``externalDocs`` of a schema are published."""
     has_empty_fields: bool = field(compare=False)
     """Whether a version without selectable fields says so."""
+    has_unions: bool = field(default=False, compare=False)
+    """Whether ``x-kubernetes-unions`` of a schema is there, which no apiserver keeps."""
 
 
 def templates_of(document: Document) -> Templates | None:
@@ -211,3 +213,6 @@ def _bundled() -> Templates:
 
 BUNDLED: Final = _bundled()
 """Kubernetes 1.34's."""
+
+WITH_UNIONS: Final = replace(BUNDLED, digest=sha256(BUNDLED.digest).digest(), has_unions=True)
+"""For documents that nobody is served: readers of a definition see the unions that it declares."""

@@ -16,6 +16,7 @@ from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import COMBINATORS, NULL, plain_keywords, with_null
 from specmux_converters.json_schema.scalars import STRFMT_BASE64, format_of
 from specmux_converters.json_schema.typed import TypedConverter
+from specmux_converters.json_schema.unions import with_unions
 from specmux_converters.references import component_of
 
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
@@ -65,7 +66,7 @@ class CustomResources:
             key in written for key in COMBINATORS
         ):
             written |= _INT_OR_STRING
-        return written | self._fields(schema, mode, relaxed)
+        return with_unions(written | self._fields(schema, mode, relaxed), schema, "", mode)
 
     def _item(self, schema: Any, mode: Mode) -> Schema:
         return self.convert(schema, mode, takes_null=_is_nullable(schema) or _has_default(schema))

@@ -10,7 +10,7 @@ Schema: TypeAlias = dict[str, Any]
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 
-EDITION: Final = "2"
+EDITION: Final = "3"
 """Of the rules: another one wherever the same document may give another schema."""
 
 

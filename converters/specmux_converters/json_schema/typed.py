@@ -20,6 +20,7 @@ from specmux_converters.json_schema.keywords import (
     with_null,
 )
 from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, INT_OR_STRING, format_of
+from specmux_converters.json_schema.unions import with_unions
 from specmux_converters.references import component_of
 
 NEVER_NULL: Final = ("apiVersion", "kind")
@@ -48,7 +49,8 @@ class TypedConverter:
             return titled | BY_COMPONENT[name]
         if name in _PROPS_OR:
             return titled | self._schema_or(_PROPS_OR[name], mode)
-        return titled | self.body(schema, mode, relaxed=STATUS if name in self._with_status else None)
+        body = self.body(schema, mode, relaxed=STATUS if name in self._with_status else None)
+        return titled | with_unions(body, schema, name, mode)
 
     def reference(self, name: str, schema: Mapping[str, Any], mode: Mode, *, takes_null: bool) -> Schema:
         """What ``schema`` stands for, with what it says itself."""

@@ -13,6 +13,7 @@ from specmux_schemas.differences.deprecations import deprecation_changes
 from specmux_schemas.differences.findings import ComparisonBudget, Finding
 from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.merging import list_changes, map_changes
+from specmux_schemas.differences.unions import union_changes
 from specmux_schemas.differences.value_types import ValueType, type_changes, value_type
 from specmux_schemas.differences.values import default_changes, enum_changes, has_default
 
@@ -49,6 +50,7 @@ def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) 
     yield from constraint_changes(old, new)
     types_of = (both.types[0].branches_of, both.types[1].branches_of)
     yield from composition_changes(both.old, both.new, types_of=types_of, budget=budget)
+    yield from union_changes(old, new)
     yield from _rules(old, new)
     yield from _selectable(old, new)
     if both.both_may_be("array") and _is_said(both, "array"):

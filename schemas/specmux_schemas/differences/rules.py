@@ -108,6 +108,12 @@ field-became-mutable      ---   the field can be changed now
 branch-removed            B-B*  {what} has fewer branches
 branch-added              -W-*  {what} has more branches
 composition-changed       WWW*  {what} has other branches
+union-added               W-W*  only one member of the union of {what} may be set now
+union-removed             ---   the union of {what} is gone
+union-member-removed      B-B*  the union does not have the member {what} any more
+union-member-added        -W-*  the union has the member {what} now
+union-member-changed      BWB*  another value of the discriminator selects the member {what}
+union-discriminator-changed BWB* another field says which member of the union is set
 """
 """Write, read, stored; an asterisk where a described schema lowers them."""
 

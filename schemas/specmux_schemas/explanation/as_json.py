@@ -15,6 +15,7 @@ from specmux_schemas.explanation.field_path import written
 from specmux_schemas.explanation.media_types import media_types_json
 from specmux_schemas.explanation.tree import Field
 from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.unions import Union
 
 
 def as_json(
@@ -60,6 +61,8 @@ def details_json(details: Details) -> dict[str, Any]:
         made["format"] = details.format
     if details.list_type:
         made["list"] = details.list_type
+    if details.unions:
+        made["unions"] = list(map(_union, details.unions))
     if details.rules:
         made["rules"] = [{"rule": each.rule, "message": each.message} for each in details.rules]
     if details.is_nullable:
@@ -69,3 +72,15 @@ def details_json(details: Details) -> dict[str, Any]:
     if details.deprecated:
         made["deprecated"] = details.deprecated
     return made
+
+
+def _union(union: Union) -> dict[str, Any]:
+    made: dict[str, Any] = {"declaredBy": union.form.value}
+    if union.discriminator is None:
+        members = [{"field": each.field} for each in union.members]
+        return {**made, "required": not union.takes_none, "members": members}
+    selected: list[dict[str, Any]] = [
+        {"field": each.field, "value": each.value, **({"optional": True} if each.is_optional else {})}
+        for each in union.members
+    ]
+    return {**made, "discriminator": union.discriminator, "members": selected}

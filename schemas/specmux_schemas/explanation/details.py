@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_schemas.explanation.layers import Schema, strings
+from specmux_schemas.unions import Union, unions_of
 
 _LIMITS: Final = (
     "minimum",
@@ -54,6 +55,8 @@ class Details:
     list_type: str = ""
     """As one reads it: "map by name, protocol", "set", "atomic"."""
     rules: tuple[DeclaredRule, ...] = ()
+    unions: tuple[Union, ...] = ()
+    """Of which of its fields only one may be set."""
     is_nullable: bool = False
     preserves_unknown: bool = False
     deprecated: str = ""
@@ -63,9 +66,10 @@ class Details:
 NO_DETAILS: Final = Details()
 
 
-def details_of(said: Schema, element: Schema) -> Details:
-    """What ``said`` says; where a value is a list or map, enum, format and limits of its elements too."""
-    own, inner = _own(said), _own(element)
+def details_of(said: Schema, element: Schema, component: str = "") -> Details:
+    """What ``said`` says; where a value is a list or map, enum, format and limits of its elements too.
+    ``component``: the name of what has the fields."""
+    own, inner = _own(said, component), _own(element, component)
     if inner is NO_DETAILS:
         return own
     return Details(
@@ -75,13 +79,14 @@ def details_of(said: Schema, element: Schema) -> Details:
         format=own.format or inner.format,
         list_type=own.list_type,
         rules=own.rules + inner.rules,
+        unions=own.unions + inner.unions,
         is_nullable=own.is_nullable,
         preserves_unknown=own.preserves_unknown or inner.preserves_unknown,
         deprecated=own.deprecated,
     )
 
 
-def _own(said: Schema) -> Details:
+def _own(said: Schema, component: str) -> Details:
     deprecated = _deprecated(said)
     if _PLAIN.issuperset(said) and not deprecated:
         return NO_DETAILS
@@ -93,6 +98,7 @@ def _own(said: Schema) -> Details:
         format=_text(said.get("format")),
         list_type=_list_type(said),
         rules=tuple(_rules(said)),
+        unions=unions_of(said, component) if "properties" in said else (),
         is_nullable=said.get("nullable") is True,
         preserves_unknown=said.get("x-kubernetes-preserve-unknown-fields") is True,
         deprecated=deprecated,

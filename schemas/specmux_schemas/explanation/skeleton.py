@@ -4,7 +4,7 @@ value, else nothing, and in comments what is required and what may stand there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from specmux_schemas.explanation.layers import (
 )
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_schemas.unions import Member, Union, union_text, unions_of
 
 MOST_LEVELS: Final = 32
 MOST_LINES: Final = 5000
@@ -53,16 +54,34 @@ class _Writer:
     def object(self, layers: Layers, level: int, above: frozenset[str]) -> Iterator[str]:
         """The lines of an object's fields; none where it needs no field."""
         required = required_of(layers)
-        alternatives = _alternatives(layers)
+        properties = properties_of(layers)
+        unions = unions_of(said_by(layers), next(components_in(layers), ""))
+        alternatives = _alternatives(layers) or _choice(unions)
         wanted = {*required, "spec", *(alternatives[:1])}
         if level == 0:
             wanted |= {"apiVersion", "kind", "metadata"}
-        properties = properties_of(layers)
+        selected = {
+            union.discriminator: self.selected(union, properties.get(union.discriminator, {}))
+            for union in unions
+            if union.discriminator in wanted
+        }
+        wanted |= {member.field for member in selected.values() if not (member is None or member.is_optional)}
         for name in sorted(wanted & properties.keys(), key=lambda name: (_HEAD.get(name, 3), name)):
             notes = ["required"] if name in required else []
             if name in alternatives:
                 notes.append(f"one of {', '.join(alternatives)}")
-            yield from self.field(name, properties[name], level, notes, above)
+            notes += [union_text(union) for union in unions if union.discriminator == name]
+            schema, member = properties[name], selected.get(name)
+            if member is not None:
+                schema = {**schema, "default": member.value}
+            yield from self.field(name, schema, level, notes, above)
+
+    def selected(self, union: Union, schema: Schema) -> Member | None:
+        """The member of the discriminator's default or first value; the first where it has neither."""
+        said = said_by(layers_of(schemas_of(self.document), schema))
+        enum = said.get("enum")
+        value = said.get("default") or (enum[0] if isinstance(enum, list) and enum else None)
+        return union.members[0] if value is None else union.member(value)
 
     def field(
         self, name: str, schema: Schema, level: int, notes: list[str], above: frozenset[str]
@@ -158,6 +177,12 @@ def _alternatives(layers: Layers) -> list[str]:
                 if len(names) == len(members) and names:
                     return [name for name in dict.fromkeys(names) if isinstance(name, str)]
     return []
+
+
+def _choice(unions: Sequence[Union]) -> list[str]:
+    """The fields of the first union of which one has to be set."""
+    needed = (union for union in unions if union.discriminator is None and not union.takes_none)
+    return next(([member.field for member in union.members] for union in needed), [])
 
 
 def _scalar(value: Any) -> str:

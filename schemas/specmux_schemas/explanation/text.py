@@ -1,6 +1,6 @@
 """What ``specmux explain`` prints: kubectl's text, with what it leaves out added in lines of their own.
 
-Added are DEFAULT, ENUM (of elements too), LIMITS, FORMAT, LIST, RULES, NULLABLE, PRESERVES UNKNOWN,
+Added are DEFAULT, ENUM (of elements too), LIMITS, FORMAT, LIST, UNION, RULES, NULLABLE, PRESERVES UNKNOWN,
 DEPRECATED, ALSO IN and MEDIA TYPES. Without these lines it is kubectl's text to the byte.
 """
 
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from specmux_converters.document import Document
 from specmux_schemas.explanation.details import Details, details_of
-from specmux_schemas.explanation.layers import Schema, innermost, layers_of, said_by
+from specmux_schemas.explanation.layers import Schema, components_in, innermost, layers_of, said_by
 from specmux_schemas.explanation.media_types import media_type_lines
 from specmux_schemas.explanation.plaintext import Note, of_kind, value_text
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind
+from specmux_schemas.unions import union_text
 
 
 def text(
@@ -49,6 +50,8 @@ def notes_on(details: Details, *, enum: bool = True) -> Iterator[Note]:
         yield "FORMAT", [details.format]
     if details.list_type:
         yield "LIST", [details.list_type]
+    if details.unions:
+        yield "UNION", list(map(union_text, details.unions))
     if details.rules:
         yield (
             "RULES",
@@ -68,6 +71,7 @@ class _Noting:
         schemas = schemas_of(self.document)
         layers = layers_of(schemas, schema)
         inner = innermost(schemas, layers)
-        details = details_of(said_by(layers), {} if inner is layers else said_by(inner))
+        component = next(components_in(inner), "")
+        details = details_of(said_by(layers), {} if inner is layers else said_by(inner), component)
         # kubectl prints an enum that stands in the field's own schema.
         return list(notes_on(details, enum=not schema.get("enum")))

@@ -136,7 +136,7 @@ class _Grower:
             type_of(self.document, schema),
             is_required,
             described if isinstance(described, str) else "",
-            details_of(said, {} if inner is layers else said_by(inner)),
+            details_of(said, {} if inner is layers else said_by(inner), next(components_in(inner), "")),
             below.fields,
             below.has_more,
             below.is_whole,

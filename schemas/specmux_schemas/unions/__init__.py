@@ -3,19 +3,23 @@
 It knows values and declarations alone, and nothing of the rest of the package.
 """
 
-from specmux_schemas.unions.declared import unions_of
+from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm
 from specmux_schemas.unions.legacy import UnionConflict, normalize_apply, normalize_update
-from specmux_schemas.unions.model import Member, Union
+from specmux_schemas.unions.reader import read_unions, union_text, unions_of
 from specmux_schemas.unions.seed import Fault, normalize, validate
 
 __all__ = [
+    "DeclaredUnions",
     "Fault",
     "Member",
     "Union",
     "UnionConflict",
+    "UnionForm",
     "normalize",
     "normalize_apply",
     "normalize_update",
+    "read_unions",
+    "union_text",
     "unions_of",
     "validate",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from specmux_schemas.unions.model import Object, Union, without
+from specmux_converters.unions import Object, Union, without
 
 
 class UnionConflict(Exception):

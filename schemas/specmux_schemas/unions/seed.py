@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from specmux_schemas.unions.model import Object, Union, without
+from specmux_converters.unions import Object, Union, without
 
 
 class Reason(StrEnum):
@@ -73,7 +73,7 @@ def _discriminated(union: Union, name: str, said: str, present: list[str]) -> li
 def _undiscriminated(union: Union, new: Object) -> tuple[Fault, ...]:
     """As Kubernetes' declarative validation says it (apimachinery, pkg/api/validate/union.go)."""
     present = union.set_fields(new)
-    if len(present) == 1:
+    if len(present) == 1 or (union.takes_none and not present):
         return ()
     names = ", ".join(f"`{member.field}`" for member in union.members)
     kind = "must specify exactly one of" if present else "must specify one of"

@@ -1,7 +1,9 @@
 """Unions (KEP-1027) of one object, wherever the schema of its kind declares one.
 
 Only where it is asked for: no apiserver of today checks what ``x-kubernetes-unions`` says. An object is
-normalized against the stored one before it is judged, and what that clears is not looked at.
+normalized against the stored one before it is judged, and what that clears is not looked at. ``oneOf`` and
+rules are judged here in documents of built-in kinds alone: elsewhere an apiserver does. A declaration that
+cannot be read is reported where an object comes by it.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from specmux_schemas.unions import (
     Fault,
     Union,
     UnionConflict,
+    UnionForm,
     normalize,
     normalize_update,
-    unions_of,
+    read_unions,
     validate,
 )
 from specmux_schemas.unions.seed import Reason
@@ -38,7 +41,7 @@ _Judge: TypeAlias = Callable[
 
 
 def check_unions(
-    described: KindSchema, value: _Object, old: Any, algorithm: UnionAlgorithm
+    described: KindSchema, value: _Object, old: Any, algorithm: UnionAlgorithm, *, is_custom: bool
 ) -> list[Violation]:
     """``value`` was decoded; ``old`` is the object as it is stored, None where it is created.
 
@@ -48,25 +51,32 @@ def check_unions(
     judge = _JUDGES.get(algorithm)
     if judge is None:
         return []
-    walk = _Walk(schemas_of(described.document), judge)
+    has_all = algorithm is UnionAlgorithm.SEED and not is_custom
+    walk = _Walk(schemas_of(described.document), judge, frozenset(UnionForm) if has_all else _DECLARED)
     return list(walk.of_object(described.schema, described.component, value, old, ()))
 
 
 class _Walk:
     """Down the value, with its schema and the stored value beside it: as deep as the value is."""
 
-    def __init__(self, schemas: Mapping[str, Any], judge: _Judge) -> None:
+    def __init__(self, schemas: Mapping[str, Any], judge: _Judge, forms: frozenset[UnionForm]) -> None:
         self._schemas = schemas
         self._judge = judge
+        self._forms = forms
 
     def of_object(
         self, schema: Mapping[str, Any], component: str, value: _Object, old: Any, path: Path
     ) -> Iterator[Violation]:
         before = old if isinstance(old, dict) else None
-        unions = unions_of(schema, component)
+        declared = read_unions(schema, component)
+        unions = [union for union in declared.unions if union.form in self._forms]
         if unions:
             value, violations = self._judge(unions, before, value, path)
             yield from violations
+        for fault in declared.faults:
+            yield Violation(
+                Severity.NOTE, Check.NOT_CHECKED, path, f"{field_path(path)}: not checked: {fault}"
+            )
         properties, others = schema.get("properties"), schema.get("additionalProperties")
         described = properties if isinstance(properties, dict) else {}
         for name, item in value.items():
@@ -138,6 +148,8 @@ def _set(union: Union, value: _Object) -> str:
     names = ", ".join(member.field for member in union.members if member.field in present)
     return f"{{{names}}}" if names else ""
 
+
+_DECLARED: Final = frozenset((UnionForm.EXTENSION,))
 
 _JUDGES: Final[Mapping[UnionAlgorithm, _Judge]] = {
     UnionAlgorithm.SEED: _seed,

@@ -282,10 +282,13 @@ class Validator:
             return []
         from specmux_schemas.validation.union_checks import check_unions
 
+        is_custom = isinstance(kind, CustomKind)
         if isinstance(kind, CustomKind) and isinstance(old, dict):
             old = settled(old, kind.structural)
         described = self._documents.find(kind.kind)
-        return check_unions(described, value, old, self._unions) if described is not None else []
+        if described is None:
+            return []
+        return check_unions(described, value, old, self._unions, is_custom=is_custom)
 
     def _rules(
         self, checked: CustomResourceCheck, kind: CustomKind, old: dict[str, Any] | None

@@ -276,6 +276,21 @@ def test_rules_have_the_libraries_of_a_release(files: dict[str, str], tmp_path: 
 
 
 @shared
+@pytest.mark.parametrize("given", [(), ("--file",)])
+def test_unions_that_a_definition_declares_are_judged(given: tuple[str, ...]) -> None:
+    """Among the manifests, and as the source."""
+    folder = DATA / "defects/unions"
+    source = (*given, str(folder / "unioncrd.yaml")) if given else ("--file", str(folder / "anyunion.json"))
+    paths = (str(folder / "u.yaml"), *(() if given else ("--skip", "CustomResourceDefinition")))
+    defined = () if given else (str(folder / "unioncrd.yaml"),)
+    result = run(*source, "--unions", "seed", *defined, *paths)
+    assert result.exit_code == 1
+    assert "u.yaml:4:1: error: U u: spec: Invalid value: " in result.stdout
+    assert "multiple union members set (a, b)" in result.stdout
+    assert run(*source, *defined, *paths).exit_code == 0
+
+
+@shared
 @pytest.mark.parametrize(
     ("name", "place"),
     [

@@ -32,6 +32,12 @@ ADDED = {
     "response-header-removed",
     "scale-path-changed",
     "security-added",
+    "union-added",
+    "union-discriminator-changed",
+    "union-member-added",
+    "union-member-changed",
+    "union-member-removed",
+    "union-removed",
 }
 """Ids that the table does not have."""
 

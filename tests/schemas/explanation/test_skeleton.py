@@ -63,6 +63,27 @@ def test_one_of_several_fields_is_written_and_all_are_named() -> None:
     assert text == f'{HEAD}spec:\n  b: ""  # one of b, a\n'
 
 
+@pytest.mark.parametrize(
+    ("discriminator", "value", "member"),
+    [
+        ({"enum": ["B", "A"]}, "B", "b"),
+        ({"enum": ["C", "A", "B"]}, "C", ""),
+        ({}, "A", "a"),
+        ({"default": "B"}, "B", "b"),
+    ],
+)
+def test_the_member_that_the_discriminator_asks_for_is_written(
+    discriminator: dict[str, Any], value: str, member: str
+) -> None:
+    document = bed(type={"type": "string", **discriminator}, a={"type": "string"}, b={"type": "string"})
+    union = {"discriminator": "type", "fields-to-discriminateBy": {"a": "A", "b": "B"}}
+    spec = schema_of(document)["properties"]["spec"]
+    spec |= {"required": ["type"], "x-kubernetes-unions": [union]}
+    text = skeleton(document, KIND, schema_of(document))
+    assert yaml.safe_load(text)["spec"] == {"type": value, **({member: ""} if member else {})}
+    assert "required; by type: A takes a, B takes b" in text
+
+
 def unknown_fields(schemas: Any, schema: Any, value: Any, path: str = "") -> list[str]:
     layers = layers_of(schemas, schema)
     element = element_of(schemas, layers)

@@ -245,3 +245,33 @@ def test_no_shape_of_either_object_is_too_much(new: Any, old: Any, unions: Union
     for title in ("Kubernetes", "Kubernetes CRD Swagger"):
         report = validator(unions, title=title).validate(orjson.dumps(box(**new)), old=old)
         assert all(each.path for each in report.violations if each.check is Check.UNION)
+
+
+def test_a_declaration_that_cannot_be_read_is_reported_where_an_object_comes_by_it() -> None:
+    chosen = {**SCHEMAS["com.example.v1.Chosen"], "x-kubernetes-unions": [{"discriminator": "kind"}]}
+    schemas = {**SCHEMAS, "com.example.v1.Chosen": chosen}
+    document = {"paths": PATHS, "components": {"schemas": schemas}}
+    checked = Validator(DocumentSet({GroupVersion("apis/example.com/v1"): document}), unions=SEED)
+    report = checked.validate(orjson.dumps(box(one={"type": "A"}, plain={"x": "1"})))
+    (note,) = report.violations
+    assert (note.check, note.path) == (Check.NOT_CHECKED, ("one",))
+    assert "no member that can be read" in note.message
+    assert not report.is_complete
+    assert checked.validate(orjson.dumps(box(plain={"x": "1"}))).is_complete
+
+
+@pytest.mark.parametrize("title", ["Kubernetes", "Kubernetes CRD Swagger"])
+def test_branches_are_judged_once(title: str) -> None:
+    """Those of a definition are its schema's business."""
+    plain = {
+        "type": "object",
+        "properties": {"x": text(), "y": text()},
+        "oneOf": [{"required": ["x"]}, {"required": ["y"]}],
+    }
+    schemas = {**SCHEMAS, "com.example.v1.Plain": plain}
+    document = {"info": {"title": title}, "paths": PATHS, "components": {"schemas": schemas}}
+    checked = Validator(DocumentSet({GroupVersion("apis/example.com/v1"): document}), unions=SEED)
+    report = checked.validate(orjson.dumps(box(metadata={"name": "a"}, plain={"x": "1", "y": "2"})))
+    assert not report.is_valid
+    found = [each for each in report.violations if each.check is Check.UNION]
+    assert len(found) == (title == "Kubernetes")

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 Object: TypeAlias = Mapping[str, Any]
+
+
+class UnionForm(StrEnum):
+    """The keyword that says so."""
+
+    EXTENSION = "x-kubernetes-unions"
+    """No apiserver checks it."""
+    ONE_OF = "oneOf"
+    RULES = "x-kubernetes-validations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,9 @@ class Union:
     """Values of the discriminator; None where they are not known."""
     deduces: bool = False
     """Algorithm B: the discriminator is set from the one field that is set."""
+    form: UnionForm = UnionForm.EXTENSION
+    takes_none: bool = False
+    """Without a discriminator: no member has to be set."""
     fields: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,16 @@
+"""Unions (KEP-1027) that schemas declare: what they are, and the one reader of ``x-kubernetes-unions`` and
+``oneOf``. It knows values alone; what breaks a union is told by ``specmux_schemas.unions``."""
+
+from specmux_converters.unions.declared import DeclaredUnions, allowed_values, declared_unions
+from specmux_converters.unions.model import Member, Object, Union, UnionForm, without
+
+__all__ = [
+    "DeclaredUnions",
+    "Member",
+    "Object",
+    "Union",
+    "UnionForm",
+    "allowed_values",
+    "declared_unions",
+    "without",
+]

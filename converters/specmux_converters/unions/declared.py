@@ -1,0 +1,205 @@
+"""Unions that a published schema declares: ``x-kubernetes-unions``, in each of the forms there were, and
+``oneOf`` whose branches require a field each.
+
+Kubernetes publishes the names of Go fields where values of the discriminator belong: for three of its types
+these are not the same, and a validator that believes them refuses valid Pods. ``VALUES`` corrects them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specmux_converters.unions.model import Member, Union, UnionForm
+
+EXTENSION: Final = "x-kubernetes-unions"
+
+_BY_FIELD: Final = ("fields-to-discriminateBy", "fieldsToDiscriminateBy", "fields-to-discriminator-value")
+"""Objects that tell the value of each field."""
+
+_BY_MEMBER: Final = ("fieldMembers", "fields", "members")
+"""Of the KEP's first drafts: lists of members, or an object that tells the field of each value."""
+
+VALUES: Final[Mapping[tuple[str, str], str]] = {
+    ("SeccompProfile", "localhostProfile"): "Localhost",
+    ("AppArmorProfile", "localhostProfile"): "Localhost",
+    ("LimitResponse", "queuing"): "Queue",
+}
+"""The discriminator's values, by type and field, where another is published (Kubernetes 1.28 to 1.36)."""
+
+OPTIONAL: Final[frozenset[tuple[str, str]]] = frozenset(
+    {("LimitResponse", "queuing"), ("PriorityLevelConfigurationSpec", "exempt")}
+)
+"""Fields that their value does not require, by the comments in Kubernetes' types."""
+
+_LEAST: Final = 2
+"""Fields of a choice."""
+
+_SILENT: Final = frozenset(("type", "description", "title", "properties"))
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredUnions:
+    """``faults``: why what is declared beside ``unions`` cannot be read as a union."""
+
+    unions: tuple[Union, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+NO_UNIONS: Final = DeclaredUnions()
+
+
+def declared_unions(schema: Mapping[str, Any], component: str = "") -> DeclaredUnions:
+    """The unions of one object's schema.
+
+    ``component`` is the schema's name, by which published values are corrected.
+    """
+    entries = [*_listed_entries(schema), *_on_properties(schema)]
+    branched = _of_branches(schema)
+    if not entries and branched is None:
+        return NO_UNIONS
+    kind = component.rpartition(".")[2]
+    unions: list[Union] = [] if branched is None else [branched]
+    faults: list[str] = []
+    for entry in entries:
+        union = _union(entry, schema, kind) if isinstance(entry, dict) else None
+        fault = "an entry is no union" if union is None else _fault(union, schema, unions)
+        if union is None or fault:
+            faults.append(f"{EXTENSION}: {fault}")
+        else:
+            unions.append(union)
+    return DeclaredUnions(tuple(unions), tuple(faults))
+
+
+def _listed_entries(schema: Mapping[str, Any]) -> list[Any]:
+    listed = schema.get(EXTENSION)
+    return listed if isinstance(listed, list) else [] if listed is None else [listed]
+
+
+def _fault(union: Union, schema: Mapping[str, Any], others: list[Union]) -> str:
+    """Why the entry cannot be judged by; "" where it can."""
+    if not union.members:
+        return "an entry has no member that can be read"
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and properties:
+        named = (*(member.field for member in union.members), union.discriminator)
+        missing = [name for name in named if name is not None and name not in properties]
+        if missing:
+            return f"{missing[0]} is no field of the object"
+    if union.discriminator is not None and union.allowed is not None:
+        odd = [member.value for member in union.members if member.value not in union.allowed]
+        if odd:
+            return f"{odd[0]} is no value of the discriminator {union.discriminator}"
+    if any(union.fields & other.fields for other in others if other.form is union.form):
+        return "two unions have a field in common"
+    return ""
+
+
+def _of_branches(schema: Mapping[str, Any]) -> Union | None:
+    """``oneOf`` whose branches require one field each; one that forbids all of them lets none be set."""
+    branches = schema.get("oneOf")
+    if not isinstance(branches, list):
+        return None
+    names: list[str] = []
+    forbidden: list[list[str]] = []
+    for branch in branches:
+        match branch:
+            case {"required": [str(name)], **rest} if _says_nothing(rest):
+                names.append(name)
+            case {"not": {"anyOf": [*inner], **rest}, **more} if not rest and not more:
+                forbidden.append([name for each in inner for name in _required_alone(each)])
+            case {"not": {"required": [str(name)], **rest}, **more} if not rest and not more:
+                forbidden.append([name])
+            case _:
+                return None
+    if (
+        len(names) < _LEAST
+        or len(set(names)) < len(names)
+        or len(forbidden) > 1
+        or any(set(each) != set(names) for each in forbidden)
+    ):
+        return None
+    members = tuple(Member(name, name) for name in names)
+    return Union(members, form=UnionForm.ONE_OF, takes_none=bool(forbidden))
+
+
+def _says_nothing(rest: Mapping[Any, Any]) -> bool:
+    """Of what stands beside ``required``."""
+    properties = rest.get("properties", {})
+    return not rest.keys() - _SILENT and isinstance(properties, dict) and not any(properties.values())
+
+
+def _required_alone(branch: Any) -> list[str]:
+    match branch:
+        case {"required": [str(name)], **rest} if not rest:
+            return [name]
+    return [""]
+
+
+def _on_properties(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Unions declared at their discriminator."""
+    properties = schema.get("properties")
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(inner, dict) and "fieldMembers" in inner:
+            yield {"discriminator": name, "fieldMembers": inner["fieldMembers"]}
+
+
+def _union(entry: Mapping[str, Any], schema: Mapping[str, Any], kind: str) -> Union | None:
+    """None where a part of it is of another type."""
+    name = entry.get("discriminator")
+    members = _members(entry)
+    if not isinstance(name, str | None) or members is None:
+        return None
+    return Union(
+        members=tuple(
+            Member(
+                member.field,
+                VALUES.get((kind, member.field), member.value),
+                member.is_optional or (kind, member.field) in OPTIONAL,
+            )
+            for member in members
+        ),
+        discriminator=name,
+        allowed=allowed_values(schema, name),
+        deduces=entry.get("deduceInvalidDiscriminator") is True,
+    )
+
+
+def _members(entry: Mapping[str, Any]) -> list[Member] | None:
+    """None where one of them cannot be read."""
+    for key in (*_BY_FIELD, *_BY_MEMBER):
+        match entry.get(key):
+            case None:
+                continue
+            case dict(named) if all(isinstance(each, str) for each in named.values()):
+                is_by_field = key in _BY_FIELD
+                return [
+                    Member(*((name, said) if is_by_field else (said, name))) for name, said in named.items()
+                ]
+            case list(listed) if key in _BY_MEMBER:
+                found = [_listed(member) for member in listed]
+                return [member for member in found if member is not None] if None not in found else None
+            case _:
+                return None
+    return []
+
+
+def _listed(member: Any) -> Member | None:
+    match member:
+        case {"fieldName": str(name)}:
+            value = member.get("discriminatorValue", member.get("memberName", name))
+            return Member(name, value if isinstance(value, str) else name, member.get("optional") is True)
+        case str():
+            return Member(member, member)
+    return None
+
+
+def allowed_values(schema: Mapping[str, Any], discriminator: str | None) -> frozenset[str] | None:
+    """The enum of the discriminator; None where there is none."""
+    properties = schema.get("properties")
+    inner = properties.get(discriminator) if isinstance(properties, dict) else None
+    listed = inner.get("enum") if isinstance(inner, dict) else None
+    if not isinstance(listed, list):
+        return None
+    return frozenset(value for value in listed if isinstance(value, str))
