@@ -174,7 +174,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     write_documents(folder, published(DEFINITIONS))
     arguments = ("serve", "--directory", str(folder), "--listen-port", "0", "--validation-enabled")
     with specmux(*arguments) as process:
-        yield process.until_printed(r"http://127\.0\.0\.1:\d+")[0]
+        process.until_ready()
+        yield f"http://127.0.0.1:{process.port}"
 
 
 def kubeconfig(url: str) -> dict[str, Any]:

@@ -73,8 +73,8 @@ def structural_faults(schema: Any) -> list[InvalidDocument]:
 
 
 class _Walk:
-    """``_path`` is where the walk stands; it stays there when the walk is broken off. ``faults`` are those behind
-    which it goes on."""
+    """``_path`` is where the walk stands; it stays there when the walk is broken off. ``faults`` are those
+    behind which it goes on."""
 
     def __init__(self, path: list[str | int], templates: Templates) -> None:
         self._path = path

@@ -238,7 +238,7 @@ NO_LIST = "*types.Err is not traits.Lister: missing method Add"
     ],
 )
 def test_nothing_absorbs_what_ends_an_evaluation_upstream(rule: str, words: str) -> None:
-    """Texts by apiextensions-apiserver 0.37.2: the meter of these calls panics where an argument is an error."""
+    """Texts by apiextensions-apiserver 0.37.2: the meter of these calls panics at an error as argument."""
     report = validator(with_rules({"type": "integer"}, {"rule": rule})).validate(widget(0))
     said = f"internal error: interface conversion: {words} evaluating rule: {rule}"
     assert [each.message for each in report.violations] == [f'spec: Invalid value: "integer": {said}']

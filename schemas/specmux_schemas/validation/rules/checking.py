@@ -41,8 +41,8 @@ def check_rules(
     *,
     place: str = "",
 ) -> list[Violation]:
-    """With ``correlation`` what a rule finds in unchanged values is a warning. ``place`` is what messages call
-    the value, "" for an object."""
+    """With ``correlation`` what a rule finds in unchanged values is a warning. ``place`` is what messages
+    call the value, "" for an object."""
     if not node.has_rules:
         return []
     walk = _Walk(compiler)
