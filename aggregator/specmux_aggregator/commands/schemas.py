@@ -39,6 +39,7 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
         ("only what kubeconform reads", "specmux schemas schemas/ --layout standalone --release v1.35.0"),
         ("of a folder of CustomResourceDefinitions", "specmux schemas schemas/ --directory crds/"),
         ("what kustomize reads as openapi: path:", "specmux schemas schemas/ --layout kustomize"),
+        ("for generators of typed models", "specmux schemas schemas/ --layout models"),
         ("two kinds", "specmux schemas schemas/ --kinds Deployment --kinds '*.cert-manager.io'"),
         ("the settings of an editor", "specmux schemas schemas/ --print-editor-config vscode"),
     )
@@ -51,7 +52,8 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
     multiple=True,
     default=("grouped", "standalone"),
     show_default=True,
-    help="Paths to write for each kind. Repeatable. kustomize: all kinds as one kustomize.json.",
+    help="Paths to write for each kind. Repeatable. models: all kinds of a group-version in one bundle;"
+    " kustomize: all kinds as one kustomize.json.",
 )
 @click.option(
     "--release", metavar="vX.Y.Z", default=MASTER, help="Also write a folder of this release, beside master."

@@ -20,9 +20,13 @@ from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import Schema
 from specmux_converters.json_schema.kinds import LIST, Kind
+from specmux_converters.json_schema.models import DIALECTS, model_paths, models
 from specmux_converters.json_schema.paths import MASTER, Wanted, paths_of, wanted
 
-LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial")
+MODELS: Final = "models"
+"""A layout of group-versions, not of kinds."""
+
+LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial", MODELS)
 
 _WHOLE: Final = ("all.json", "_definitions.json")
 
@@ -65,6 +69,11 @@ def files(
             text = made[key]
             if text is not None:
                 yield path, text
+    if MODELS in chosen:
+        yield from _models(held, lambda kind: is_chosen(kind, patterns), report)
+    if chosen == (MODELS,):  # nothing else is for generators
+        yield "index.json", text_of(index(held))
+        return
     if not patterns:
         yield from _whole(held)
         definitions = crds_yaml(held)
@@ -111,11 +120,33 @@ def _text(
     return None if schema is None else text_of(schema)
 
 
+def _models(
+    schemas: Mapping[GroupVersion, DocumentSchemas],
+    is_chosen: Callable[[Kind], bool],
+    report: Callable[[Kind, ConverterError], None],
+) -> Iterator[tuple[str, bytes]]:
+    for key, each in sorted(schemas.items()):
+        for path, dialect in zip(model_paths(each.kinds[0]), DIALECTS, strict=True) if each.kinds else ():
+            try:
+                bundle = models(each.document, key, dialect, is_chosen)
+            except ConverterError as error:
+                for kind in filter(is_chosen, each.kinds):
+                    report(kind, error)
+                break
+            if bundle is not None:
+                yield path, text_of(bundle)
+
+
 def gone(before: Schema, after: Schema, *, release: str) -> Iterator[str]:
     """Paths of the kinds that an earlier ``index.json`` names and a later does not."""
     kept = {path for kind in _kinds_in(after) for path, _ in paths_of(kind, release)}
     for kind in sorted(set(_kinds_in(before)) - set(_kinds_in(after)) - {LIST}):
         yield from (path for path, _ in paths_of(kind, release) if path not in kept)
+    old, new = (
+        {key for kind in _kinds_in(each) if kind != LIST for key in model_paths(kind)}
+        for each in (before, after)
+    )
+    yield from sorted(old - new)
 
 
 def _kinds_in(listed: Schema) -> Iterator[Kind]:

@@ -159,3 +159,22 @@ def test_the_layout_of_kustomize_is_one_file(tmp_path: Path, source: Path) -> No
     assert definitions.keys() == {"core.Pod", "apps.example.Thing", "apps.example.Other", "apps.test.Thing"}
     assert "as it was" in run(target, source, "--layout", "kustomize").stdout
     assert run(target, source, "--layout", "kustomize", "--layout", "grouped").exit_code == 2
+
+
+def test_the_layout_of_models_is_two_files_of_each_group_version(tmp_path: Path, source: Path) -> None:
+    target = tmp_path / "out"
+    result = run(target, source, "--layout", "models")
+    assert (result.exit_code, result.stderr) == (0, "")
+    written = {str(path.relative_to(target)) for path in target.rglob("*.json")}
+    names = ("core_v1", "apps.example_v1", "apps.test_v1")
+    assert written == {
+        "index.json",
+        *(f"models/{each}{end}" for each in names for end in (".json", ".openapi.json")),
+    }
+    (source / "api/v1.json").unlink()
+    assert run(target, source, "--layout", "models").exit_code == 0
+    assert not (target / "models/core_v1.json").exists()
+    assert (target / "models/apps.test_v1.openapi.json").exists()
+    assert run(target, source, "--layout", "models", "--kinds", "Other").exit_code == 0
+    kinds = json.loads((target / "models/apps.example_v1.json").read_bytes())["anyOf"]
+    assert kinds == [{"$ref": "#/definitions/Other"}]

@@ -1,0 +1,204 @@
+"""Bundles for generators of typed models: all kinds of one group-version, under short names that last.
+
+They describe types and nothing else. What makes generators guess is gone: package paths in names, objects
+without a name (each gets one from the path of its field), defaults that an apiserver does not apply,
+alternatives that hold rules. A bundle is draft-07, or OpenAPI 3.0 without paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+from specmux_converters.document import Document
+from specmux_converters.errors import LimitExceeded
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema.forms import DRAFT, Schema
+from specmux_converters.json_schema.keywords import plain_keywords, with_null
+from specmux_converters.json_schema.kinds import (
+    Kind,
+    is_of_custom_resources,
+    kinds_in,
+    schemas_in,
+)
+from specmux_converters.merging.short_names import short_names
+from specmux_converters.references import component_of, references
+
+Dialect: TypeAlias = Literal["json-schema", "openapi"]
+
+DIALECTS: Final[tuple[Dialect, ...]] = ("json-schema", "openapi")
+
+INT_OR_STRING: Final = "int-or-string"
+
+_PREFIXES: Final[Mapping[Dialect, str]] = {
+    "json-schema": "#/definitions/",
+    "openapi": "#/components/schemas/",
+}
+_KIND: Final = "x-kubernetes-group-version-kind"
+_ALTERNATIVES: Final = ("anyOf", "oneOf")
+_MICRO_TIME: Final = ".meta.v1.MicroTime"
+"""Six digits of a second, always: as a date a program would write none for 0, which apiservers refuse."""
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def model_paths(kind: Kind) -> tuple[str, str]:
+    """The files of its group-version, in the order of ``DIALECTS``."""
+    stem = f"models/{kind.group or 'core'}_{kind.version}"
+    return f"{stem}.json", f"{stem}.openapi.json"
+
+
+def models(
+    document: Document,
+    key: GroupVersion,
+    dialect: Dialect,
+    is_chosen: Callable[[Kind], bool] = lambda kind: True,
+) -> Schema | None:
+    """The bundle of the kinds in a document; None where there are none.
+
+    Raises LimitExceeded for what is nested too deeply.
+    """
+    kinds = tuple(kind for kind in kinds_in(document, key) if is_chosen(kind))
+    if not kinds:
+        return None
+    bundle = _Bundle(document, kinds, dialect)
+    try:
+        definitions = bundle.definitions()
+    except RecursionError:
+        raise LimitExceeded(f"nested too deeply: {key}") from None
+    group, version = kinds[0].group, kinds[0].version
+    title = _word(group.partition(".")[0] or "core") + _word(version)
+    if dialect == "openapi":
+        info = {"title": title, "version": version}
+        return {"openapi": "3.0.0", "info": info, "paths": {}, "components": {"schemas": definitions}}
+    any_of = [bundle.reference(kind.component) for kind in kinds]
+    return {"$schema": DRAFT, "title": title, "anyOf": any_of, "definitions": definitions}
+
+
+class _Bundle:
+    """Components by short names, as far as kinds refer to them."""
+
+    def __init__(self, document: Document, kinds: tuple[Kind, ...], dialect: Dialect) -> None:
+        self._schemas = schemas_in(document)
+        self._is_custom = is_of_custom_resources(document)
+        self._dialect = dialect
+        self._kinds = {kind.component: kind for kind in kinds}
+        self._names = short_names(self._schemas, lambda parts: "".join(map(_word, parts)))
+        self._taken = set(self._names.values())
+        self._waiting = list(reversed(self._kinds))
+        self._made: dict[str, Schema] = {}
+
+    def definitions(self) -> dict[str, Schema]:
+        begun: set[str] = set()
+        while self._waiting:
+            component = self._waiting.pop()
+            if component not in begun:
+                begun.add(component)
+                name = self._names[component]
+                self._made[name] = self._named(component, name)
+        return dict(sorted(self._made.items()))
+
+    def reference(self, component: str) -> Schema:
+        self._waiting.append(component)
+        return {"$ref": _PREFIXES[self._dialect] + self._names[component]}
+
+    def _named(self, component: str, name: str) -> Schema:
+        written = self._type(self._schemas[component], name)
+        kind = self._kinds.get(component)
+        if kind is None:
+            return written
+        properties = dict(written.get("properties", {}))
+        for field, value in (("apiVersion", kind.api_version), ("kind", kind.kind)):
+            properties[field] = {**properties.get(field, {}), "type": "string", "enum": [value]}
+        gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+        return {**written, "type": "object", "properties": properties, _KIND: [gvk]}
+
+    def _schema(self, node: Any, place: str) -> Schema:
+        """What stands in the place of a field, an item or a value; an object with fields stands elsewhere."""
+        if not isinstance(node, dict):
+            return {}
+        component = component_of(node)
+        if component is not None:
+            target = self._schemas.get(component)
+            if not isinstance(target, dict):
+                return {}
+            described = {"description": node["description"]} if "description" in node else {}
+            if _is_scalar(target):
+                written = {**self._type(target, place), **described}
+                if component.endswith(_MICRO_TIME):
+                    written.pop("format", None)
+                return written
+            reference = self.reference(component)
+            return {"allOf": [reference], **described} if described else reference
+        if not isinstance(node.get("properties"), dict) or not node["properties"]:
+            return self._type(node, place)
+        name = self._free(place)
+        self._made[name] = {}
+        self._made[name] = self._type({**node, "nullable": False}, name)
+        reference = {"$ref": _PREFIXES[self._dialect] + name}
+        return self._nullable(reference) if node.get("nullable") is True else reference
+
+    def _type(self, node: Mapping[str, Any], place: str) -> Schema:
+        written = self._keywords(node)
+        if node.get("x-kubernetes-int-or-string") is True or node.get("format") == INT_OR_STRING:
+            written.pop("pattern", None)
+            return {**written, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+        for key in ("type", "format", "enum"):
+            if node.get(key) not in (None, []):
+                written[key] = node[key]
+        if self._is_custom and node.get("default") not in (None, {}):
+            written["default"] = node["default"]
+        self._add_members(written, node, place)
+        if "type" not in written:
+            # Beside a type they are rules of a custom resource; alone they are the types that there are.
+            for key in _ALTERNATIVES:
+                branches = [self._schema(each, place) for each in node.get(key) or ()]
+                if branches:
+                    written[key] = branches
+        return self._nullable(written) if node.get("nullable") is True else written
+
+    def _add_members(self, written: Schema, node: Mapping[str, Any], place: str) -> None:
+        properties = node.get("properties")
+        if isinstance(properties, dict) and properties:
+            fields = {name: self._schema(each, place + _word(name)) for name, each in properties.items()}
+            written["properties"] = fields
+            required = [name for name in node.get("required") or () if name in fields]
+            if required:
+                written["required"] = required
+        for key in ("items", "additionalProperties"):
+            if isinstance(node.get(key), dict):
+                written[key] = self._schema(node[key], place)
+        if node.get("type") == "object" and not written.keys() & {"properties", "additionalProperties"}:
+            written["additionalProperties"] = True
+
+    def _keywords(self, node: Mapping[str, Any]) -> Schema:
+        written = plain_keywords(node)
+        for key in ("title", "deprecationMessage", "x-kubernetes-pattern"):
+            written.pop(key, None)
+        for bound in ("minimum", "maximum") if self._dialect == "openapi" else ():
+            exclusive = f"exclusive{bound.capitalize()}"
+            if exclusive in written:
+                written[bound], written[exclusive] = written[exclusive], True
+        return written
+
+    def _nullable(self, written: Schema) -> Schema:
+        if self._dialect == "json-schema":
+            return with_null(written)
+        return {"allOf": [written], "nullable": True} if "$ref" in written else {**written, "nullable": True}
+
+    def _free(self, place: str) -> str:
+        name, number = place, 2
+        while name in self._taken:
+            name, number = f"{place}{number}", number + 1
+        self._taken.add(name)
+        return name
+
+
+def _is_scalar(schema: Document) -> bool:
+    """Whether a component is a value that needs no name: a time, a quantity, anything."""
+    return not schema.get("properties") and not references(schema, "schema")
+
+
+def _word(text: str) -> str:
+    """Part of a name: letters and digits, each word with a capital."""
+    return "".join(word[:1].upper() + word[1:] for word in _NOT_IN_NAMES.split(text))

@@ -1,0 +1,176 @@
+"""Bundles for generators of models: names, references, and what each construct becomes in either dialect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from shared_data import GOLDEN, documents, load, read, shared
+from specmux_converters.errors import LimitExceeded
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema.kinds import CRD_TITLE, kinds_in
+from specmux_converters.json_schema.models import DIALECTS, models
+
+KEY = GroupVersion("apis/garden.example.org/v1")
+BED = "org.example.garden.v1.Bed"
+
+
+def custom(**properties: Any) -> Any:
+    """A document of one custom resource."""
+    gvk = [{"group": "garden.example.org", "version": "v1", "kind": "Bed"}]
+    bed = {"type": "object", "x-kubernetes-group-version-kind": gvk, "properties": properties}
+    return {"openapi": "3.0.0", "info": {"title": CRD_TITLE}, "components": {"schemas": {BED: bed}}}
+
+
+def definitions_of(dialect: Any, **properties: Any) -> Any:
+    bundle = models(custom(**properties), KEY, dialect)
+    assert bundle is not None
+    return bundle["definitions"] if dialect == "json-schema" else bundle["components"]["schemas"]
+
+
+def field(node: Any, dialect: Any = "json-schema") -> Any:
+    return definitions_of(dialect, a=node)["Bed"]["properties"]["a"]
+
+
+INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+
+
+@pytest.mark.parametrize(
+    ("node", "draft", "openapi"),
+    [
+        (
+            {"type": "string", "nullable": True},
+            {"type": ["string", "null"]},
+            {"type": "string", "nullable": True},
+        ),
+        ({"type": "string", "default": "a"}, {"type": "string", "default": "a"}, None),
+        ({"type": "object", "default": {}}, {"type": "object", "additionalProperties": True}, None),
+        ({"x-kubernetes-int-or-string": True, "pattern": "a"}, {"anyOf": INT_OR_STRING}, None),
+        ({"x-kubernetes-int-or-string": True, "anyOf": INT_OR_STRING}, {"anyOf": INT_OR_STRING}, None),
+        ({"x-kubernetes-preserve-unknown-fields": True}, {}, None),
+        ({"type": "string", "oneOf": [{"pattern": "a"}, {"pattern": "b"}]}, {"type": "string"}, None),
+        (
+            {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+            {"type": "integer", "exclusiveMinimum": 1},
+            {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+        ),
+        ({"type": "string", "enum": ["", "a"]}, {"type": "string", "enum": ["", "a"]}, None),
+    ],
+)
+def test_a_field_is_its_type(node: Any, draft: Any, openapi: Any) -> None:
+    assert field(node) == draft
+    assert field(node, "openapi") == (draft if openapi is None else openapi)
+
+
+def test_objects_have_names_of_their_paths() -> None:
+    inner = {"type": "object", "properties": {"x": {"type": "string"}}}
+    found = definitions_of(
+        "json-schema",
+        spec={
+            "type": "object",
+            "properties": {"soil-types": {"type": "array", "items": inner}},
+            "required": ["soil-types"],
+        },
+        specSoilTypes={**inner, "nullable": True},
+        free={"type": "object", "additionalProperties": inner},
+    )
+    assert found.keys() == {"Bed", "BedSpec", "BedSpecSoilTypes", "BedSpecSoilTypes2", "BedFree"}
+    assert found["BedSpec"]["properties"]["soil-types"]["items"] == {"$ref": "#/definitions/BedSpecSoilTypes"}
+    assert found["BedSpec"]["required"] == ["soil-types"]
+    nullable = found["Bed"]["properties"]["specSoilTypes"]
+    assert nullable == {"anyOf": [{"$ref": "#/definitions/BedSpecSoilTypes2"}, {"type": "null"}]}
+    assert found["Bed"]["properties"]["kind"]["enum"] == ["Bed"]
+    assert definitions_of("openapi", a={**inner, "nullable": True})["Bed"]["properties"]["a"] == {
+        "allOf": [{"$ref": "#/components/schemas/BedA"}],
+        "nullable": True,
+    }
+
+
+def test_no_kinds_are_no_bundle_and_depth_is_refused() -> None:
+    assert models(custom(), GroupVersion("apis/other/v1"), "openapi") is None
+    assert models(custom(), KEY, "openapi", lambda kind: kind.kind != "Bed") is None
+    deep: Any = {"type": "string"}
+    for _ in range(3000):
+        deep = {"type": "array", "items": deep}
+    with pytest.raises(LimitExceeded):
+        models(custom(a=deep), KEY, "json-schema")
+
+
+def refs(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from refs(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from refs(value)
+
+
+@shared
+def test_every_kind_of_a_release_is_there_and_every_reference_leads_somewhere() -> None:
+    count = 0
+    for key, path in documents("1.35").items():
+        document = load(path)
+        kinds = {kind.kind for kind in kinds_in(document, GroupVersion(key))}
+        for dialect in DIALECTS:
+            bundle = models(document, GroupVersion(key), dialect)
+            if bundle is None:
+                assert not kinds
+                continue
+            named = bundle["definitions"] if dialect == "json-schema" else bundle["components"]["schemas"]
+            assert kinds <= named.keys()
+            assert {ref.rpartition("/")[2] for ref in refs(bundle)} <= named.keys()
+            assert all(re.fullmatch("[A-Z][A-Za-z0-9]*", name) for name in named)
+            count += len(kinds)
+        if bundle is not None and len(orjson.dumps(bundle)) < 40_000:
+            OpenAPIV30SpecValidator(bundle).validate()
+    assert count == 2 * 175
+    assert "MicroTime" not in str(
+        models(
+            load(documents("1.35")["apis/events.k8s.io/v1"]),
+            GroupVersion("apis/events.k8s.io/v1"),
+            "json-schema",
+        )
+    )
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value if each is not None] if isinstance(value, list) else value
+
+
+@shared
+def test_recorded_objects_fit_their_models(tally: Callable[[str, int], None]) -> None:
+    """Those that Kubernetes takes, but for what decoding does not ask: required fields, kinds of items."""
+    validators: dict[tuple[str, str], Any] = {}
+    found = {GroupVersion(key): load(path) for key, path in documents("1.35").items()}
+    fitting = 0
+    unfit = []
+    for line in read(GOLDEN / "json-schema" / "verdicts-typed.jsonl.gz").splitlines():
+        recorded = orjson.loads(line)
+        if not recorded["accept"]:
+            continue
+        key, kind, *_ = recorded["id"].split("|")
+        if (key, kind) not in validators:
+            bundle = models(found[key], key, "json-schema", lambda each: each.kind == kind)  # noqa: B023
+            validators[key, kind] = jsonschema_rs.Draft7Validator(bundle)
+        errors = list(validators[key, kind].iter_errors(without_nulls(recorded["object"])))
+        if not errors:
+            fitting += 1
+        elif not all(_is_expected(each) for error in errors for each in error.kind.context[0]):
+            unfit.append(recorded["id"])
+    tally("recorded objects that fit their models", fitting)
+    assert fitting > 690
+    assert unfit == []
+
+
+def _is_expected(error: Any) -> bool:
+    return error.schema_path[-1] in ("required", "enum") or error.instance_path[-1] == "fieldsV1"
