@@ -160,6 +160,7 @@ console.log(count)
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_ajv_compiles_every_schema(tally: Callable[[str, int], None]) -> None:
     modules = node_modules()
@@ -187,6 +188,7 @@ def judged() -> list[Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_kubeconform_says_what_the_schemas_say(
     address: str, tmp_path: Path, tally: Callable[[str, int], None]

@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from stress.store_kill import inspect, reclaim
 
 HERE = Path(__file__).parent
@@ -25,10 +27,12 @@ with DiskStore.open(pathlib.Path(sys.argv[1]), limits=LIMITS) as store:
 """
 
 
+@pytest.mark.long
 def test_a_kill_at_any_write_point_tears_and_leaks_nothing(tmp_path: Path) -> None:
     subprocess.run([sys.executable, HERE / "store_kill.py", tmp_path / "cache"], check=True, timeout=110)
 
 
+@pytest.mark.long
 def test_forty_kills_of_two_writers_at_any_moment_tear_and_leak_nothing(tmp_path: Path) -> None:
     directory = tmp_path / "cache"
     moments = random.Random(1)  # not for secrets

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.disk_store import DiskStore, Row, StoreLimits
 from specmux_cache.store.keys import Key
@@ -26,6 +28,7 @@ def body(number: int) -> bytes:
     return b"body %d" % (number % BODIES)
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_entries_are_found_and_compacted(tmp_path: Path) -> None:
     directory = tmp_path / "cache"
     with DiskStore.open(directory, limits=StoreLimits(high_bytes=1 << 40)) as store:

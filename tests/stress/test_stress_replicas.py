@@ -8,6 +8,7 @@ from stress.replicas import nginx
 from stress.stress_replicas import stress
 
 
+@pytest.mark.long
 @pytest.mark.skipif(nginx() is None, reason="nginx is not installed")
 def test_replicas_agree_and_are_replaced_without_an_error() -> None:
     run = stress(3.0)

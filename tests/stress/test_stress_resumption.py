@@ -7,6 +7,7 @@ import pytest
 from stress.stress_resumption import stress
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_readers_that_come_back_lose_nothing() -> None:
     run = stress(60, readers=6)

@@ -55,6 +55,7 @@ FILES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_hook_judges_the_manifests_of_a_repository_and_nothing_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
