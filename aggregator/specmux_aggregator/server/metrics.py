@@ -6,11 +6,12 @@ No label ever holds what a client sent: routes, formats and codes are ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from specmux_aggregator.server.stats import BOUNDS, Durations, RequestCounts
+from specmux_aggregator.server.stats import BOUNDS, Durations, RequestCounters, RequestCounts
 
 
 class RequestCollector:
@@ -66,60 +67,11 @@ def _clients(counts: RequestCounts) -> Iterator[Metric]:
 
 def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
     """Name, meaning and value of the counters without labels."""
-    yield from (
-        (
-            "specmux_stale_served",
-            "Answers given while their backend was failing.",
-            sum(sum(cell.buckets) for cell in counts.durations if cell.is_stale),
-        ),
-        (
-            "specmux_requests_refused",
-            "Requests answered 429: as many as may wait were waiting, or as much was unread as may be.",
-            counts.requests_refused,
-        ),
-        ("specmux_malformed_requests", "Requests that were no HTTP we accept.", counts.malformed),
-        (
-            "specmux_client_disconnects",
-            "Clients that left before their answer was complete.",
-            counts.disconnects,
-        ),
-        (
-            "specmux_header_timeouts",
-            "Clients that took too long to send a request.",
-            counts.header_timeouts,
-        ),
-        (
-            "specmux_write_stalls",
-            "Clients that were cut off because they read nothing, or too slowly.",
-            counts.write_stalls,
-        ),
-        (
-            "specmux_accept_errors",
-            "Tries to take a connection that the kernel refused: too many files are open.",
-            counts.accept_errors,
-        ),
-        (
-            "specmux_body_files_lost",
-            "Memory files of bodies whose descriptor something else closed.",
-            counts.body_files_lost,
-        ),
-        (
-            "specmux_idle_connections_closed",
-            "Idle connections closed to make room for new ones.",
-            counts.idle_closed,
-        ),
-        (
-            "specmux_held_cuts",
-            "Clients that were cut off because they held most of the memory for unanswered requests.",
-            counts.held_cuts,
-        ),
-        (
-            "specmux_requests_answered_at_once",
-            "Requests answered in the turn of the event loop in which they came.",
-            counts.at_once,
-        ),
-        ("specmux_memo_hits", "Of these, requests recognised without being parsed.", counts.memo_hits),
-    )
+    stale = sum(sum(cell.buckets) for cell in counts.durations if cell.is_stale)
+    yield "specmux_stale_served", "Answers given while their backend was failing.", stale
+    for counter in fields(RequestCounters):
+        if counter.metadata:
+            yield counter.metadata["metric"], counter.metadata["help"], getattr(counts, counter.name)
 
 
 def _merged(cells: Iterable[Durations]) -> Iterator[tuple[list[str], list[tuple[str, float]], float]]:

@@ -7,7 +7,7 @@ prepared answer costs. Here an answer's cell is looked up once and kept beside w
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 BOUNDS: Final = (
@@ -59,103 +59,81 @@ class Durations:
     """Sum."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestCounts:
+def _counter(metric: str, help_text: str) -> int:
+    """A counter that is a metric without labels."""
+    return field(default=0, metadata={"metric": metric, "help": help_text})
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestCounters:
+    """The table of counters: what the server adds to, and what /metrics reads, by ``metadata``."""
+
+    in_flight: int = 0
+    """Requests whose answer is being looked for."""
+    connections: int = 0
+    connections_refused: int = 0
+    """Closed at once: the cap on all together was reached."""
+    connections_refused_by_address: int = 0
+    """Closed at once: their address had as many as it may."""
+    requests_refused: int = _counter(
+        "specmux_requests_refused",
+        "Requests answered 429: as many as may wait were waiting, or as much was unread as may be.",
+    )
+    malformed: int = _counter("specmux_malformed_requests", "Requests that were no HTTP we accept.")
+    disconnects: int = _counter(
+        "specmux_client_disconnects", "Clients that left before their answer was complete."
+    )
+    header_timeouts: int = _counter(
+        "specmux_header_timeouts", "Clients that took too long to send a request."
+    )
+    write_stalls: int = _counter(
+        "specmux_write_stalls", "Clients that were cut off because they read nothing, or too slowly."
+    )
+    accept_errors: int = _counter(
+        "specmux_accept_errors",
+        "Tries to take a connection that the kernel refused: too many files are open.",
+    )
+    body_files_lost: int = _counter(
+        "specmux_body_files_lost", "Memory files of bodies whose descriptor something else closed."
+    )
+    idle_closed: int = _counter(
+        "specmux_idle_connections_closed", "Idle connections closed to make room for new ones."
+    )
+    held_cuts: int = _counter(
+        "specmux_held_cuts",
+        "Clients that were cut off because they held most of the memory for unanswered requests.",
+    )
+    at_once: int = _counter(
+        "specmux_requests_answered_at_once",
+        "Requests answered in the turn of the event loop in which they came.",
+    )
+    memo_hits: int = _counter("specmux_memo_hits", "Of these, requests recognised without being parsed.")
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestCounts(RequestCounters):
     """Everything counted, at one moment."""
 
     durations: tuple[Durations, ...]
-    in_flight: int
-    connections: int
-    connections_refused: int
-    connections_refused_by_address: int
-    requests_refused: int
-    malformed: int
-    disconnects: int
-    header_timeouts: int
-    write_stalls: int
-    held_cuts: int
-    idle_closed: int
-    accept_errors: int
-    body_files_lost: int
-    at_once: int
-    memo_hits: int
 
 
-class RequestStats:
+class RequestStats(RequestCounters):
     """Counters of one server. All but ``snapshot`` is for the server alone."""
 
-    __slots__ = (
-        "accept_errors",
-        "at_once",
-        "body_files_lost",
-        "cells",
-        "connections",
-        "connections_refused",
-        "connections_refused_by_address",
-        "disconnects",
-        "header_timeouts",
-        "held_cuts",
-        "idle_closed",
-        "in_flight",
-        "in_flight_elsewhere",
-        "malformed",
-        "memo_hits",
-        "requests_refused",
-        "write_stalls",
-    )
+    __slots__ = ("cells", "in_flight_elsewhere")
 
     def __init__(self) -> None:
+        super().__init__()
         self.cells: defaultdict[tuple[str, str, int, bool], Cell] = defaultdict(Cell)
         """By route, format, code, and whether the answer is stale. Labels are ours, never a client's, so
         the cells are few."""
-        self.in_flight = 0
-        """Requests whose answer is being looked for."""
         self.in_flight_elsewhere = 0
         """Those of them that a backend is asked to answer."""
-        self.connections = 0
-        self.connections_refused = 0
-        """Closed at once: the cap on all together was reached."""
-        self.connections_refused_by_address = 0
-        """Closed at once: their address had as many as it may."""
-        self.requests_refused = 0
-        """Answered 429: as many as may wait were waiting."""
-        self.malformed = 0
-        self.disconnects = 0
-        """Clients that left before their answer was complete."""
-        self.header_timeouts = 0
-        self.write_stalls = 0
-        self.accept_errors = 0
-        """Tries to take a connection that the kernel would not hand out: too many files are open."""
-        self.body_files_lost = 0
-        """Memory files whose descriptor something else closed; their bodies leave from memory."""
-        self.idle_closed = 0
-        """Closed to make room for a new connection: idle longest when as many as may be were open."""
-        self.held_cuts = 0
-        """Cut: all connections together held too much of requests, and these held most."""
-        self.at_once = 0
-        """Answered in the turn of the event loop in which they came; includes ``memo_hits``."""
-        self.memo_hits = 0
-        """Answered without parsing: the same bytes had been a whole request before."""
 
     def snapshot(self) -> RequestCounts:
-        return RequestCounts(
-            durations=tuple(
-                Durations(route, format_, code, is_stale, tuple(cell.buckets), cell.seconds)
-                for (route, format_, code, is_stale), cell in sorted(self.cells.items())
-            ),
-            in_flight=self.in_flight,
-            connections=self.connections,
-            connections_refused=self.connections_refused,
-            connections_refused_by_address=self.connections_refused_by_address,
-            requests_refused=self.requests_refused,
-            malformed=self.malformed,
-            disconnects=self.disconnects,
-            header_timeouts=self.header_timeouts,
-            write_stalls=self.write_stalls,
-            held_cuts=self.held_cuts,
-            idle_closed=self.idle_closed,
-            accept_errors=self.accept_errors,
-            body_files_lost=self.body_files_lost,
-            at_once=self.at_once,
-            memo_hits=self.memo_hits,
+        durations = tuple(
+            Durations(route, format_, code, is_stale, tuple(cell.buckets), cell.seconds)
+            for (route, format_, code, is_stale), cell in sorted(self.cells.items())
         )
+        counters = {each.name: getattr(self, each.name) for each in fields(RequestCounters)}
+        return RequestCounts(durations=durations, **counters)
