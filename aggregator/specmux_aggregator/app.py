@@ -32,6 +32,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.parts import (
     Sources,
+    cluster_version_of,
     merged_swagger_of,
     published_of,
     schema_files_of,
@@ -83,7 +84,9 @@ class App:
         self.schemas = schema_files_of(settings, published, sources)
         self.swagger = merged_swagger_of(settings, published, sources)
         self._reading = Reading(Reader(counted=self.metrics.reader_job), published.documents, self._snapshot)
-        self._validation = validation_of(settings, published.documents, self._snapshot, self.metrics)
+        self._validation = validation_of(
+            settings, published.documents, self._snapshot, self.metrics, version=cluster_version_of(sources)
+        )
         self._proxy_handler = proxy_of(settings, self.publisher, self.metrics, sources.identities)
         self._gate = self._gate_towards(cluster)
         seen = state_of(published, sources, document_checks=self.document_checks, config=self.config)

@@ -149,19 +149,19 @@ def published_of(
     return Published(publisher, representations, documents, workers, state)
 
 
+def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
+    """The ``gitVersion`` at ``/version`` of the backend that has it; None where it is not known."""
+    discovery = sources.discovery
+    return lambda: None if discovery is None else git_version(discovery.index.directory.version)
+
+
 def schema_files_of(settings: Settings, published: Published, sources: Sources) -> SchemaFiles | None:
     """None where JSON Schemas are off. Their release is the cluster's, unless the settings name one."""
     wanted = settings.schemas
     if not wanted.enabled:
         return None
     is_open = wanted.access == "anonymous" or not settings.auth.is_private
-    discovery = sources.discovery
-
-    def release() -> str | None:
-        if wanted.release is not None or discovery is None:
-            return wanted.release
-        return git_version(discovery.index.directory.version)
-
+    version = cluster_version_of(sources)
     return SchemaFiles(
         lambda: published.publisher.current,
         published.documents,
@@ -169,7 +169,7 @@ def schema_files_of(settings: Settings, published: Published, sources: Sources) 
         limits=settings.limits.of_documents,
         access=SchemaAccess(is_private=not is_open, is_anonymous=is_open),
         max_bytes=wanted.max_bytes,
-        release=release,
+        release=lambda: wanted.release if wanted.release is not None else version(),
         base=wanted.base_url,
         tokens=None if wanted.token_file is None else PathTokens(wanted.token_file),
     )

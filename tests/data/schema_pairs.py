@@ -373,7 +373,7 @@ class Judge:
         built = build([definition(schema)])
         self.problems = built.problems
         self._schema = schema
-        self._validator = Validator(DocumentSet(built.documents))
+        self._validator = Validator(DocumentSet(built.documents), release="1.34")
 
     def takes(self, value: Any) -> bool:
         """Whether it is accepted as it is: a null that is dropped is lost to its writer."""

@@ -87,7 +87,7 @@ _DIRECTIVES: Final = {
     type=click.Choice(RELEASES),
     default=RELEASES[-1],
     show_default=True,
-    help="Take this release's libraries of CEL for rules.",
+    help="Judge as this release: libraries of CEL, formats of numbers.",
 )
 @click.option(
     "--skip", metavar="KIND", multiple=True, help="Skip this kind: Secret, or v1/Secret. Repeatable."

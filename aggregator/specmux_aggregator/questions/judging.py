@@ -40,6 +40,8 @@ class ValidationRequest:
     format: BodyFormat
     directive: Directive
     wants_report: bool = False
+    release: str | None = None
+    """Whose rules count; None: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _checked(
         return Wants((group_version,))
     if checker.documents.find(kind) is None:
         return _no_match(state, kind, (each.kind for each in checker.documents))
-    return _judged(checker.validator.validate_body(source, request.directive), request)
+    return _judged(checker.validator(request.release).validate_body(source, request.directive), request)
 
 
 def _no_match(
@@ -114,15 +116,21 @@ def _no_match(
     return QuestionRefusal(404, f"{text}; {more}" if more else text)
 
 
-@dataclass(frozen=True, slots=True)
 class _Checker:
-    documents: DocumentSet
-    validator: Validator
+    """Of one document, and of the last release that was asked for."""
+
+    def __init__(self, documents: DocumentSet) -> None:
+        self.documents = documents
+        self._last: tuple[str | None, Validator] | None = None
+
+    def validator(self, release: str | None) -> Validator:
+        if self._last is None or self._last[0] != release:
+            self._last = release, Validator(self.documents, release=release)
+        return self._last[1]
 
 
 def _checker(group_version: GroupVersion, document: Document) -> _Checker:
-    documents = DocumentSet({group_version: document})
-    return _Checker(documents, Validator(documents))
+    return _Checker(DocumentSet({group_version: document}))
 
 
 def _judged(report: ValidationReport, request: ValidationRequest) -> Judgement:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -39,6 +40,7 @@ from specmux_aggregator.server.requests import target_of
 from specmux_schemas.validation import InvalidDirective, UnsupportedMediaType
 from specmux_schemas.validation.media_types import READ, body_format
 from specmux_schemas.validation.messages import parse_directive
+from specmux_schemas.validation.releases import nearest_release
 
 PATH: Final = "/openapi/validate"
 ROUTE: Final = "validate"
@@ -69,11 +71,18 @@ class ValidationEndpoint:
     """Answers requests, each with its body. Implements the server's ``StreamingHandler``."""
 
     def __init__(
-        self, reading: Reading, *, seconds: float, most: int, counted: Callable[[str], None]
+        self,
+        reading: Reading,
+        *,
+        seconds: float,
+        most: int,
+        counted: Callable[[str], None],
+        version: Callable[[], str | None],
     ) -> None:
-        """``reading``: with a process of its own. ``seconds``: in which a body must have come, and then for
-        waiting and the check. ``most``: objects that are checked or wait for it. ``counted`` is told the
-        result of each, as ``VALIDATION_RESULTS`` of the metrics."""
+        """``reading``: with a process of its own. ``version``: of the cluster, whose rules count.
+        ``seconds``: in which a body must have come, and then for waiting and the check. ``most``: objects
+        that are checked or wait for it. ``counted`` is told the result of each, as ``VALIDATION_RESULTS`` of
+        the metrics."""
         self._reading = reading
         self._bodies = RequestBodies(most_bytes=BODY_MAX, seconds=seconds)
         self._seconds = seconds
@@ -82,6 +91,7 @@ class ValidationEndpoint:
         # A quarter of the places is for other addresses than the busiest.
         self._turns = Turns(1, of_one=1, waiting_of_one=max(most - most // 4 - 1, 0))
         self._counted = counted
+        self._version = version
 
     def claims(self, message: RawRequestMessage) -> bool:
         return PATH in message.path and target_of(message).partition("?")[0] == PATH
@@ -126,6 +136,7 @@ class ValidationEndpoint:
             async with asyncio.timeout(self._seconds):
                 await self._turns.take(address)
             try:
+                asked = replace(asked, release=nearest_release(self._version()))
                 return await self._reading.of_found(validate, asked)
             finally:
                 self._turns.give_back(address)
@@ -145,7 +156,12 @@ class ValidationEndpoint:
 
 
 def validation_of(
-    settings: Settings, documents: DocumentRepository, snapshot: Callable[[], Snapshot], metrics: Metrics
+    settings: Settings,
+    documents: DocumentRepository,
+    snapshot: Callable[[], Snapshot],
+    metrics: Metrics,
+    *,
+    version: Callable[[], str | None],
 ) -> ValidationEndpoint | None:
     """With a process of its own: what a body costs there delays no question and empties no index. None where
     it is not asked for."""
@@ -155,7 +171,11 @@ def validation_of(
     reader = Reader(request_seconds=wanted.timeout)
     reading = Reading(reader, documents, snapshot)
     return ValidationEndpoint(
-        reading, seconds=wanted.timeout, most=wanted.max_in_flight, counted=metrics.validation
+        reading,
+        seconds=wanted.timeout,
+        most=wanted.max_in_flight,
+        counted=metrics.validation,
+        version=version,
     )
 
 

@@ -15,6 +15,7 @@ from specmux_schemas.synthesis import synthesise
 from specmux_schemas.validation.decoding.structural import Structural, structural
 from specmux_schemas.validation.decoding.typed import TypedSchemas
 from specmux_schemas.validation.decoding.typed_nodes import Node
+from specmux_schemas.validation.releases import NEWEST
 
 if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imported for the first of them
     from specmux_schemas.validation.rules.declared import RuleNode
@@ -74,9 +75,12 @@ class CustomKind:
 class Kinds:
     """``preserving`` are the kinds of definitions whose ``spec.preserveUnknownFields`` is true."""
 
-    def __init__(self, documents: DocumentSet, preserving: frozenset[GroupVersionKind]) -> None:
+    def __init__(
+        self, documents: DocumentSet, preserving: frozenset[GroupVersionKind], *, minor: int = NEWEST
+    ) -> None:
         self._documents = documents
         self._preserving = preserving
+        self._minor = minor
         self._typed: dict[GroupVersion, TypedSchemas] = {}
         self._compilers: dict[GroupVersion, SchemaCompiler] = {}
         self._resources: dict[GroupVersion, Resources] = {}
@@ -124,7 +128,7 @@ class Kinds:
         if found is None:
             from specmux_schemas.validation.schema.compiling import SchemaCompiler
 
-            compiler = SchemaCompiler(schemas_of(described.document))
+            compiler = SchemaCompiler(schemas_of(described.document), minor=self._minor)
             found = self._compilers[described.group_version] = compiler
         return found
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from specmux_converters.crd.templates import release_in
+
 OLDEST: Final = 30
 NEWEST: Final = 37
 RELEASES: Final = tuple(f"1.{minor}" for minor in range(OLDEST, NEWEST + 1))
@@ -18,3 +20,9 @@ def minor_release(release: str) -> int:
     if release.removeprefix("v") not in RELEASES:
         raise UnknownRelease(f'no release "{release}": give one of 1.{OLDEST} to 1.{NEWEST}')
     return int(release.rpartition(".")[2])
+
+
+def nearest_release(version: str | None) -> str | None:
+    """Of a ``gitVersion``, the release that is known and nearest to it; None for one that names none."""
+    found = release_in(version)
+    return None if found is None or found[0] != 1 else f"1.{min(max(found[1], OLDEST), NEWEST)}"

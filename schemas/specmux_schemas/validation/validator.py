@@ -73,7 +73,7 @@ class Validator:
         self._ratchets = ratchets
         self._minor = NEWEST if release is None else minor_release(release)
         self._refused = RefusedDefinitions(definitions, minor=self._minor)
-        self._kinds = Kinds(documents, frozenset(preserving))
+        self._kinds = Kinds(documents, frozenset(preserving), minor=self._minor)
         self._apply_types: dict[tuple[GroupVersion, bool], ApplyTypes] = {}
 
     def validate(

@@ -49,7 +49,7 @@ def default_faults(
 class _Defaults:
     def __init__(self, minor: int, *, takes_unknown: bool) -> None:
         self._rules = RuleCompiler(minor)
-        self._schemas = SchemaCompiler({})
+        self._schemas = SchemaCompiler({}, minor=minor)
         self._takes_unknown = takes_unknown
 
     def faults(self, schema: Mapping[str, Any], place: _DefaultPlace) -> Iterator[DefinitionFault]:

@@ -15,7 +15,8 @@ from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
 from specmux_schemas.references import resolved
 from specmux_schemas.validation.decoding.structural import META_FIELDS, MOST_DEPTH
-from specmux_schemas.validation.schema.formats import find_format
+from specmux_schemas.validation.releases import NEWEST
+from specmux_schemas.validation.schema.formats import StringFormat, find_format
 from specmux_schemas.validation.schema.nodes import (
     Branches,
     ListLimits,
@@ -24,15 +25,19 @@ from specmux_schemas.validation.schema.nodes import (
     SchemaNode,
     TextLimits,
 )
+from specmux_schemas.validation.schema.numeric_formats import SINCE as NUMERIC_SINCE
+from specmux_schemas.validation.schema.numeric_formats import NumericType, numeric_format, numeric_type
 
 _EITHER_TYPE: Final = ("integer", "string")
 
 
 class SchemaCompiler:
-    """Of one document; ``schemas`` are its components. Patterns are compiled once."""
+    """Of one document; ``schemas`` are its components. Patterns are compiled once. Which formats are checked
+    depends on the release."""
 
-    def __init__(self, schemas: Mapping[str, Any]) -> None:
+    def __init__(self, schemas: Mapping[str, Any], *, minor: int = NEWEST) -> None:
         self._schemas = schemas
+        self._minor = minor
         self._patterns: dict[str, Pattern] = {}
 
     def root(self, schema: Mapping[str, Any]) -> SchemaNode:
@@ -50,25 +55,35 @@ class SchemaCompiler:
         is_either = schema.get(INT_OR_STRING) is True
         is_embedded = is_embedded or schema.get(EMBEDDED_RESOURCE) is True
         kind = schema.get("type")
-        form = find_format(schema.get("format"))
+        form = self._text_format(schema)
         return SchemaNode(
             types=_EITHER_TYPE if is_either else (kind,) if isinstance(kind, str) and kind else (),
-            format=form.name if form else "",
+            format=form.name if form else self._numeric_format(schema),
             is_nullable=schema.get("nullable") is True,
             enum=_list(schema, "enum"),
             text=self._text(schema),
-            number=_number(schema),
+            number=_number(schema, numeric_type(schema, self._minor)),
             items=self._items(schema, depth),
             fields=self._fields(schema, depth, META_FIELDS if is_embedded else frozenset()),
             branches=self._branches(schema, depth, is_either=is_either),
         )
 
     def _text(self, schema: Mapping[str, Any]) -> TextLimits | None:
-        form = find_format(schema.get("format"))
+        form = self._text_format(schema)
         limits = TextLimits(
             _count(schema, "maxLength"), _count(schema, "minLength"), self._pattern(schema), form
         )
         return None if limits == TextLimits() else limits
+
+    def _text_format(self, schema: Mapping[str, Any]) -> StringFormat | None:
+        """Until 1.35 a text's format counts whatever the type is (apiextensions, validation/formats.go)."""
+        if self._minor >= NUMERIC_SINCE and schema.get("type") not in (None, "", "string"):
+            return None
+        form = find_format(schema.get("format"))
+        return form if form is None or self._minor >= form.since else None
+
+    def _numeric_format(self, schema: Mapping[str, Any]) -> str:
+        return numeric_format(schema) if self._minor >= NUMERIC_SINCE else ""
 
     def _pattern(self, schema: Mapping[str, Any]) -> Pattern | None:
         text = schema.get("pattern")
@@ -131,16 +146,17 @@ class SchemaCompiler:
         return tuple(self._node(each, depth + 1) for each in listed)
 
 
-def _number(schema: Mapping[str, Any]) -> NumberLimits | None:
+def _number(schema: Mapping[str, Any], numeric: NumericType | None) -> NumberLimits | None:
     limits = NumberLimits(
         _bound(schema, "multipleOf"),
         _bound(schema, "maximum"),
         _bound(schema, "minimum"),
         schema.get("exclusiveMaximum") is True,
         schema.get("exclusiveMinimum") is True,
+        numeric,
     )
-    is_bounded = limits.multiple_of is not None or limits.most is not None or limits.least is not None
-    return limits if is_bounded else None
+    bounds = (limits.multiple_of, limits.most, limits.least, numeric)
+    return None if all(each is None for each in bounds) else limits
 
 
 def _count(schema: Mapping[str, Any], keyword: str) -> int | None:

@@ -89,6 +89,11 @@ def composite(path: Path, detail: str) -> SchemaError:
     return SchemaError(path, invalid("<nil>", OMITTED, text), text)
 
 
+def out_of_range(path: Path, text: str) -> SchemaError:
+    """Of no field, as errors are that upstream makes without their place."""
+    return SchemaError(path, invalid("<nil>", OMITTED, text), text)
+
+
 def forbidden_property(path: Path, key: str) -> SchemaError:
     text = f"{name_of(path)}.{key} in body is a forbidden property"
     return SchemaError((*path, key), invalid(field_path(path), key, text), text)

@@ -22,6 +22,8 @@ class StringFormat:
     name: str
     """As the schema writes it."""
     accepts: Callable[[str], bool]
+    since: int = 0
+    """Minor release that checks it."""
 
 
 def registered_formats() -> tuple[StringFormat, ...]:
@@ -33,8 +35,9 @@ def find_format(name: Any) -> StringFormat | None:
     """None for what is not checked."""
     if not isinstance(name, str):
         return None
-    accepts = _FORMATS.get(name.replace("-", ""))
-    return None if accepts is None else StringFormat(name, accepts)
+    normalized = name.replace("-", "")
+    accepts = _FORMATS.get(normalized)
+    return None if accepts is None else StringFormat(name, accepts, _SINCE.get(normalized, 0))
 
 
 def _matching(pattern: str, flags: int = re.ASCII) -> Callable[[str], bool]:
@@ -254,3 +257,6 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "k8sshortname": lambda text: len(text) <= 63 and _SHORT_NAME(text),
     "k8slongname": lambda text: len(text) <= 253 and _LONG_NAME(text),
 }
+
+_SINCE: Final[Mapping[str, int]] = {"k8sshortname": 35, "k8slongname": 35}
+"""Introduced in 1.34; a definition is checked as the release before takes it."""

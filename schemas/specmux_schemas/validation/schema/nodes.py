@@ -16,6 +16,7 @@ from specmux_schemas.validation.report import MOST_VIOLATIONS
 from specmux_schemas.validation.schema import errors
 from specmux_schemas.validation.schema.errors import SchemaError
 from specmux_schemas.validation.schema.formats import StringFormat
+from specmux_schemas.validation.schema.numeric_formats import NumericType
 
 _MOST_WHOLE: Final = 2.0**53 - 1
 _NEAR: Final = 1e-9
@@ -189,22 +190,38 @@ class NumberLimits:
     least: float | None = None
     excludes_most: bool = False
     excludes_least: bool = False
+    numeric: NumericType | None = None
 
     def check(self, value: int | float, walk: Walk) -> int:
-        is_integer = isinstance(value, int)
+        if self.numeric is not None:
+            self._in_range(self.numeric, value, "Checked", walk)
         if self.multiple_of is not None:
-            self._check_multiple(value, self.multiple_of, is_integer, walk)
+            is_integer = self._is_native(value, self.multiple_of, "MultipleOf", walk)
+            self._check_multiple(_compared(value, is_integer), self.multiple_of, is_integer, walk)
         if self.least is not None:
+            is_integer = self._is_native(value, self.least, "Minimum boundary", walk)
             least = _int64(self.least) if is_integer else self.least
             if value < least or (self.excludes_least and value == least):
                 words = "greater than" if self.excludes_least else "greater than or equal to"
-                self._refuse(value, words, least, is_integer, walk)
+                self._refuse(_compared(value, is_integer), words, least, is_integer, walk)
         if self.most is not None:
+            is_integer = self._is_native(value, self.most, "Maximum boundary", walk)
             most = _int64(self.most) if is_integer else self.most
             if value > most or (self.excludes_most and value == most):
                 words = "less than" if self.excludes_most else "less than or equal to"
-                self._refuse(value, words, most, is_integer, walk)
+                self._refuse(_compared(value, is_integer), words, most, is_integer, walk)
         return 2
+
+    def _is_native(self, value: int | float, bound: float, what: str, walk: Walk) -> bool:
+        """Whether they are compared as integers. What is of another type than the schema's is a double."""
+        fits = self.numeric is None or self._in_range(self.numeric, bound, what, walk)
+        return fits and isinstance(value, int)
+
+    def _in_range(self, numeric: NumericType, value: int | float, what: str, walk: Walk) -> bool:
+        fault = numeric.fault(value, what, errors.name_of(tuple(walk.path)))
+        if fault is not None:
+            walk.add(errors.out_of_range, fault)
+        return fault is None
 
     def _check_multiple(self, value: int | float, factor: float, is_integer: bool, walk: Walk) -> None:
         if is_integer and int(factor) <= 0:
@@ -216,6 +233,10 @@ class NumberLimits:
     def _refuse(self, value: Any, words: str, bound: float, is_integer: bool, walk: Walk) -> None:
         shown = errors.bound_text(bound, is_integer=is_integer)
         walk.add(errors.detailed, value, f"should be {words} {shown}")
+
+
+def _compared(value: int | float, is_integer: bool) -> int | float:
+    return value if is_integer else float(value)
 
 
 def _int64(bound: float) -> int:

@@ -125,7 +125,7 @@ func ask(line []byte) (a answer) {
 		return update(a, q, s, validator, object)
 	}
 	a.Schema = texts(validation.ValidateCustomResource(nil, object, validator))
-	a.Embedded = texts(objectmeta.Validate(nil, object, s, false))
+	a.Embedded = texts(objectmeta.Validate(context.Background(), nil, object, s, false))
 	a.Lists = texts(listtype.ValidateListSetsAndMaps(nil, s, object))
 	if rules := cel.NewValidator(s, true, celconfig.PerCallLimit); rules != nil {
 		var old interface{}
@@ -148,7 +148,7 @@ func update(a answer, q question, s *structural.Structural, validator validation
 	}
 	correlated := common.NewCorrelatedObject(object, old, &model.Structural{Structural: s})
 	a.Schema = texts(validation.ValidateCustomResourceUpdate(nil, object, old, validator, validation.WithRatcheting(correlated)))
-	a.Embedded = texts(objectmeta.Validate(nil, object, s, false))
+	a.Embedded = texts(objectmeta.Validate(context.Background(), nil, object, s, false))
 	if len(listtype.ValidateListSetsAndMaps(nil, s, old)) == 0 {
 		a.Lists = texts(listtype.ValidateListSetsAndMaps(nil, s, object))
 	}

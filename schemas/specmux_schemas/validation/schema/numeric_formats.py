@@ -1,0 +1,69 @@
+"""Numeric formats of custom resources, which apiservers enforce from Kubernetes 1.36 on.
+
+A value, and each of its bounds, must be of the type and format (kube-openapi, pkg/validation/validate:
+values.go, IsValueValidAgainstRange).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from struct import pack
+from typing import Any, Final
+
+SINCE: Final = 36
+"""Minor release of Kubernetes."""
+
+_FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
+    "integer": ("int32", "int64"),
+    "number": ("float", "double"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NumericType:
+    """``format`` is one that the type has; "" for its widest."""
+
+    name: str
+    format: str
+
+    def fault(self, value: int | float, what: str, place: str) -> str | None:
+        """Of a value that is out of range; ``what`` it is: "Checked", "Maximum boundary"."""
+        if self.name == "integer":
+            whole = value if isinstance(value, int) else _whole(value)
+            bits = 31 if self.format == "int32" else 63
+            fits = whole is not None and -(1 << bits) <= whole < 1 << bits
+        else:
+            fits = self.format != "float" or _is_float(value)
+        if fits:
+            return None
+        form = f"with format {self.format}" if self.format else "(default format)"
+        return f"{what} value must be of type {self.name} {form} in {place}"
+
+
+def numeric_type(schema: Mapping[str, Any], minor: int) -> NumericType | None:
+    """None where nothing is asked of a number's range."""
+    kind, form = schema.get("type"), numeric_format(schema)
+    if minor >= SINCE and (kind == "integer" or (kind == "number" and form == "float")):
+        return NumericType(kind, form)
+    return None
+
+
+def numeric_format(schema: Mapping[str, Any]) -> str:
+    """The format, where the type has it."""
+    form = schema.get("format")
+    return form if isinstance(form, str) and form in _FORMATS.get(str(schema.get("type")), ()) else ""
+
+
+def _whole(value: float) -> int | None:
+    """As its shortest digits are read again: -2.0**63 becomes -9223372036854776000."""
+    return int(Decimal(repr(value))) if value.is_integer() else None
+
+
+def _is_float(value: int | float) -> bool:
+    try:
+        pack("<f", value)
+    except OverflowError:
+        return False
+    return True
