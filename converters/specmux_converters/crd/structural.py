@@ -9,6 +9,7 @@ words.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
@@ -67,7 +68,7 @@ def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED
 
 def structural_faults(schema: Any) -> list[InvalidDocument]:
     """All for which it is not structural; the one for which nothing more can be said of it is raised."""
-    walk = _Walk([], BUNDLED)
+    walk = _Walk([], replace(BUNDLED, has_examples=True))  # upstream's are in its structure
     walk.structural(schema, _Level.ROOT)
     return [*walk.faults, *incompleteness(schema, ())]
 

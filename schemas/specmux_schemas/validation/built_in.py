@@ -60,7 +60,7 @@ def check_typed(
     if kind.kind == DEFINITION:
         from specmux_schemas.validation.definitions.faults import definition_faults
 
-        for fault in definition_faults(value, minor=minor):
+        for fault in definition_faults(value, minor=minor, old=old):
             yield Violation(Severity.ERROR, Check.DEFINITION, fault.path, fault.text)
 
 

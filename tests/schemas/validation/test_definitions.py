@@ -1,28 +1,40 @@
-"""What an apiserver refuses of a definition; texts by apiextensions-apiserver 0.36, which says them."""
+"""What an apiserver refuses of a definition; texts by apiextensions-apiserver 0.37.2, which says them
+(``tests/benchmarks/go/definitions``)."""
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import yaml
 
-from shared_data import DATA, shared
+from shared_data import DATA, documents, load, shared
 from specmux_converters.crd import build
+from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Validator
 from specmux_schemas.validation.definitions.faults import definition_faults
 from specmux_schemas.validation.report import Check, Severity
 
+RECORDED = Path(__file__).parent / "recorded" / "definitions.jsonl.gz"
 SCHEMA = "spec.validation.openAPIV3Schema"
 REFUSED = "not checked: its definition is refused"
 LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
     "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
     "validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+ESTABLISHED = {"type": "Established", "status": "True"}
+LOST_VERSION = (
+    'status.storedVersions[0]: Invalid value: "v0": missing from spec.versions; v0 was previously a storage '
+    "version, and must remain in spec.versions until a storage migration ensures no data remains persisted "
+    "in v0 and removes v0 from status.storedVersions"
 )
 NOTHING_STORED = (
     'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,'
@@ -114,7 +126,7 @@ def test_a_good_definition_has_no_fault() -> None:
         ),
         (
             definition(versions=[version(name="1")]),
-            [f'spec.versions[0].name: Invalid value: "1": {LABEL}'],
+            [f'spec.{each}: Invalid value: "1": {LABEL}' for each in ("versions[0].name", "version")],
         ),
         (
             definition(versions=[version(schema=None)]),
@@ -275,3 +287,37 @@ def test_definitions_of_projects_have_no_fault(tally: Callable[[str, int], None]
     tally("definitions of projects without a fault", sum(not each for each in found.values()))
     assert len(found) >= 30
     assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_every_recorded_definition_is_judged_as_kubernetes_does(tally: Callable[[str, int], None]) -> None:
+    """Mutated definitions and random schemas; one for each family of texts, of creations and of updates."""
+    cases = [orjson.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]
+    wrong = []
+    for case in cases:
+        found = {each.text for each in definition_faults(case["definition"], old=case.get("old"))}
+        if found != set(case["faults"]):
+            wrong.append(f"{sorted(found)} instead of {sorted(set(case['faults']))}")
+    tally("definitions recorded from apiextensions", len(cases))
+    tally("of them updates", sum("old" in case for case in cases))
+    assert len(cases) > 400
+    assert not wrong, "\n".join(wrong)
+
+
+def test_an_update_leaves_what_is_stored() -> None:
+    """ValidateCustomResourceDefinitionUpdate: optional keys of lists stay so, names do not change."""
+    loose = of_schema(**item_list())
+    assert len(texts(loose)) == 1
+    stored = {**loose, "status": {"storedVersions": ["v0"], "conditions": [ESTABLISHED]}}
+    assert [each.text for each in definition_faults(loose, old=stored)] == [LOST_VERSION]
+    renamed = definition(names={"plural": "crons", "kind": "Job"})
+    (fault,) = definition_faults(renamed, old={**definition(), "status": {"conditions": [ESTABLISHED]}})
+    assert fault.text == 'spec.names.kind: Invalid value: "Job": field is immutable'
+
+
+@shared
+def test_a_validator_knows_the_stored_definition() -> None:
+    name = GroupVersion("apis/apiextensions.k8s.io/v1")
+    kinds = Validator(DocumentSet({name: load(documents("1.35")[name])}))
+    loose = of_schema(**item_list())
+    assert not kinds.validate(orjson.dumps(loose)).is_valid
+    assert kinds.validate(orjson.dumps(loose), old=loose).is_valid

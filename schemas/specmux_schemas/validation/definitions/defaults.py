@@ -20,6 +20,7 @@ from specmux_schemas.validation.rules.checking import MISSING, check_rules
 from specmux_schemas.validation.rules.compiled import RuleCompiler
 from specmux_schemas.validation.rules.declared import rule_tree
 from specmux_schemas.validation.schema.compiling import SchemaCompiler
+from specmux_schemas.validation.schema.errors import SchemaError
 from specmux_schemas.validation.schema.nodes import Walk
 from specmux_schemas.validation.schema.ratcheting import is_same
 
@@ -49,7 +50,7 @@ def default_faults(
 class _Defaults:
     def __init__(self, minor: int, *, takes_unknown: bool) -> None:
         self._rules = RuleCompiler(minor)
-        self._schemas = SchemaCompiler({}, minor=minor)
+        self._schemas = SchemaCompiler({}, minor=minor, is_published=False)
         self._takes_unknown = takes_unknown
 
     def faults(self, schema: Mapping[str, Any], place: _DefaultPlace) -> Iterator[DefinitionFault]:
@@ -106,12 +107,7 @@ class _Defaults:
         self._schemas.inner(schema).check(default, walk)
         found = {error.detail: error for error in reversed(walk.found)}
         if found:
-            yield from (
-                _joined(prefix, error.text.removeprefix(field_path(error.path)))
-                if not error.path
-                else _joined(prefix, error.text)
-                for error in found.values()
-            )
+            yield from (_text(error, schema, prefix) for error in found.values())
             return
         tree = rule_tree(schema, {}, depth=1)
         if tree.has_rules:
@@ -132,5 +128,18 @@ def _metadata_faults(value: Any, structure: Structural) -> list[str]:
     return [error.text for error in embedded_errors(value, structure)]
 
 
+def _text(error: SchemaError, schema: Mapping[str, Any], prefix: str) -> str:
+    text, nowhere = error.text, field_path(())
+    properties = schema.get("properties")
+    is_field = isinstance(properties, Mapping) and bool(error.path) and error.path[0] in properties
+    if error.path and isinstance(error.path[0], str) and not is_field and text.endswith(error.detail):
+        # Upstream names what is in a map with the dot that would follow the map's own name.
+        quote = '"' if error.detail.startswith('"') else ""
+        text = f"{text.removesuffix(error.detail)}{quote}.{error.detail.removeprefix(quote)}"
+    if text.startswith(nowhere):
+        return prefix + text.removeprefix(nowhere)
+    return f"{prefix}.{text}"
+
+
 def _joined(prefix: str, text: str) -> str:
-    return f"{prefix}{'' if text.startswith(('.', '[', ':')) else '.'}{text}"
+    return f"{prefix}{'' if text.startswith('[') else '.'}{text}"

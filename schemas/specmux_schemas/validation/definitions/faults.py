@@ -1,29 +1,32 @@
-"""What an apiserver says of a CustomResourceDefinition that is created (apiextensions-apiserver,
-pkg/apis/apiextensions: ValidateCustomResourceDefinition, v1/conversion.go, v1/defaults.go).
-
-The values of ``default`` are not validated, nor are selectable fields and the client of a webhook.
-"""
+"""What an apiserver says of a CustomResourceDefinition that is created or updated (apiextensions-apiserver,
+pkg/apis/apiextensions: ValidateCustomResourceDefinition, v1/conversion.go, v1/defaults.go)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.go.text import json_text, quoted
+from specmux_converters.go.text import quoted
+from specmux_schemas.validation.definitions.allowances import NO_ALLOWANCES, Allowances
+from specmux_schemas.validation.definitions.conversions import conversion_faults
 from specmux_schemas.validation.definitions.definition_fault import (
     DEFINITION,
     DefinitionFault,
     fault,
     objects,
 )
+from specmux_schemas.validation.definitions.in_memory import same, version_in_memory, written
+from specmux_schemas.validation.definitions.keywords import has_keyword, unconverted
 from specmux_schemas.validation.definitions.names import metadata_faults, name_faults, spec_name_faults
 from specmux_schemas.validation.definitions.schemas import schema_faults, status_faults
+from specmux_schemas.validation.definitions.selectable_fields import selectable_faults
+from specmux_schemas.validation.definitions.updates import allowances_of, immutable_faults, storage_faults
 from specmux_schemas.validation.definitions.version_fields import (
     column_faults,
     deprecation_faults,
     scale_faults,
+    schema_of,
 )
-from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.metadata.names import label_1035_faults
 from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
@@ -35,37 +38,60 @@ _LIFTED: Final = {
     "selectableFields": "SelectableFields",
 }
 """What is moved to the spec where all versions say the same, and its name in Go: texts have it there."""
-_CONVERTERS: Final = ("None", "Webhook")
-_REVIEWS: Final = ("v1", "v1beta1")
 
 
-def definition_faults(manifest: Mapping[str, Any], *, minor: int = NEWEST) -> list[DefinitionFault]:
+def definition_faults(
+    manifest: Mapping[str, Any], *, minor: int = NEWEST, old: Mapping[str, Any] | None = None
+) -> list[DefinitionFault]:
     """``manifest`` is of apiextensions.k8s.io/v1; one of another version has no faults here. ``minor`` is the
-    release of Kubernetes, for its CEL."""
+    release of Kubernetes, for its CEL. ``old`` is the stored definition, with its status, of an update."""
     if manifest.get("apiVersion") != f"{DEFINITION.group}/{DEFINITION.version}":
         return []
     spec = manifest.get("spec")
     spec = spec if isinstance(spec, Mapping) else {}
-    found = [*metadata_faults(manifest, spec), *spec_name_faults(spec)]
-    return [*found, *_Versions(spec, minor).faults(), *_conversion_faults(spec)]
+    allowances = NO_ALLOWANCES if old is None else allowances_of(spec, old, minor=minor)
+    return [
+        *metadata_faults(manifest, spec, old),
+        *spec_name_faults(spec),
+        *_Versions(spec, minor, allowances).faults(),
+        *storage_faults(spec, old),
+        *conversion_faults(
+            spec, needs_known_review=not allowances.unknown_review, takes_any_bundle=allowances.any_bundle
+        ),
+        *(immutable_faults(spec, old) if old is not None else ()),
+        *_preserving_faults(spec, old),
+    ]
+
+
+def _preserving_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[DefinitionFault]:
+    if spec.get("preserveUnknownFields") is not True:
+        return
+    path = ("spec", "preserveUnknownFields")
+    if any(has_keyword(schema_of(each), ("default",)) for each in objects(spec.get("versions"))):
+        yield fault(path, "Invalid value: true: must be false in order to use defaults in the schema")
+    before = (old or {}).get("spec")
+    if not (isinstance(before, Mapping) and before.get("preserveUnknownFields") is True):
+        words = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield fault(path, f"Invalid value: true: cannot set to true, {words}")
 
 
 class _Versions:
-    def __init__(self, spec: Mapping[str, Any], minor: int) -> None:
+    def __init__(self, spec: Mapping[str, Any], minor: int, allowances: Allowances) -> None:
         self._spec = spec
         self._minor = minor
+        self._allowances = allowances
         self._versions = objects(spec.get("versions"))
-        first = self._versions[0] if self._versions else {}
+        self._held = [version_in_memory(each) for each in self._versions]
         self._lifted = {
             key
-            for key in _LIFTED
-            if self._versions and all(each.get(key) == first.get(key) for each in self._versions)
+            for key, name in _LIFTED.items()
+            if self._held and all(same(each[name], self._held[0][name]) for each in self._held)
         }
+        for held in self._held:
+            held.update(dict.fromkeys(map(_LIFTED.__getitem__, self._lifted)))
 
     def faults(self) -> Iterator[DefinitionFault]:
-        for index, version in enumerate(self._versions):
-            if _schema_of(version) is None:
-                yield fault(("spec", "versions", index, "schema", "openAPIV3Schema"), "Required value")
+        yield from self._unread()
         for index, version in enumerate(self._versions):
             yield from self._named(index, version)
             place: Path = ("spec", "versions", index)
@@ -76,10 +102,17 @@ class _Versions:
         yield from name_faults(names if isinstance(names, Mapping) else {})
         if self._versions:
             yield from self._fields(0, self._versions[0], is_lifted=True)
-        if self._spec.get("preserveUnknownFields") is True:
-            words = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-            text = f"Invalid value: true: cannot set to true, {words}"
-            yield fault(("spec", "preserveUnknownFields"), text)
+
+    def _unread(self) -> Iterator[DefinitionFault]:
+        """Versions without a schema."""
+        for index, version in enumerate(self._versions):
+            path = ("spec", "versions", index, "schema", "openAPIV3Schema")
+            if schema_of(version) is not None:
+                continue
+            if not self._allowances.no_schema:
+                yield fault(path, "Required value")
+            elif version.get("served") is True and self._spec.get("preserveUnknownFields") is not True:
+                yield fault(path, "Required value: because otherwise all fields are pruned")
 
     def _named(self, index: int, version: Mapping[str, Any]) -> Iterator[DefinitionFault]:
         name = version.get("name")
@@ -88,6 +121,8 @@ class _Versions:
         if faults:
             text = f"Invalid value: {quoted(name)}: {','.join(faults)}"
             yield fault(("spec", "versions", index, "name"), text)
+            if index == 0 and name:  # the spec has its name, too
+                yield DefinitionFault(("spec", "versions", 0, "name"), f"spec.version: {text}")
 
     def _counted(self) -> Iterator[DefinitionFault]:
         names = [each.get("name") for each in self._versions]
@@ -96,23 +131,10 @@ class _Versions:
         stored = sum(each.get("storage") is True for each in self._versions)
         if stored != 1:
             yield self._of_all("must have exactly one version marked as storage version")
-        if not stored:
-            text = "Invalid value: null: must have at least one stored version"
-            yield DefinitionFault(("spec", "versions"), f"status.storedVersions: {text}")
 
     def _of_all(self, words: str) -> DefinitionFault:
-        written = f"[{','.join(map(self._written, self._versions))}]" if self._versions else "null"
-        return fault(("spec", "versions"), f"Invalid value: {written}: {words}")
-
-    def _written(self, version: Mapping[str, Any]) -> str:
-        """As Go writes a version in memory, but for values that are not moved: those are the manifest's."""
-        fields = {
-            "Name": version.get("name") or "",
-            **{key.capitalize(): version.get(key) is True for key in ("served", "storage", "deprecated")},
-            "DeprecationWarning": version.get("deprecationWarning"),
-            **{name: None if key in self._lifted else version.get(key) for key, name in _LIFTED.items()},
-        }
-        return "{" + ",".join(f"{json_text(name)}:{json_text(value)}" for name, value in fields.items()) + "}"
+        value = written(self._held) if isinstance(self._spec.get("versions"), list) else "null"
+        return fault(("spec", "versions"), f"Invalid value: {value}: {words}")
 
     def _fields(
         self, index: int, version: Mapping[str, Any], *, is_lifted: bool
@@ -127,63 +149,48 @@ class _Versions:
         if ("additionalPrinterColumns" in self._lifted) is is_lifted:
             yield from column_faults(version, path, text)
 
+        if ("selectableFields" in self._lifted) is is_lifted and version.get("selectableFields"):
+            yield from self._selectable(version, path, text, is_lifted=is_lifted)
+
+    def _selectable(
+        self, version: Mapping[str, Any], path: Path, text: str, *, is_lifted: bool
+    ) -> Iterator[DefinitionFault]:
+        schema, place = schema_of(version), f"{text}.selectableFields"
+        path = (*path, "selectableFields")
+        if schema is None or ("schema" in self._lifted) is not is_lifted:
+            others = ("validations.schema is included", "`version.schema.openAPIV3Schema` is not included")
+            yield DefinitionFault(
+                path, f'{place}: Invalid value: "": may only be set when {others[not is_lifted]}'
+            )
+            return
+        unread = unconverted(schema)
+        if unread:
+            yield DefinitionFault(path, f'{text}.schema.openAPIV3Schema: Invalid value: "": {unread}')
+        name = "" if is_lifted else str(version.get("name"))
+        takes_many = name in self._allowances.selectable
+        yield from selectable_faults(version["selectableFields"], schema, path, place, takes_many=takes_many)
+
     def _schema(
         self, version: Mapping[str, Any], path: Path, *, is_lifted: bool, text: str
     ) -> Iterator[DefinitionFault]:
-        schema = _schema_of(version)
+        schema = schema_of(version)
         if schema is None:
             return
         prefix = f"{text}.{'validation' if is_lifted else 'schema'}.openAPIV3Schema"
         root = (*path, "openAPIV3Schema")
         if any(map(_has_status, self._versions if is_lifted else [version])):
             yield from status_faults(schema, root, prefix)
-        for found in schema_faults(schema, prefix, minor=self._minor):
-            yield DefinitionFault((*root, *found.path), found.text)
-
-
-def _schema_of(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    holder = version.get("schema")
-    schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
-    return schema if isinstance(schema, Mapping) else None
+        found = schema_faults(
+            schema,
+            prefix,
+            minor=self._minor,
+            allowances=self._allowances,
+            takes_cost=version.get("name") in self._allowances.unchanged,
+        )
+        for each in found:
+            yield DefinitionFault((*root, *each.path), each.text)
 
 
 def _has_status(version: Mapping[str, Any]) -> bool:
     subresources = version.get("subresources")
     return isinstance(subresources, Mapping) and subresources.get("status") is not None
-
-
-def _conversion_faults(spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
-    conversion = spec.get("conversion")
-    if not isinstance(conversion, Mapping):
-        return
-    path: Path = ("spec", "conversion")
-    strategy = conversion.get("strategy") or ""
-    if not strategy:
-        yield fault((*path, "strategy"), "Required value")
-    elif strategy not in _CONVERTERS:
-        choices = ", ".join(map(quoted, _CONVERTERS))
-        yield fault((*path, "strategy"), f"Unsupported value: {shown(strategy)}: supported values: {choices}")
-    webhook = conversion.get("webhook")
-    webhook = webhook if isinstance(webhook, Mapping) else {}
-    client, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
-    places = [
-        ((*path, "webhook", "clientConfig"), "spec.conversion.webhookClientConfig"),
-        ((*path, "webhook", "conversionReviewVersions"), "spec.conversion.conversionReviewVersions"),
-    ]
-    if strategy != "Webhook":
-        for value, (place, text) in zip((client, reviews), places, strict=True):
-            if value or value == {}:
-                words = "Forbidden: should not be set when strategy is not set to Webhook"
-                yield DefinitionFault(place, f"{text}: {words}")
-        return
-    place, text = places[0]
-    if not isinstance(client, Mapping):
-        yield DefinitionFault(place, f"{text}: Required value: required when strategy is set to Webhook")
-    elif (client.get("url") is None) == (client.get("service") is None):
-        yield DefinitionFault(place, f"{text}: Required value: exactly one of url or service is required")
-    place, text = places[1]
-    if not reviews:
-        yield DefinitionFault(place, f"{text}: Required value")
-    elif isinstance(reviews, list) and not any(each in _REVIEWS for each in reviews):
-        words = f"must include at least one of {', '.join(_REVIEWS)}"
-        yield DefinitionFault(place, f"{text}: Invalid value: {shown(reviews)}: {words}")

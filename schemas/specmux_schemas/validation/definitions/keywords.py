@@ -3,7 +3,7 @@ ValidateCustomResourceDefinitionOpenAPISchema)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,12 +13,14 @@ from specmux_converters.go.text import json_text
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
 from specmux_schemas.validation.metadata.field_errors import not_supported, shown
 from specmux_schemas.validation.report import Path
+from specmux_schemas.validation.rules.declared import rule_tree
+from specmux_schemas.validation.rules.definition_rules import BAD_PATH, RULES, rule_faults
 
 LIST_TYPE: Final = "x-kubernetes-list-type"
 LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 MAP_TYPE: Final = "x-kubernetes-map-type"
 
-_LIST_TYPES: Final = ("atomic", "map", "set")
+_LIST_TYPES: Final = ("atomic", "set", "map")
 _MAP_TYPES: Final = ("atomic", "granular")
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -55,6 +57,29 @@ def keyword_faults(schema: Mapping[str, Any], prefix: str) -> Iterator[Definitio
     yield from _faults(_SchemaNode(schema, (), prefix, is_root=True))
 
 
+def has_keyword(schema: Any, keys: Collection[str]) -> bool:
+    """Whether it, or a schema in it, says one of ``keys``: no empty text or list."""
+    if not isinstance(schema, Mapping):
+        return False
+    for key in keys:
+        value = schema.get(key)
+        if value is not None and (key == "default" or value not in ("", [])):
+            return True
+    named = [schema.get(key) for key in ("properties", "patternProperties", "definitions", "dependencies")]
+    inner = [each for fields in named if isinstance(fields, Mapping) for each in fields.values()]
+    inner += [schema.get(key) for key in ("items", "additionalProperties", "additionalItems", "not")]
+    for key in JUNCTORS:
+        clauses = schema.get(key)
+        inner += clauses if isinstance(clauses, list) else []
+    return any(has_keyword(each, keys) for each in inner)
+
+
+def unconverted(schema: Mapping[str, Any]) -> str:
+    """Why no structure can be had of it, as upstream's NewStructural says it; "" where it can."""
+    key = next((each for each in _UNSUPPORTED if has_keyword(schema, (each,))), "")
+    return f"OpenAPIV3Schema '{key}' is not supported" if key else ""
+
+
 def schema_place(prefix: str, path: Path) -> str:
     """As apiextensions writes it: the names of properties in brackets."""
     text, is_name = prefix, False
@@ -72,6 +97,8 @@ def _faults(node: _SchemaNode) -> Iterator[DefinitionFault]:
         yield node.fault("Invalid value: false: must be true or undefined", PRESERVE_UNKNOWN_FIELDS)
     yield from _of_map_type(node)
     yield from _of_list_type(node)
+    if node.schema.get(RULES):
+        yield from _of_rules(node)
 
 
 def _inner(node: _SchemaNode) -> Iterator[_SchemaNode]:
@@ -202,6 +229,15 @@ def _of_keys(item: _SchemaNode, keys: list[str]) -> Iterator[DefinitionFault]:
             yield item.fault(text, "properties", key, "default")
         if inner.get("nullable") is True:
             yield item.fault(f"Forbidden: {words} cannot be nullable", "properties", key, "nullable")
+
+
+def _of_rules(node: _SchemaNode) -> Iterator[DefinitionFault]:
+    tree = rule_tree(node.schema, {}, depth=0 if node.is_root else 1)
+    for index, rule in enumerate(tree.rules):
+        for key, text in rule_faults(rule, tree):
+            if text.endswith(BAD_PATH) and has_keyword(node.schema, _UNSUPPORTED):
+                continue  # upstream has no structure to follow the path in
+            yield node.fault(text, RULES, index, key)
 
 
 def _wrong(kind: Any) -> str:

@@ -21,9 +21,17 @@ _KEP: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 _ANY_CASE: Final = "may have mixed case, but should otherwise match: "
 
 
-def metadata_faults(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
+def metadata_faults(
+    manifest: Mapping[str, Any], spec: Mapping[str, Any], old: Mapping[str, Any] | None = None
+) -> Iterator[DefinitionFault]:
+    """An update does not change the name, and may leave the approval as it is."""
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
+    if old is not None:
+        before = old.get("metadata")
+        is_left = _approval_state(before if isinstance(before, Mapping) else {}) == _approval_state(metadata)
+        yield from () if is_left else _approval_faults(metadata, _text(spec, "group"))
+        return
     prefix, name = _text(metadata, "generateName"), _text(metadata, "name")
     names = spec.get("names")
     wanted = f"{_text(names if isinstance(names, Mapping) else {}, 'plural')}.{_text(spec, 'group')}"
@@ -43,8 +51,7 @@ def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[Defini
     """Groups of Kubernetes itself are reviewed, or say that they are not."""
     if not any(group == each or group.endswith(f".{each}") for each in _PROTECTED):
         return
-    annotations = metadata.get("annotations")
-    approval = _text(annotations if isinstance(annotations, Mapping) else {}, _APPROVAL)
+    approval = _approval(metadata)
     path = ("metadata", "annotations", _APPROVAL)
     place = f"metadata.annotations[{_APPROVAL}]"
     words = f"protected groups must have approval annotation {quoted(_APPROVAL)}"
@@ -53,6 +60,18 @@ def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[Defini
     elif not approval.startswith("unapproved") and not _is_url(approval):
         words = f'{words} with either a URL or a reason starting with "unapproved", {_KEP}'
         yield DefinitionFault(path, f"{place}: Invalid value: {quoted(approval)}: {words}")
+
+
+def _approval(metadata: Mapping[str, Any]) -> str:
+    annotations = metadata.get("annotations")
+    return _text(annotations if isinstance(annotations, Mapping) else {}, _APPROVAL)
+
+
+def _approval_state(metadata: Mapping[str, Any]) -> str:
+    approval = _approval(metadata)
+    if not approval:
+        return "missing"
+    return "bypassed" if approval.startswith("unapproved") else "approved" if _is_url(approval) else "invalid"
 
 
 def _is_url(text: str) -> bool:

@@ -13,8 +13,10 @@ from specmux_converters.crd.nested import NESTING, UNSTRUCTURED
 from specmux_converters.crd.structural import structural_faults
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import tokens_of
+from specmux_schemas.validation.definitions.allowances import NO_ALLOWANCES, Allowances, FaultFamily
 from specmux_schemas.validation.definitions.defaults import default_faults
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
+from specmux_schemas.validation.definitions.in_memory import GO_NAMES, schema_in_memory, written
 from specmux_schemas.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Path
@@ -22,57 +24,77 @@ from specmux_schemas.validation.rules.definition_rules import RULES, compile_rul
 
 _UPSTREAM: Final = ("Required value", "Forbidden", "Invalid value")
 """How reasons begin that are an apiserver's own."""
-_AT_ROOT: Final = {
-    name: name[0].upper() + name[1:]
-    for name in (
-        *("description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum"),
-        *("exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems"),
-        *("multipleOf", "required", "items", "properties", "externalDocs", "example"),
-    )
-} | {"x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", RULES: "XValidations"}
+_AT_ROOT: Final = (
+    *("description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum"),
+    *("exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems"),
+    *("multipleOf", "required", "items", "properties", "externalDocs", "example"),
+    *("x-kubernetes-preserve-unknown-fields", RULES),
+)
+_WITH_STATUS: Final = "if the status subresource is enabled"
 
 
-def schema_faults(schema: Mapping[str, Any], prefix: str, *, minor: int) -> list[DefinitionFault]:
-    """Paths are into the schema; ``prefix`` is its place in texts."""
+def schema_faults(
+    schema: Mapping[str, Any],
+    prefix: str,
+    *,
+    minor: int,
+    allowances: Allowances = NO_ALLOWANCES,
+    takes_cost: bool = False,
+) -> list[DefinitionFault]:
+    """Paths are into the schema; ``prefix`` is its place in texts. ``takes_cost``: rules may cost too much,
+    each."""
     try:
-        keywords = list(keyword_faults(schema, prefix))
-        is_converted = not any(each.path[-1:] and each.path[-1] in UNCONVERTED for each in keywords)
+        keywords = allowances.left(keyword_faults(schema, prefix))
+        is_converted = FaultFamily.STRUCTURE not in allowances.families and _is_converted(keywords)
         structural = _structural_faults(schema, prefix) if is_converted else []
-        upstream = [fault for fault, is_upstream in structural if is_upstream]
-        is_sound = is_converted and not structural
-        defaults = list(default_faults(schema, prefix, minor=minor)) if is_sound else []
-        found = [*upstream, *defaults, *keywords] or [fault for fault, _ in structural]
+        # A type that does not exist is no fault of the structure.
+        is_sound = is_converted and all(
+            not is_upstream and fault.path[-1:] == ("type",) for fault, is_upstream in structural
+        )
+        defaults = allowances.left(default_faults(schema, prefix, minor=minor)) if is_sound else []
     except RecursionError:
         return [DefinitionFault((), f"{prefix}: nested too deeply")]
+    upstream = [fault for fault, is_upstream in structural if is_upstream]
+    found = [*upstream, *defaults, *keywords] or [fault for fault, _ in structural]
     if schema.get("nullable") is True:
         text = f"{prefix}.nullable: Forbidden: nullable cannot be true at the root"
         found.insert(0, DefinitionFault(("nullable",), text))
-    broken = [each.path for each in keywords]
-    for rule in compile_rules(schema, prefix, minor=minor):
-        node = rule.path[:-3]
-        is_below = any(path[: len(node)] == node for path in broken)
-        if rule.is_structural or (is_sound and not defaults and not is_below):
-            found.append(DefinitionFault(rule.path, rule.text))
+    if is_sound and not defaults:
+        broken = [each.path for each in keywords]
+        rules = compile_rules(schema, prefix, minor=minor, known=allowances.rules, takes_cost=takes_cost)
+        for rule in rules:
+            node = rule.path[:-3]
+            if not any(path[: len(node)] == node for path in broken):
+                found.append(DefinitionFault(rule.path, rule.text))
     return found
+
+
+def unsound(schema: Mapping[str, Any]) -> bool:
+    """Whether it is no structural one."""
+    return not _is_converted(list(keyword_faults(schema, ""))) or bool(_structural_faults(schema, ""))
+
+
+def _is_converted(keywords: list[DefinitionFault]) -> bool:
+    return not any(each.path[-1:] and each.path[-1] in UNCONVERTED for each in keywords)
 
 
 def status_faults(schema: Mapping[str, Any], path: Path, prefix: str) -> Iterator[DefinitionFault]:
     """Of a root beside a status: its schema is taken out of ``properties`` alone."""
-    kind = schema.get("type")
-    if kind and kind != "object":
-        words = 'only "object" is allowed as the type at the root of the schema'
-        text = f"{prefix}.type: Invalid value: {shown(kind)}: {words} if the status subresource is enabled"
-        yield DefinitionFault((*path, "type"), text)
-    other = next((key for key, value in schema.items() if key not in _AT_ROOT and _is_said(value)), None)
-    if other is not None:
-        # Upstream writes the whole schema as the value; the keyword tells more.
-        words = f"only [{' '.join(_AT_ROOT.values())}] fields are allowed at the root of the schema"
-        text = f"{prefix}: Invalid value: {shown(other)}: {words} if the status subresource is enabled"
-        yield DefinitionFault((*path, other), text)
-
-
-def _is_said(value: Any) -> bool:
-    return value not in (None, "", False) and value != [] and value != {}
+    held = schema_in_memory(schema)
+    for key, name in GO_NAMES.items():
+        if held[name] is None or held[name] == "" or held[name] is False:
+            continue
+        if name == "Type" and held[name] != "object":
+            words = 'only "object" is allowed as the type at the root of the schema'
+            text = f"{prefix}.type: Invalid value: {shown(held[name])}: {words}"
+            yield DefinitionFault((*path, key), f"{text} {_WITH_STATUS}")
+            return
+        if key not in _AT_ROOT:
+            names = " ".join(GO_NAMES[each] for each in _AT_ROOT)
+            words = f"only [{names}] fields are allowed at the root of the schema"
+            text = f"{prefix}: Invalid value: {written(held)}: {words}"
+            yield DefinitionFault((*path, key), f"{text} {_WITH_STATUS}")
+            return
 
 
 def _structural_faults(schema: Mapping[str, Any], prefix: str) -> list[tuple[DefinitionFault, bool]]:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted, size_of
+from specmux_converters.go.text import json_text, quoted, size_of
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault, fault, objects
 from specmux_schemas.validation.report import Path
 
 _MOST_WARNING: Final = 256
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+
+
+def schema_of(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    holder = version.get("schema")
+    schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
+    return schema if isinstance(schema, Mapping) else None
 
 
 def deprecation_faults(version: Mapping[str, Any], path: Path) -> Iterator[DefinitionFault]:
@@ -32,7 +38,7 @@ def deprecation_faults(version: Mapping[str, Any], path: Path) -> Iterator[Defin
             words = "must only contain printable UTF-8 characters; non-printable character found at index"
             faults.append(f"{words} {place}")
     for each in faults:
-        yield fault((*path, "deprecationWarning"), f"Invalid value: {quoted(warning)}: {each}")
+        yield fault((*path, "deprecationWarning"), f"Invalid value: {json_text(warning)}: {each}")
 
 
 def column_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator[DefinitionFault]:
@@ -80,7 +86,8 @@ def scale_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator
         elif not str(value).startswith("."):
             text = f"Invalid value: {quoted(str(value))}: must be a simple json path starting with ."
         elif not str(value).startswith(roots):
-            text = f"Invalid value: {quoted(str(value))}: should be a json path {where}"
+            shown = json_text(value) if key == "labelSelectorPath" else quoted(str(value))
+            text = f"Invalid value: {shown}: should be a json path {where}"
         if text:
             scale_path = (*path, "subresources", "scale", key)
             yield DefinitionFault(scale_path, f"{place}.subresources.scale.{key}: {text}")

@@ -38,20 +38,21 @@ def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iter
 
 
 def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
+    prefix = f"{place}." if place else ""
     for name, faults in (("apiVersion", _version_faults), ("kind", _kind_faults)):
         if name not in value:
-            yield MetadataError((*path, name), f"{place}.{name}: Required value")
+            yield MetadataError((*path, name), f"{prefix}{name}: Required value")
         elif isinstance(value[name], str):
             detail = faults(value[name])
             if detail:
-                yield MetadataError((*path, name), invalid(f"{place}.{name}", value[name], detail))
+                yield MetadataError((*path, name), invalid(f"{prefix}{name}", value[name], detail))
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
         is_namespaced = True if metadata.get("namespace") else None
         yield from metadata_errors(
             metadata,
             (*path, "metadata"),
-            f"{place}.metadata",
+            f"{prefix}metadata",
             is_namespaced=is_namespaced,
             needs_name=False,
             is_subdomain=False,

@@ -41,11 +41,11 @@ def check_rules(
     *,
     place: str = "",
 ) -> list[Violation]:
-    """With ``correlation`` what a rule finds in unchanged values is a warning. ``place`` is what messages
-    call the value, "" for an object."""
+    """With ``correlation`` what a rule finds in unchanged values is a warning. ``place`` is that of a
+    default in its definition, "" for an object: of a default, rules that do not compile are errors."""
     if not node.has_rules:
         return []
-    walk = _Walk(compiler)
+    walk = _Walk(compiler, is_default=place != "")
     with suppress(_BudgetSpent):
         walk.node(value, old, node, node, _Place((), place, Standing(correlation)))
     return walk.found
@@ -81,8 +81,9 @@ class _BudgetSpent(Exception):
 
 
 class _Walk:
-    def __init__(self, compiler: RuleCompiler) -> None:
+    def __init__(self, compiler: RuleCompiler, *, is_default: bool) -> None:
         self._compiler = compiler
+        self._is_default = is_default
         self._budget = OBJECT_BUDGET
         self.found: list[Violation] = []
         self._noted: set[CompiledRule] = set()
@@ -122,12 +123,14 @@ class _Walk:
         if not is_new and any(rule.uses_old for rule in rules):
             _convert(variables, OLD_SELF, old, typed)
         for rule in rules:
-            if (rule.fault or rule.message_fault) and rule not in self._noted:
+            if rule.fault and self._is_default:
+                self._refuse(rule, typed, place, f"rule compile error: {rule.fault}")
+            elif (rule.fault or rule.message_fault) and rule not in self._noted:
                 self._noted.add(rule)
                 if rule.fault:
                     self._add(Severity.NOTE, Check.NOT_CHECKED, place, _refused(rule))
                 else:  # the rule is checked; only its words are not there
-                    self._add(Severity.WARNING, Check.DEFINITION, place, _refused(rule))
+                    self._add(Severity.NOTE, Check.DEFINITION, place, _refused(rule))
             if rule.expression is None or (rule.uses_old and is_new and not rule.rule.takes_missing_old):
                 continue
             if fault is not None and SELF in rule.expression.names:

@@ -25,6 +25,7 @@ from specmux_schemas.validation.rules.costs import (
 from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule, rule_tree
 from specmux_schemas.validation.rules.field_paths import BadFieldPath, read_field_path
 
+BAD_PATH: Final = "must be a valid path"
 RULES: Final = "x-kubernetes-validations"
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _BREAK: Final = re.compile(r"[\n\r]")
@@ -38,8 +39,6 @@ class RuleFault:
     """Into the schema."""
     text: str
     """With the whole path, as an apiserver writes it."""
-    is_structural: bool = False
-    """Found before anything is compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +72,30 @@ class _Place:
 
 
 def compile_rules(
-    schema: Mapping[str, Any], prefix: str, *, minor: int = NEWEST, is_new: bool = True
+    schema: Mapping[str, Any],
+    prefix: str,
+    *,
+    minor: int = NEWEST,
+    known: frozenset[str] = frozenset(),
+    takes_cost: bool = False,
 ) -> list[RuleFault]:
-    """Of one version's ``openAPIV3Schema``; ``prefix`` is its place. ``is_new``: the rules were not in the
-    definition before."""
-    return _Definition(RuleCompiler(minor, is_new=is_new), prefix).faults(rule_tree(schema, {}))
+    """Of one version's ``openAPIV3Schema``; ``prefix`` is its place. ``known``: texts of rules that were in
+    the definition before. ``takes_cost``: they may cost too much, each."""
+    return _Definition(minor, known, prefix, takes_cost=takes_cost).faults(rule_tree(schema, {}))
 
 
 class _Definition:
-    def __init__(self, compiler: RuleCompiler, prefix: str) -> None:
-        self._compiler = compiler
+    def __init__(self, minor: int, known: frozenset[str], prefix: str, *, takes_cost: bool) -> None:
+        self._compiler = RuleCompiler(minor, is_new=True)
+        self._stored = RuleCompiler(minor)
+        self._known = known
+        self._most = MOST if takes_cost else RULE_LIMIT
         self._prefix = prefix
         self._total = 0
         self._costs: list[tuple[int, Path, str]] = []
 
     def faults(self, tree: RuleNode) -> list[RuleFault]:
         root = _Place((), self._prefix, 1)
-        found = list(self._structural(tree, tree, root))
-        if found:
-            return found
         found = list(self._compiled(tree, tree, root))
         if self._total > DEFINITION_LIMIT:
             self._costs.sort(key=lambda each: -each[0])
@@ -103,16 +107,11 @@ class _Definition:
             found.append(RuleFault((), f"{self._prefix}: Forbidden: {words}"))
         return found
 
-    def _structural(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
-        for index, rule in enumerate(node.rules):
-            for name, text in _rule_faults(rule, typed):
-                yield self._fault(place, index, name, text, is_structural=True)
-        for inner, inner_typed, below in _below(node, typed, place):
-            yield from self._structural(inner, inner_typed, below)
-
     def _compiled(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
         if node.rules:
             for index, rule in enumerate(self._compiler.rules(node, typed)):
+                if rule.rule.text in self._known:
+                    rule = self._stored.rules(node, typed)[index]
                 for name, text in self._expression_faults(rule, typed, place, index):
                     yield self._fault(place, index, name, text)
         for inner, inner_typed, below in _below(node, typed, place):
@@ -130,14 +129,14 @@ class _Definition:
             return
         count = most_occurrences(declared) if place.count is None else place.count
         cost = min(expression_cost(rule.expression, declared) * count, MOST)
-        if cost > RULE_LIMIT:
+        if cost > self._most:
             yield "rule", f"Forbidden: {_over_limit('estimated rule cost', cost, RULE_LIMIT)}"
         self._observe(cost, place, index, "rule")
         if rule.message_fault:
             yield "messageExpression", f"Invalid value: {_written(rule.rule)}: {rule.message_fault}"
         elif rule.message is not None:
             cost = expression_cost(rule.message, declared)
-            if cost > RULE_LIMIT:
+            if cost > self._most:
                 words = _over_limit("estimated messageExpression cost", cost, RULE_LIMIT)
                 yield "messageExpression", f"Forbidden: {words}"
             self._observe(cost, place, index, "messageExpression")
@@ -151,11 +150,9 @@ class _Definition:
             path = (*place.path, RULES, index, name)
             self._costs.append((cost, path, f"{place.text}.{RULES}[{index}].{name}"))
 
-    def _fault(
-        self, place: _Place, index: int, name: str, text: str, *, is_structural: bool = False
-    ) -> RuleFault:
+    def _fault(self, place: _Place, index: int, name: str, text: str) -> RuleFault:
         path = (*place.path, RULES, index, name)
-        return RuleFault(path, f"{place.text}.{RULES}[{index}].{name}: {text}", is_structural)
+        return RuleFault(path, f"{place.text}.{RULES}[{index}].{name}: {text}")
 
 
 def _below(node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[tuple[RuleNode, RuleNode, _Place]]:
@@ -178,7 +175,7 @@ def _most_inside(node: RuleNode) -> int | None:
     return node.most_items if node.kind == "array" else 1
 
 
-def _rule_faults(rule: ValidationRule, typed: RuleNode) -> Iterator[tuple[str, str]]:
+def rule_faults(rule: ValidationRule, typed: RuleNode) -> Iterator[tuple[str, str]]:
     text, message = rule.text.strip(), rule.message.strip()
     if not text:
         yield "rule", "Required value: rule is not specified"
@@ -206,7 +203,7 @@ def _field_path_faults(path: str, typed: RuleNode) -> Iterator[tuple[str, str]]:
         try:
             read_field_path(path, typed)
         except BadFieldPath:
-            yield "fieldPath", f"{written}must be a valid path"
+            yield "fieldPath", f"{written}{BAD_PATH}"
 
 
 def _written(rule: ValidationRule) -> str:

@@ -30,11 +30,19 @@ class BadFieldPath(Exception):
 
 def read_field_path(text: str, node: RuleNode) -> tuple[Path, str]:
     """The names in it, and how messages show them. Raises BadFieldPath."""
+    found, shown, _ = follow_field_path(text, node)
+    return found, shown
+
+
+def follow_field_path(text: str, node: RuleNode, *, takes_keys: bool = True) -> tuple[Path, str, RuleNode]:
+    """And what it leads to. ``takes_keys``: names may stand in brackets. Raises BadFieldPath."""
     found: list[str] = []
     shown = ""
     parts = iter(_parts(text))
     for part in parts:
         if part == "[":
+            if not takes_keys:
+                raise BadFieldPath("array notation is not allowed")
             quoted = _next(parts)
             if len(quoted) < 2 or quoted[0] != "'" or quoted[-1] != "'":
                 raise BadFieldPath(f"expected single quoted string but got {quoted}")
@@ -49,7 +57,7 @@ def read_field_path(text: str, node: RuleNode) -> tuple[Path, str]:
             raise BadFieldPath(f"expected [ or . but got: {part}")
         found.append(name)
         shown += f".{name}" if is_field else f"[{name}]"
-    return tuple(found), shown.removeprefix(".")
+    return tuple(found), shown.removeprefix("."), node
 
 
 def _parts(text: str) -> list[str]:

@@ -33,11 +33,16 @@ _EITHER_TYPE: Final = ("integer", "string")
 
 class SchemaCompiler:
     """Of one document; ``schemas`` are its components. Patterns are compiled once. Which formats are checked
-    depends on the release."""
+    depends on the release. ``is_published``: they say for readers of plain OpenAPI what
+    x-kubernetes-int-or-string says; else that says nothing of types, as an apiserver has it where it validates
+    defaults."""
 
-    def __init__(self, schemas: Mapping[str, Any], *, minor: int = NEWEST) -> None:
+    def __init__(
+        self, schemas: Mapping[str, Any], *, minor: int = NEWEST, is_published: bool = True
+    ) -> None:
         self._schemas = schemas
         self._minor = minor
+        self._is_published = is_published
         self._patterns: dict[str, Pattern] = {}
 
     def root(self, schema: Mapping[str, Any]) -> SchemaNode:
@@ -52,7 +57,7 @@ class SchemaCompiler:
         if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
             return SchemaNode()
         schema = resolved(self._schemas, schema)
-        is_either = schema.get(INT_OR_STRING) is True
+        is_either = self._is_published and schema.get(INT_OR_STRING) is True
         is_embedded = is_embedded or schema.get(EMBEDDED_RESOURCE) is True
         kind = schema.get("type")
         form = self._text_format(schema)

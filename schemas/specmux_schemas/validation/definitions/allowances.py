@@ -1,0 +1,56 @@
+"""Faults that the update of a definition may leave as they are stored (apiextensions, validationOptions)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
+
+
+class FaultFamily(Enum):
+    """Where the stored definition has one of a family, the update may have others of it. The value is a part
+    of their texts."""
+
+    TYPE = ".type: Unsupported value"
+    STRUCTURE = ""
+    """Asked for by itself: then nothing is said of structure, defaults and rules."""
+    UNKNOWN_IN_DEFAULT = "must not have unknown fields"
+    COMPOUND_IN_SET = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    NULL_ITEM = "Forbidden: cannot be nullable when x-kubernetes-list-type is"
+    KEY = "this property is in x-kubernetes-list-map-keys, so it"
+
+
+_KEYS: Final = frozenset((FaultFamily.NULL_ITEM, FaultFamily.KEY))
+
+
+@dataclass(frozen=True, slots=True)
+class Allowances:
+    """Of a new definition there are none."""
+
+    families: frozenset[FaultFamily] = frozenset()
+    rules: frozenset[str] = frozenset()
+    """Rules and messages that it has already: they may use what the next release brings."""
+    unchanged: frozenset[str] = frozenset()
+    """Versions whose schemas are as they were: their rules may cost too much, each."""
+    selectable: frozenset[str] = frozenset()
+    """Versions, and "" for all together, that may have more selectable fields."""
+    no_schema: bool = False
+    unknown_review: bool = False
+    any_bundle: bool = True
+
+    def left(self, faults: Iterable[DefinitionFault]) -> list[DefinitionFault]:
+        """Without those that are allowed."""
+        texts = [each.value for each in self.families if each.value]
+        return [fault for fault in faults if not any(text in fault.text for text in texts)]
+
+
+NO_ALLOWANCES: Final = Allowances()
+
+
+def families_of(faults: Iterable[DefinitionFault]) -> frozenset[FaultFamily]:
+    texts = [fault.text for fault in faults]
+    found = {each for each in FaultFamily if each.value and any(each.value in text for text in texts)}
+    return frozenset(found | _KEYS if found & _KEYS else found)

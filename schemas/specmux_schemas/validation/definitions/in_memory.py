@@ -1,0 +1,206 @@
+"""A definition's parts as Go holds them in memory: what texts show of them, and by what two are equal
+(apiextensions-apiserver, pkg/apis/apiextensions/types.go, types_jsonschema.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from specmux_converters.go.text import json_text
+
+
+class GoStruct(dict[str, Any]):
+    """Written in the order of its fields; other objects are maps."""
+
+
+def written(value: Any) -> str:
+    """As encoding/json writes it."""
+    if isinstance(value, GoStruct):
+        return "{" + ",".join(f"{json_text(key)}:{written(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json_text(key)}:{written(value[key])}" for key in sorted(value)) + "}"
+    return f"[{','.join(map(written, value))}]" if isinstance(value, list) else json_text(value)
+
+
+def same(left: Any, right: Any) -> bool:
+    """apimachinery's Semantic.DeepEqual: nothing, an empty list and an empty map are the same."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return (left in (None, [], {}) and right in (None, [], {})) or (
+        type(left) is type(right) and bool(left == right)
+    )
+
+
+def version_in_memory(version: Mapping[str, Any]) -> GoStruct:
+    holder = version.get("schema")
+    schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
+    return GoStruct(
+        Name=_text(version.get("name")),
+        Served=version.get("served") is True,
+        Storage=version.get("storage") is True,
+        Deprecated=version.get("deprecated") is True,
+        DeprecationWarning=version.get("deprecationWarning"),
+        Schema=GoStruct(OpenAPIV3Schema=_one(schema)) if isinstance(holder, Mapping) else None,
+        Subresources=_subresources(version.get("subresources")),
+        AdditionalPrinterColumns=_structs(version.get("additionalPrinterColumns"), _column),
+        SelectableFields=_structs(
+            version.get("selectableFields"), lambda each: GoStruct(JSONPath=_text(each.get("jsonPath")))
+        ),
+    )
+
+
+def _subresources(value: Any) -> GoStruct | None:
+    if not isinstance(value, Mapping):
+        return None
+    scale = value.get("scale")
+    paths = ("specReplicasPath", "statusReplicasPath")
+    return GoStruct(
+        Status=GoStruct() if isinstance(value.get("status"), Mapping) else None,
+        Scale=GoStruct(
+            {each[0].upper() + each[1:]: _text(scale.get(each)) for each in paths},
+            LabelSelectorPath=scale.get("labelSelectorPath"),
+        )
+        if isinstance(scale, Mapping)
+        else None,
+    )
+
+
+def _column(column: Mapping[str, Any]) -> GoStruct:
+    texts = {each.capitalize(): _text(column.get(each)) for each in ("name", "type", "format", "description")}
+    return GoStruct(texts, Priority=column.get("priority") or 0, JSONPath=_text(column.get("jsonPath")))
+
+
+def schema_in_memory(schema: Mapping[str, Any]) -> GoStruct:
+    return GoStruct({name: read(schema.get(key)) for key, name, read in _FIELDS})
+
+
+def rule_in_memory(rule: Mapping[str, Any]) -> GoStruct:
+    texts = {
+        f"{each[0].upper()}{each[1:]}": _text(rule.get(each))
+        for each in ("rule", "message", "messageExpression")
+    }
+    return GoStruct(
+        texts,
+        Reason=rule.get("reason"),
+        FieldPath=_text(rule.get("fieldPath")),
+        OptionalOldSelf=rule.get("optionalOldSelf"),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _flag(value: Any) -> bool:
+    return value is True
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _one(value: Any) -> GoStruct | None:
+    return schema_in_memory(value) if isinstance(value, Mapping) else None
+
+
+def _structs(value: Any, read: Callable[[Mapping[str, Any]], GoStruct]) -> list[GoStruct] | None:
+    """Null among them is an empty one."""
+    items: Iterable[Any] = value if isinstance(value, list) else ()
+    found = [read(each if isinstance(each, Mapping) else {}) for each in items]
+    return found if isinstance(value, list) else None
+
+
+def _many(value: Any) -> list[GoStruct] | None:
+    return _structs(value, schema_in_memory)
+
+
+def _named(value: Any) -> dict[str, Any] | None:
+    return (
+        {key: schema_in_memory(each or {}) for key, each in value.items()}
+        if isinstance(value, Mapping)
+        else None
+    )
+
+
+def _either(value: Any) -> GoStruct | None:
+    """A schema, or several."""
+    if not isinstance(value, Mapping | list):
+        return None
+    return GoStruct(Schema=_one(value), JSONSchemas=_many(value))
+
+
+def _allowed(value: Any) -> GoStruct | None:
+    """A schema, or whether there may be any."""
+    return None if value is None else GoStruct(Allows=value is not False, Schema=_one(value))
+
+
+def _dependencies(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        return None
+    return {
+        key: GoStruct(Schema=_one(each), Property=each if isinstance(each, list) else None)
+        for key, each in value.items()
+    }
+
+
+def _docs(value: Any) -> GoStruct | None:
+    if not isinstance(value, Mapping):
+        return None
+    return GoStruct(Description=_text(value.get("description")), URL=_text(value.get("url")))
+
+
+def _rules(value: Any) -> list[GoStruct] | None:
+    return _structs(value, rule_in_memory)
+
+
+_FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
+    ("id", "ID", _text),
+    ("$schema", "Schema", _text),
+    ("$ref", "Ref", _as_is),
+    ("description", "Description", _text),
+    ("type", "Type", _text),
+    ("nullable", "Nullable", _flag),
+    ("format", "Format", _text),
+    ("title", "Title", _text),
+    ("default", "Default", _as_is),
+    ("maximum", "Maximum", _as_is),
+    ("exclusiveMaximum", "ExclusiveMaximum", _flag),
+    ("minimum", "Minimum", _as_is),
+    ("exclusiveMinimum", "ExclusiveMinimum", _flag),
+    ("maxLength", "MaxLength", _as_is),
+    ("minLength", "MinLength", _as_is),
+    ("pattern", "Pattern", _text),
+    ("maxItems", "MaxItems", _as_is),
+    ("minItems", "MinItems", _as_is),
+    ("uniqueItems", "UniqueItems", _flag),
+    ("multipleOf", "MultipleOf", _as_is),
+    ("enum", "Enum", _as_is),
+    ("maxProperties", "MaxProperties", _as_is),
+    ("minProperties", "MinProperties", _as_is),
+    ("required", "Required", _as_is),
+    ("items", "Items", _either),
+    ("allOf", "AllOf", _many),
+    ("oneOf", "OneOf", _many),
+    ("anyOf", "AnyOf", _many),
+    ("not", "Not", _one),
+    ("properties", "Properties", _named),
+    ("additionalProperties", "AdditionalProperties", _allowed),
+    ("patternProperties", "PatternProperties", _named),
+    ("dependencies", "Dependencies", _dependencies),
+    ("additionalItems", "AdditionalItems", _allowed),
+    ("definitions", "Definitions", _named),
+    ("externalDocs", "ExternalDocs", _docs),
+    ("example", "Example", _as_is),
+    ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields", _as_is),
+    ("x-kubernetes-embedded-resource", "XEmbeddedResource", _flag),
+    ("x-kubernetes-int-or-string", "XIntOrString", _flag),
+    ("x-kubernetes-list-map-keys", "XListMapKeys", _as_is),
+    ("x-kubernetes-list-type", "XListType", _as_is),
+    ("x-kubernetes-map-type", "XMapType", _as_is),
+    ("x-kubernetes-validations", "XValidations", _rules),
+)
+
+GO_NAMES: Final = {key: name for key, name, _ in _FIELDS}
+"""Of the keywords, in Go's order."""
