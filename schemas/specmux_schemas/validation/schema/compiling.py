@@ -34,12 +34,10 @@ _EITHER_TYPE: Final = ("integer", "string")
 class SchemaCompiler:
     """Of one document; ``schemas`` are its components. Patterns are compiled once. Which formats are checked
     depends on the release. ``is_published``: they say for readers of plain OpenAPI what
-    x-kubernetes-int-or-string says; else that says nothing of types, as an apiserver has it where it validates
-    defaults."""
+    x-kubernetes-int-or-string says; else that says nothing of types, as an apiserver has it where it
+    validates defaults."""
 
-    def __init__(
-        self, schemas: Mapping[str, Any], *, minor: int = NEWEST, is_published: bool = True
-    ) -> None:
+    def __init__(self, schemas: Mapping[str, Any], *, minor: int = NEWEST, is_published: bool = True) -> None:
         self._schemas = schemas
         self._minor = minor
         self._is_published = is_published
