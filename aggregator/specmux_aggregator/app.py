@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
@@ -25,6 +26,7 @@ from specmux_aggregator.documents.memory import MemoryWatch
 from specmux_aggregator.endpoints.health import Pages, ServiceState
 from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.endpoints.swagger_reads import SwaggerReads
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.instruments import Metrics
@@ -42,7 +44,9 @@ from specmux_aggregator.parts import (
     swagger_routes,
 )
 from specmux_aggregator.proxy.handler import proxy_of
+from specmux_aggregator.questions.frames import SiteParts
 from specmux_aggregator.questions.opening import question_routes
+from specmux_aggregator.questions.pages import home
 from specmux_aggregator.questions.process import Reader
 from specmux_aggregator.questions.reading import Reading
 from specmux_aggregator.questions.validation_endpoint import validation_of
@@ -87,6 +91,12 @@ class App:
         self._validation = validation_of(
             settings, published.documents, self._snapshot, self.metrics, version=cluster_version_of(sources)
         )
+        self._site = SiteParts(
+            is_logged=self.history is not None,
+            can_validate=self._validation is not None,
+            has_schemas=self.schemas is not None,
+            has_swagger=settings.ui.swagger,
+        )
         self._proxy_handler = proxy_of(settings, self.publisher, self.metrics, sources.identities)
         self._gate = self._gate_towards(cluster)
         seen = state_of(published, sources, document_checks=self.document_checks, config=self.config)
@@ -129,6 +139,11 @@ class App:
         if self.schemas is not None and self.schemas.tokens is not None:
             self._run(self.schemas.tokens.run(), "schemas.token_file is no longer read")
         self._run(self.published.workers.warm_up(), "the workers could not be started ahead")
+        known = self._sources.first_look
+        warm = self._reading.warm_up(
+            partial(home, self._site, Coding.IDENTITY), is_known=lambda: not known.runs()
+        )
+        self._run(warm, "the reader could not be started ahead")
         return bound
 
     async def reconfigure(self, settings: Settings) -> None:
@@ -217,7 +232,7 @@ class App:
             status=pages.status,
             log=None if self.history is None else self.history.log,
             is_private=is_private,
-            has_swagger=self.settings.ui.swagger,
+            site=self._site,
         )
         changes = change_routes(self.history, is_private=is_private)
         files = [*schema_routes(self.schemas), *swagger_routes(self.swagger)]

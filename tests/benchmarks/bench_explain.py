@@ -33,7 +33,13 @@ from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
 from specmux_aggregator.questions.answers import ReaderAnswer  # noqa: E402
-from specmux_aggregator.questions.pages import KindRequest, kind_page  # noqa: E402
+from specmux_aggregator.questions.frames import SiteParts  # noqa: E402
+from specmux_aggregator.questions.kind_pages import (  # noqa: E402
+    DocumentOrigin,
+    DocumentRequest,
+    document_page,
+    kind_page,
+)
 from specmux_aggregator.questions.state import ReaderState  # noqa: E402
 from specmux_aggregator.questions.tree import tree_html  # noqa: E402
 from specmux_schemas.explanation.plaintext import of_kind  # noqa: E402
@@ -84,8 +90,11 @@ def page_sizes(documents: DocumentSet) -> list[float]:
     sizes = []
     for found in documents:
         state.keep(found.group_version, orjson.dumps(found.document))
-        asked = KindRequest(group_version=found.group_version, hash=found.group_version, kind=found.kind.kind)
-        page = kind_page(state, "all", (), asked, Coding.GZIP)
+        key = found.group_version
+        origin = DocumentOrigin(group_version=key, hash=key, owner="release", provenance="native")
+        below = f"kind/{key}/{found.kind.kind}"
+        asked = DocumentRequest(below=below, origin=origin, name=found.kind.kind, entries=())
+        page = document_page(kind_page, SiteParts(is_logged=True), asked, Coding.GZIP, state, "all", ())
         assert isinstance(page, ReaderAnswer)
         sizes.append(len(page.body) / 1e3)
     return sorted(sizes)

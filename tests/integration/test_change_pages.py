@@ -10,7 +10,7 @@ from data.compared import definition
 from running.service import Client, service
 from specmux_aggregator.config.settings import ChangeSettings
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
-from specmux_aggregator.questions.page_endpoint import POLICY
+from specmux_aggregator.questions.page_answers import POLICY
 
 KEY = "apis/example.com/v1"
 PAGES = (f"/openapi/ui/kind/{KEY}/Widget", f"/openapi/ui/changes/{KEY}", "/openapi/ui/changes")
@@ -58,10 +58,11 @@ async def test_a_change_is_on_the_pages_of_its_kind_and_its_group_version(tmp_pa
             if page != PAGES[-1]:
                 assert "<code>spec.&lt;b&gt;</code>" in text
                 assert "<code>field-removed</code>: the field is gone" in text
-        for page in ("", "status"):
+        for page, link in (("", f"./group-version/{KEY}"), ("status", f"./changes/{KEY}")):
             text = (await client.get(f"/openapi/ui/{page}"))[2].decode()
-            assert f'href="./changes/{KEY}"' in text
+            assert f'href="{link}"' in text
             assert 'href="./changes">Changes</a>' in text
+        assert "1 breaking" in (await read(client, f"/openapi/ui/group-version/{KEY}"))[1]
         assert (await client.get("/openapi/ui/changes/apis/nowhere/v1"))[0] == 404
         assert (await client.get(PAGES[1], method="POST"))[0] == 405
 

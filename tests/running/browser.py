@@ -18,7 +18,7 @@ import pytest
 from fakes.prefix_proxy import proxying
 from running.nginx import NGINX, nginx_before
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import ChangeSettings, PageSettings
+from specmux_aggregator.config.settings import ChangeSettings, PageSettings, ValidationSettings
 
 PREFIX = "/clusters/one"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -53,6 +53,7 @@ def served(
                     directory("documents", Path(name)),
                     changes=ChangeSettings(settle=0.05),
                     ui=PageSettings(swagger=swagger),
+                    validation=ValidationSettings(enabled=True),
                 ) as client,
                 before(client.base, PREFIX) as proxy,
             ):

@@ -25,6 +25,11 @@ from specmux_aggregator.questions.prose import prose
 POD = "kind/api/v1/Pod"
 PAGES = (
     "",
+    "group-version/apis/apps/v1",
+    "type/api/v1/io.k8s.api.core.v1.Container",
+    "compare/apis/autoscaling/v2/HorizontalPodAutoscaler?with=apis/autoscaling/v1",
+    "kind/api/v1/Nope",
+    "validate",
     "search?q=restart+policy",
     "search",
     "status",
@@ -50,14 +55,15 @@ def page(launched: Any) -> Iterator[Browsed]:
 
 
 @shared
-@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_nothing_is_wrong_with_a_page(page: Browsed, path: str, scheme: str, width: int) -> None:
     opened = page.opened(path, scheme=scheme, width=width)
     assert opened.violations() == []
     assert opened.overflow() == 0
-    assert opened.complaints == []
+    # A browser says of a page that is 404 that it is.
+    assert [each for each in opened.complaints if "404" not in each] == []
     assert opened.foreign == []
 
 
@@ -84,9 +90,10 @@ def test_keyboard_alone_is_enough(page: Browsed) -> None:
     with opened.page.expect_navigation():
         opened.page.keyboard.press("Enter")
     assert opened.page.url.endswith("kind/apis/batch/v1/CronJob#spec.schedule")
-    opened.page.locator("[id='spec.schedule'] > summary").focus()
+    opened.page.locator("[id='spec.jobTemplate'] > summary").focus()
     opened.page.keyboard.press("ArrowUp")
-    assert opened.page.evaluate("document.activeElement.parentElement.id") == "spec.jobTemplate"
+    assert opened.page.evaluate("document.activeElement.parentElement.id") == "spec.concurrencyPolicy"
+    opened.page.keyboard.press("ArrowDown")
     opened.page.keyboard.press("ArrowRight")
     opened.page.keyboard.press("ArrowRight")
     assert opened.page.evaluate("document.activeElement.parentElement.id") == "spec.jobTemplate.metadata"
@@ -95,16 +102,109 @@ def test_keyboard_alone_is_enough(page: Browsed) -> None:
     assert opened.complaints == []
 
 
+CRUMBS = "document.getElementById('crumbs').innerText"
+
+
 @shared
-def test_field_that_is_opened_has_a_link_to_itself(page: Browsed) -> None:
+def test_path_of_the_field_stays_in_sight(page: Browsed) -> None:
     opened = page.opened(f"{POD}#spec.containers.image")
-    link = opened.page.locator("[id='spec.containers.image'] > .l a")
-    link.wait_for()
-    assert link.get_attribute("href") == "#spec.containers.image"
-    opened.page.locator("[id='spec.containers.name'] > summary").click()
-    opened.page.locator("[id='spec.containers.name'] > .l a").click()
+    assert opened.page.evaluate(CRUMBS) == "Pod › spec › containers[] › image"
+    top = opened.page.locator("#crumbs").bounding_box()["y"]
+    assert 0 < top < opened.page.locator("[id='spec.containers.image']").bounding_box()["y"]
+    opened.page.locator("[id='spec.containers.name']").click(position={"x": 30, "y": 12})
+    assert opened.page.evaluate(CRUMBS) == "Pod › spec › containers[] › name"
+    opened.page.click("#crumbs a >> text=name")
     assert opened.page.url.endswith("#spec.containers.name")
+    opened.page.evaluate("document.getElementById('status').scrollIntoView()")
+    opened.page.wait_for_timeout(300)
+    assert opened.page.evaluate(CRUMBS).startswith("Pod › status")
     assert opened.violations() == []
+
+
+@shared
+def test_field_that_is_not_there_is_said(page: Browsed) -> None:
+    opened = page.opened(f"{POD}#spec.containers[].nosuch")
+    said = opened.page.locator("#unknown")
+    assert said.inner_text() == "Pod has no field spec.containers[].nosuch. The closest is spec.containers."
+    said.locator("a").click()
+    assert opened.page.evaluate("document.getElementById('spec.containers').open")
+    assert not said.is_visible()
+
+
+@shared
+def test_fields_are_filtered_and_opened(page: Browsed) -> None:
+    opened = page.opened(POD)
+    assert opened.page.locator("[id='spec.containers'] > summary").is_visible()
+    opened.page.fill("#filter", "runAsNonRoot")
+    shown = opened.page.locator(".tree [id]:visible")
+    assert {each.rpartition(".")[2] for each in shown.evaluate_all("all => all.map((each) => each.id)")} == {
+        *("spec", "containers", "initContainers", "ephemeralContainers", "securityContext", "runAsNonRoot")
+    }
+    opened.page.fill("#filter", "")
+    assert not opened.page.locator("[id='spec.containers.image']").is_visible()
+    opened.page.click("#expand")
+    assert opened.page.locator("[id='spec.containers.image']").is_visible()
+    assert opened.violations() == []
+    opened.page.click("#expand")
+    assert not opened.page.locator("[id='spec.containers']").is_visible()
+
+
+@shared
+def test_kinds_are_filtered(page: Browsed) -> None:
+    opened = page.opened("")
+    opened.page.fill(".bar input", "cronj")
+    assert opened.page.locator(".cards li:visible").all_inner_texts() == ["CronJob\nv1"]
+    assert opened.page.locator(".bar [role=status]").inner_text() == "1 kind"
+    assert opened.violations() == []
+
+
+@shared
+def test_header_and_content_stand_on_one_grid(page: Browsed) -> None:
+    for width in (390, 1280, 1920):
+        for path in ("", POD, "status", "search?q=pod"):
+            opened = page.opened(path, width=width)
+            edges = "[...document.querySelectorAll('header .home, main > :is(nav, article), main > h1')]"
+            seen = "filter((each) => each.checkVisibility())"
+            lefts = opened.page.evaluate(f"{edges}.{seen}.map((each) => each.getBoundingClientRect().x)")
+            search = opened.page.locator("#q").bounding_box()["x"]
+            assert set(lefts) <= {lefts[0], search}, (path, width)
+
+
+@shared
+def test_kind_has_columns_where_there_is_room(page: Browsed) -> None:
+    parts = ("main > article", "main > aside", "main > nav")
+    for width, seen in ((1000, 1), (1100, 2), (1280, 3)):
+        opened = page.opened(POD, width=width)
+        boxes = [opened.page.locator(part).bounding_box() for part in parts]
+        beside = {box["x"] for box in boxes if box}
+        assert len(beside) == seen, width
+
+
+@shared
+def test_manifest_is_judged_with_marks_at_its_lines(page: Browsed) -> None:
+    opened = page.opened("validate")
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n  - name: a\n    imag: x\n"
+    )
+    opened.page.fill("textarea", f"{pod}---\napiVersion: v1\nkind: Pdo\n")
+    opened.page.click("#validate button")
+    opened.page.wait_for_selector(".lines")
+    assert opened.page.locator("#verdict .box").inner_text() == "2 objects: 1 error, 1 warning."
+    marked = "(each, at) => each.matches('.bad') ? [at + 1] : []"
+    bad = opened.page.evaluate(f"[...document.querySelectorAll('.lines li')].flatMap({marked})")
+    assert bad == [8, 10]
+    assert 'unknown field "spec.containers[0].imag"' in opened.page.locator(".lines").inner_text()
+    assert "did you mean Pod?" in opened.page.locator(".lines").inner_text()
+    assert (opened.violations(), opened.overflow()) == ([], 0)
+
+
+@shared
+def test_print_has_the_fields_and_no_controls(page: Browsed) -> None:
+    opened = page.opened(POD)
+    opened.page.emulate_media(media="print")
+    assert not opened.page.locator("header").is_visible()
+    assert not opened.page.locator("#filter").is_visible()
+    assert opened.page.locator("[id='spec.containers']").is_visible()
 
 
 @shared
@@ -180,11 +280,11 @@ def test_weight_and_time(page: Browsed, tally: Callable[[str, int], None]) -> No
     with urllib.request.urlopen(f"{page.address}/openapi/ui/{POD}") as answer:
         body = answer.read()
     kib = len(gzip.compress(body, 6)) / 1000
-    assert kib <= 100
+    assert kib <= 80
     times = [page.opened(POD).timing() for _ in range(5)]
     load, blocked = (statistics.median(each[at] for each in times) for at in (0, 1))
     print(f"Pod: {kib:.0f} KB gzip, load {load:.0f} ms, blocked {blocked:.0f} ms")
-    tally("KB of Pod's page, gzip (at most 100)", round(kib))
+    tally("KB of Pod's page, gzip (at most 80)", round(kib))
     tally("ms until Pod's page is loaded (at most 500 on a machine that does nothing else)", round(load))
     tally("ms that Pod's page is blocked (at most 100 there)", round(blocked))
     assert load <= 1500
@@ -192,5 +292,5 @@ def test_weight_and_time(page: Browsed, tally: Callable[[str, int], None]) -> No
 
 
 def test_script_and_style_are_small() -> None:
-    assert len(assets()["page.js"].body) <= 6000
-    assert len(assets()["page.css"].body) <= 6000
+    assert len(gzip.compress(assets()["page.js"].body)) <= 4500
+    assert len(gzip.compress(assets()["page.css"].body)) <= 4000

@@ -66,6 +66,8 @@ def search(
     if not found.rows:
         if groups and group not in groups:
             warn(f'there is no group "{group}"; known: {", ".join(filter(None, groups))}')
+        elif found.did_you_mean:
+            warn(f"did you mean {found.did_you_mean}?")
         elif output == "text":
             warn("every word has to be the beginning of a word there: try fewer or shorter ones")
         raise click.exceptions.Exit(RUNTIME)

@@ -43,6 +43,8 @@ class ReaderAnswer:
 class QuestionRefusal:
     code: int
     message: str
+    similar: tuple[str, ...] = ()
+    """Names that may have been meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +103,8 @@ def search_rows(
 def refusal_of(error: SchemasError) -> QuestionRefusal:
     match error:
         case UnknownKind(similar=similar) | UnknownField(similar=similar):
-            return QuestionRefusal(
-                404, f"{error}; did you mean {' or '.join(similar)}?" if similar else str(error)
-            )
+            more = f"; did you mean {' or '.join(similar)}?" if similar else ""
+            return QuestionRefusal(404, f"{error}{more}", similar)
         case InvalidPath():
             return QuestionRefusal(400, str(error))
     return QuestionRefusal(404, str(error))

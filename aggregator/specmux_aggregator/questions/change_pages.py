@@ -14,7 +14,7 @@ import orjson
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
-from specmux_aggregator.questions.frames import rendered
+from specmux_aggregator.questions.frames import SiteParts, rendered, root_from
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, limited_time
 from specmux_converters.group_versions import GroupVersion
 
@@ -31,21 +31,21 @@ _GONE: Final = frozenset(("resource-removed", "group-version-removed"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesRequest:
-    """``entries``: bodies of the log, the newest first; None where no log is kept. Without a
-    ``group_version``, the last entry of each."""
+    """``entries``: bodies of the log, the newest first. Without a ``group_version``, the last entry of
+    each."""
 
-    entries: tuple[bytes, ...] | None
+    entries: tuple[bytes, ...]
     group_version: GroupVersion | None = None
     is_published: bool = False
 
 
 def changes_page(
-    state: ReaderState, request: ChangesRequest, coding: Coding
+    site: SiteParts, state: ReaderState, request: ChangesRequest, coding: Coding
 ) -> ReaderAnswer | QuestionRefusal:
     make = _all_page if request.group_version is None else _group_version_page
     try:
         with limited_time(RENDER_SECONDS):
-            return ReaderAnswer(encoded(make(request), coding))
+            return ReaderAnswer(encoded(make(site, request), coding))
     except QueryTooLong:
         return QuestionRefusal(503, "this page takes too long to make")
 
@@ -63,26 +63,28 @@ def shown_entries(
     return made
 
 
-def _all_page(request: ChangesRequest) -> bytes:
+def _all_page(site: SiteParts, request: ChangesRequest) -> bytes:
     return rendered(
         "changes.html",
         root="./",
         title="Changes",
-        is_logged=request.entries is not None,
-        entries=[_entry(orjson.loads(body), [], is_whole=True) for body in request.entries or ()],
+        site=site,
+        current="changes",
+        entries=[_entry(orjson.loads(body), [], is_whole=True) for body in request.entries],
     )
 
 
-def _group_version_page(request: ChangesRequest) -> bytes:
+def _group_version_page(site: SiteParts, request: ChangesRequest) -> bytes:
     name = request.group_version or GroupVersion("")
     return rendered(
-        "group_version.html",
-        root="../" * (name.count("/") + 1),
+        "group_version_changes.html",
+        root=root_from(f"changes/{name}"),
         title=f"Changes of {name}",
+        site=site,
+        current="changes",
         key=name,
-        is_logged=request.entries is not None,
         is_published=request.is_published,
-        entries=shown_entries(request.entries or (), group_version=name),
+        entries=shown_entries(request.entries, group_version=name),
         most=ENTRIES_MAX,
     )
 

@@ -27,6 +27,18 @@ class Asset:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteParts:
+    """Parts that a service may have beside its documents, for pages to link to."""
+
+    is_logged: bool = False
+    """A change log."""
+    can_validate: bool = False
+    has_schemas: bool = False
+    """JSON Schemas of its kinds."""
+    has_swagger: bool = False
+
+
 @cache
 def assets() -> dict[str, Asset]:
     """By the name without the hash."""
@@ -56,18 +68,23 @@ def _environment() -> Any:
     )
 
 
-def rendered(template: str, *, root: str, title: str, **values: Any) -> bytes:
+def rendered(template: str, *, root: str, title: str, site: SiteParts, **values: Any) -> bytes:
     """``root``: the way from the page to the home page, "./" from home itself."""
     named = {name.rpartition(".")[2]: asset.name for name, asset in assets().items()}
-    query = values.pop("query", "")
     frame = _environment().get_template(template)
-    text: str = frame.render(root=root, title=title, query=query, asset=named, **values)
+    given = {"query": "", "current": "", **values}
+    text: str = frame.render(root=root, title=title, site=site, asset=named, **given)
     return text.encode()
 
 
-def error_page(code: int, message: str) -> bytes:
-    """Without a template, for it is shown when nothing can be rendered."""
+def root_from(below: str) -> str:
+    """The way home from a page, by its path below the home page."""
+    return "../" * below.count("/") or "./"
+
+
+def bare_error(code: int, message: str) -> bytes:
+    """Without a frame, for it is shown when nothing can be rendered."""
     return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{code} · specmux</title>"
-        f"<main><h1>{code}</h1><p>{escape(message)}</p></main></html>"
+        f"<!doctype html><html lang=en><meta charset=utf-8><meta name=color-scheme content='light dark'>"
+        f"<title>{code} · specmux</title><main><h1>{code}</h1><p>{escape(message)}</p></main></html>"
     ).encode()

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.questions.explain_endpoint import EXPLAIN, SEARCH, Explain, Search
-from specmux_aggregator.questions.page_endpoint import PREFIX, LoggedChanges, Ui
+from specmux_aggregator.questions.frames import SiteParts
+from specmux_aggregator.questions.page_answers import PREFIX
+from specmux_aggregator.questions.page_endpoint import LoggedChanges, Ui
 from specmux_aggregator.questions.reading import Reading
 from specmux_aggregator.questions.swagger_assets import SwaggerUiUnusable, swagger_assets
 from specmux_aggregator.questions.swagger_ui import SWAGGER, SwaggerUi
@@ -19,16 +21,16 @@ def question_routes(
     status: Callable[[], Awaitable[bytes]],
     log: LoggedChanges | None,
     is_private: bool,
-    has_swagger: bool,
+    site: SiteParts,
 ) -> list[Route]:
     """The longer of two paths first. Raises InvalidConfig where Swagger UI is asked for and not there."""
     found: list[Route] = []
-    if has_swagger:
+    if site.has_swagger:
         try:
             found.append(Route(SWAGGER, SwaggerUi(swagger_assets(), is_private=is_private), "ui"))
         except SwaggerUiUnusable as error:
             raise InvalidConfig(str(error)) from error
-    page = Ui(reading, status=status, log=log, is_private=is_private, has_swagger=has_swagger)
+    page = Ui(reading, status=status, log=log, is_private=is_private, site=site)
     return [
         *found,
         Route(EXPLAIN, Explain(reading, is_private=is_private), "explain"),

@@ -1,16 +1,15 @@
-"""``/openapi/ui/…``: the page for people. Its frames carry a policy under which nothing foreign is loaded."""
+"""``/openapi/ui/…``: the page for people, each part of it by its path."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
 from urllib.parse import unquote
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare
+from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import (
-    NO_STORE,
     Representation,
     delivered,
     settled,
@@ -18,46 +17,54 @@ from specmux_aggregator.http.representations import (
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
 from specmux_aggregator.questions.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
-from specmux_aggregator.questions.frames import Asset, assets, error_page
-from specmux_aggregator.questions.pages import KindRequest, home, kind_page, search_page, status_page
+from specmux_aggregator.questions.frames import Asset, SiteParts, assets, root_from
+from specmux_aggregator.questions.kind_pages import (
+    DocumentOrigin,
+    DocumentRequest,
+    Page,
+    compare_page,
+    document_page,
+    group_version_page,
+    kind_page,
+    type_page,
+)
+from specmux_aggregator.questions.page_answers import (
+    FIELDS,
+    HTML,
+    PREFIX,
+    bare_page,
+    redirect,
+)
+from specmux_aggregator.questions.pages import (
+    ErrorRequest,
+    error_page,
+    home,
+    search_page,
+    status_page,
+    validate_page,
+)
 from specmux_aggregator.questions.reading import (
+    ALIGN_SECONDS,
+    HOME_SECONDS,
     BadParameters,
     JobOfAll,
     Reading,
     Unready,
     number,
     parameters,
+    passing,
     represented,
 )
-from specmux_aggregator.questions.state import ReaderState, Wants
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.explanation.similar import similar_to
 from specmux_schemas.search_index.query import MOST_OFFSET, MOST_ROWS
 from specmux_schemas.search_index.words import MOST_CHARACTERS
 
-PREFIX: Final = "/openapi/ui/"
 _ASSETS: Final = "assets/"
-_KIND: Final = "kind/"
-_CHANGES: Final = "changes"
+_OF_KINDS: Final[Mapping[str, Page]] = {"kind": kind_page, "type": type_page, "compare": compare_page}
 RENDERED_BYTES: Final = 4 * 1024 * 1024
 """Of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the reader."""
-HTML: Final = "text/html; charset=utf-8"
-
-POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        *(f"{each}-src 'self'" for each in ("script", "style", "img", "connect")),
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-FIELDS: Final = (
-    ("Content-Security-Policy", POLICY),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Referrer-Policy", "no-referrer"),
-    ("Cross-Origin-Opener-Policy", "same-origin"),
-)
 
 
 class LogEntryPage(Protocol):
@@ -78,9 +85,16 @@ class LoggedChanges(Protocol):
         """The newest first."""
 
 
+class NoSuchPage(LookupError):
+    """``similar``: names and pages of what may have been meant."""
+
+    def __init__(self, message: str, similar: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.similar = similar
+
+
 class Ui:
-    """An endpoint. ``status``: the body of ``/status``; ``log``: the change log, where one is kept.
-    ``has_swagger``: whether Swagger UI is there to lead to."""
+    """An endpoint. ``status``: the body of ``/status``; ``log``: the change log, where one is kept."""
 
     def __init__(
         self,
@@ -89,13 +103,13 @@ class Ui:
         status: Callable[[], Awaitable[bytes]],
         log: LoggedChanges | None,
         is_private: bool,
-        has_swagger: bool,
+        site: SiteParts,
     ) -> None:
         self._reading = reading
         self._log = log
         self._status = status
         self._is_private = is_private
-        self._has_swagger = has_swagger
+        self._site = site
         self._rendered: ByteBounded[ETag, bytes] = ByteBounded(
             RENDERED_BYTES, size=len, max_each=RENDERED_BYTES // 8
         )
@@ -113,97 +127,140 @@ class Ui:
         ready = self.immediate(request)
         if ready is not None:
             return ready
-        below = request.path.removeprefix(PREFIX)
         try:
-            if below == "":
-                leads = self._log is not None, self._has_swagger
-                return await self._of_all(request, partial(partial, _home, *leads), "home", str(leads))
-            if below == "search":
-                question = _search_request(request.query)
-                return await self._of_all(
-                    request, lambda coding: partial(_search, question, coding), "search"
-                )
-            if below == "status":
-                return await self._status_page(request)
-            if below == _CHANGES:
-                return await self._changes(request, None)
-            if below.startswith(f"{_CHANGES}/"):
-                return await self._changes(request, GroupVersion(unquote(below[len(_CHANGES) + 1 :])))
-            if below.startswith(_KIND):
-                return await self._kind(request, below.removeprefix(_KIND))
+            return await self._page(request, request.path.removeprefix(PREFIX))
+        except NoSuchPage as error:
+            return await self._error(request, 404, str(error), error.similar)
         except BadParameters as error:
-            return page_error(request, 400, str(error))
+            return await self._error(request, 400, str(error))
         except Unready as error:
-            return page_error(request, error.code, str(error))
-        return page_error(request, 404, "There is no such page.")
+            return bare_page(request, error.code, str(error))
+
+    async def _page(self, request: Request, below: str) -> PreparedAnswer:
+        """Raises NoSuchPage, BadParameters, Unready."""
+        part, _, rest = below.partition("/")
+        if below == "":
+            job = partial(home, self._site)
+            return await self._of_all(request, lambda coding: partial(job, coding), "home", HOME_SECONDS)
+        if below == "search":
+            question = _search_request(request.query)
+            found = partial(search_page, self._site, question)
+            return await self._of_all(request, lambda coding: partial(found, coding), "search")
+        if below == "status":
+            return await self._of_state(request, below, status_page, await self._status())
+        if below == "validate":
+            return await self._of_state(request, below, validate_page)
+        if part == "changes":
+            return await self._changes(request, GroupVersion(unquote(rest)) if rest else None)
+        if part in _OF_KINDS:
+            key, _, name = rest.rpartition("/")
+            return await self._of_document(request, _OF_KINDS[part], unquote(key), unquote(name))
+        if part == "group-version":
+            return await self._of_document(request, group_version_page, unquote(rest), "")
+        raise NoSuchPage(f"There is no page {below}.")
 
     async def _of_all(
-        self, request: Request, job: Callable[[Coding], JobOfAll], name: str, hash: str = ""
+        self,
+        request: Request,
+        job: Callable[[Coding], JobOfAll],
+        name: str,
+        seconds: float = ALIGN_SECONDS,
     ) -> PreparedAnswer:
         """Raises Unready."""
-        representation = self._represented(request, name, self._reading.version, hash)
+        representation = self._represented(request, name, self._reading.version)
         ready = settled(representation, request)
         if ready is not None:
             return ready
-        found = await self._reading.of_all(job(representation.coding))
-        return _answered(request, representation, found, is_complete=self._reading.is_complete)
+        found = await self._reading.of_all(job(representation.coding), seconds=seconds)
+        return _answered(representation, found, is_complete=self._reading.is_complete)
 
-    async def _kind(self, request: Request, below: str) -> PreparedAnswer:
-        """Raises Unready."""
-        key, _, kind = below.rpartition("/")
-        entry = self._reading.snapshot.entries.get(GroupVersion(unquote(key)))
-        if entry is None or not kind:
-            return page_error(request, 404, f"No group-version {unquote(key)} is published.")
-        question = KindRequest(
-            group_version=entry.group_version,
-            hash=str(entry.key.hash),
-            kind=unquote(kind),
-            entries=_bodies(self._logged(entry.group_version)),
+    async def _of_document(self, request: Request, page: Page, key: str, name: str) -> PreparedAnswer:
+        """Raises NoSuchPage, BadParameters, Unready."""
+        entries = [self._published(key)]
+        if page is compare_page:
+            entries.append(self._published(parameters(request.query).get("with", "")))
+        origins = [_origin_of(entry) for entry in entries]
+        logged = self._logged(entries[0].group_version)
+        representation = self._represented(
+            request, "document", self._reading.version, request.path, str(origins), _state_of(logged)
         )
-        return await self._with_document(request, entry, question)
-
-    async def _with_document(
-        self, request: Request, entry: SnapshotEntry, question: KindRequest
-    ) -> PreparedAnswer:
-        """Raises Unready."""
-        state = _state_of(self._logged(entry.group_version))
-        representation = self._represented(request, "kind", self._reading.version, request.path, state)
         ready = settled(representation, request)
         if ready is not None:
             return ready
         body = self._rendered.get(representation.etag)
         if body is not None:
             return delivered(representation, body)
+        question = DocumentRequest(
+            below=request.path.removeprefix(PREFIX),
+            origin=origins[0],
+            name=name,
+            other=origins[1] if len(origins) > 1 else None,
+            entries=_bodies(logged),
+        )
         version = self._reading.version
-        found = await self._reading.of_both(entry, partial(_kind_page, question, representation.coding))
+        found = await self._reading.of_both(
+            entries, partial(document_page, page, self._site, question, representation.coding)
+        )
+        if isinstance(found, QuestionRefusal) and found.code == 404:
+            pages = [
+                (each, f"{'kind' if page is kind_page else 'compare'}/{key}/{each}") for each in found.similar
+            ]
+            raise NoSuchPage(found.message.partition("; did you mean")[0], pages if name else ())
         is_complete = self._reading.is_complete and self._reading.version == version
         if is_complete and isinstance(found, ReaderAnswer):
             self._rendered.put(representation.etag, found.body)
-        return _answered(request, representation, found, is_complete=is_complete)
+        return _answered(representation, found, is_complete=is_complete)
 
-    async def _status_page(self, request: Request) -> PreparedAnswer:
+    def _published(self, key: str) -> SnapshotEntry:
+        """Raises NoSuchPage, with group-versions like it."""
+        entries = self._reading.snapshot.entries
+        found = entries.get(GroupVersion(key))
+        if found is None:
+            similar = [(each, f"group-version/{each}") for each in similar_to(key, entries)]
+            raise NoSuchPage(f"The group-version {key} is not published.", similar)
+        return found
+
+    async def _of_state(
+        self, request: Request, name: str, job: Callable[..., ReaderAnswer], *args: bytes
+    ) -> PreparedAnswer:
         """Raises Unready."""
-        representation = self._represented(request, "status")
-        found = await self._reading.of_state(
-            status_page, await self._status(), representation.coding, is_logged=self._log is not None
-        )
-        return _answered(request, representation, found, is_complete=False)
+        representation = self._represented(request, name)
+        found = await self._reading.of_state(partial(job, self._site), *args, representation.coding)
+        return _answered(representation, found, is_complete=False)
 
     async def _changes(self, request: Request, name: GroupVersion | None) -> PreparedAnswer:
-        """Raises Unready."""
+        """Raises NoSuchPage, Unready."""
         entries = self._logged(name)
         is_published = name in self._reading.snapshot.entries
         if name is not None and not entries and not is_published:
-            return page_error(request, 404, f"No group-version {name} is published.")
+            self._published(name)
         representation = self._represented(
             request, "changes", name or "", str(is_published), _state_of(entries)
         )
         ready = settled(representation, request)
         if ready is not None:
             return ready
-        question = ChangesRequest(entries=_bodies(entries), group_version=name, is_published=is_published)
-        found = await self._reading.of_state(changes_page, question, representation.coding)
-        return _answered(request, representation, found, is_complete=True)
+        question = ChangesRequest(
+            entries=_bodies(entries) or (), group_version=name, is_published=is_published
+        )
+        job = partial(changes_page, self._site)
+        found = await self._reading.of_state(job, question, representation.coding)
+        return _answered(representation, found, is_complete=True)
+
+    async def _error(
+        self, request: Request, code: int, message: str, similar: Sequence[tuple[str, str]] = ()
+    ) -> PreparedAnswer:
+        """In the frame, or bare where that cannot be had."""
+        root = root_from(request.path.removeprefix(PREFIX))
+        question = ErrorRequest(root=root, code=code, message=message, similar=tuple(similar))
+        representation = self._represented(request, "error")
+        try:
+            found = await self._reading.of_state(
+                partial(error_page, self._site), question, representation.coding
+            )
+        except Unready:
+            return bare_page(request, code, message)
+        return passing(representation, found.body, code)
 
     def _logged(self, name: GroupVersion | None) -> Sequence[LogEntryPage] | None:
         """What a page has of the log: of one group-version, or the last entry of each."""
@@ -220,7 +277,7 @@ class Ui:
     def _asset(self, request: Request, name: str) -> PreparedAnswer:
         asset: Asset | None = self._assets.get(name)
         if asset is None:
-            return page_error(request, 404, "There is no such file.")
+            return bare_page(request, 404, "There is no such file.")
         representation = Representation(
             content_type=asset.content_type,
             etag=ETag(f'"{name}"'),
@@ -232,35 +289,6 @@ class Ui:
             fields=FIELDS[1:2],
         )
         return settled(representation, request) or delivered(representation, asset.body)
-
-
-def redirect(request: Request, location: str) -> PreparedAnswer:
-    """To a page below; relative, so that it holds behind any prefix."""
-    is_head = request.method == "HEAD"
-    return prepare(302, [("Location", location), NO_STORE], is_head=is_head, route="ui")
-
-
-def _home(
-    is_logged: bool,
-    has_swagger: bool,
-    coding: Coding,
-    state: ReaderState,
-    version: str,
-    missing: tuple[str, ...],
-) -> ReaderAnswer | Wants:
-    return home(state, version, missing, coding, is_logged=is_logged, has_swagger=has_swagger)
-
-
-def _search(
-    question: SearchRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
-) -> ReaderAnswer | Wants:
-    return search_page(state, version, missing, question, coding)
-
-
-def _kind_page(
-    question: KindRequest, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
-) -> ReaderAnswer | QuestionRefusal | Wants:
-    return kind_page(state, version, missing, question, coding)
 
 
 def _bodies(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | None:
@@ -281,37 +309,21 @@ def _search_request(query: str) -> SearchRequest:
     return SearchRequest(query=words, limit=limit, offset=offset)
 
 
+def _origin_of(entry: SnapshotEntry) -> DocumentOrigin:
+    return DocumentOrigin(
+        group_version=entry.group_version,
+        hash=str(entry.key.hash),
+        owner=entry.owner,
+        provenance=entry.offer.provenance.value,
+    )
+
+
 def _answered(
-    request: Request,
-    representation: Representation,
-    found: ReaderAnswer | QuestionRefusal,
-    *,
-    is_complete: bool,
+    representation: Representation, found: ReaderAnswer | QuestionRefusal, *, is_complete: bool
 ) -> PreparedAnswer:
+    """Raises Unready for a refusal."""
     if isinstance(found, QuestionRefusal):
-        return page_error(request, found.code, found.message)
+        raise Unready(found.code, found.message)
     if is_complete:
         return delivered(representation, found.body)
-    coding = (
-        [("Content-Encoding", representation.coding.value)] if representation.coding != "identity" else []
-    )
-    return prepare(
-        200,
-        [("Content-Type", HTML), NO_STORE, *FIELDS, *coding],
-        found.body,
-        is_head=representation.is_head,
-        route="ui",
-        format="html",
-    )
-
-
-def page_error(request: Request, code: int, message: str) -> PreparedAnswer:
-    again = [("Retry-After", "1")] if code in (429, 503) else []
-    return prepare(
-        code,
-        [("Content-Type", HTML), NO_STORE, *FIELDS, *again],
-        error_page(code, message),
-        is_head=request.method == "HEAD",
-        route="ui",
-        format="html",
-    )
+    return passing(representation, found.body, 200)

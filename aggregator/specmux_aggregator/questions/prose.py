@@ -11,12 +11,28 @@ from markupsafe import escape
 
 _LINK: Final = re.compile(r"https?://[^\s<>\"'()\[\]{}`\\^|]+")
 _PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n\s*")
+_SENTENCE: Final = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?:\s+(?=[A-Z\"'`(*])|\s*\n)")
 _TRAILING: Final = ".,;:!?*"
+SHORT: Final = 200
+"""Characters of a description that is shown whole."""
 
 
 def prose(text: str) -> str:
     """Paragraphs with links."""
     return "".join(f"<p>{linked(part)}</p>" for part in _PARAGRAPHS.split(text.strip()) if part)
+
+
+def beginning(text: str, *, is_whole: bool) -> tuple[str, str]:
+    """The first sentence of a description, and the rest. A short description is all beginning, unless it has
+    a link and ``is_whole`` is false: then its links belong in the rest."""
+    text = text.strip()
+    first, *more = _PARAGRAPHS.split(text, maxsplit=1)
+    if not more and len(text) <= SHORT and (is_whole or "://" not in text):
+        return text, ""
+    end = _SENTENCE.search(first)
+    if end is None:
+        return first, "".join(more)
+    return first[: end.start() + 1], text[end.end() :]
 
 
 def linked(text: str) -> str:
@@ -25,7 +41,7 @@ def linked(text: str) -> str:
     for match in _LINK.finditer(text):
         url = match[0].rstrip(_TRAILING)
         parts.append(str(escape(text[end : match.start()])))
-        parts.append(f'<a href="{escape(url)}" rel="noopener noreferrer">{escape(url)}</a>')
+        parts.append(f'<a href="{escape(url)}">{escape(url)}</a>')
         end = match.start() + len(url)
     parts.append(str(escape(text[end:])))
     return "".join(parts)

@@ -7,9 +7,10 @@ that changed are handed over first, a few at a time, and what could not be had i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -19,6 +20,7 @@ from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
 from specmux_aggregator.http.representations import NO_STORE, REASONS, Representation
 from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import Snapshot, SnapshotEntry
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
 from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
@@ -36,11 +38,16 @@ R = TypeVar("R")
 
 JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], ReaderAnswer | QuestionRefusal | Wants]
 
-RENDERER: Final = f"{VERSION}-3"
+RENDERER: Final = f"{VERSION}-4"
 """Part of every ETag: what renders anew has another. The number rises with what is rendered."""
 
 ALIGN_SECONDS: Final = 3.0
 """For which a request waits for documents that are not in the index yet."""
+HOME_SECONDS: Final = 0.4
+"""The same for the home page, which says of the rest that it is not read yet."""
+WARM_UP_SECONDS: Final = 1.0
+"""After which a service that knows its documents starts the process: a start has enough to do."""
+_LOOKS_AGAIN: Final = 0.25
 PER_BACKEND: Final = 2
 HANDED_AT_ONCE: Final = 4
 """Documents on their way to the process at one time, whoever owns them."""
@@ -97,22 +104,39 @@ class Reading:
             await self._hand(entry)
         raise Unready(503, "more documents are asked for than the reader can hold")
 
-    async def of_all(self, job: JobOfAll) -> ReaderAnswer | QuestionRefusal:
-        """The result of a job about all documents: it is told the version it is for, and what is missing.
-        Raises Unready."""
-        return await self.of_both(None, job)
+    async def warm_up(self, job: JobOfAll, *, is_known: Callable[[], bool]) -> None:
+        """Start the process before anybody asks, and do a job about all documents, once it is known which
+        there are. No backend is asked for a document: natives that are not at hand stay missing."""
+        while not is_known():
+            await asyncio.sleep(_LOOKS_AGAIN)
+        await asyncio.sleep(WARM_UP_SECONDS)
+        version = self.version
+        with contextlib.suppress(Unready):
+            if self._aligning is None and self._snapshot().entries:
+                await self._hand_over(self._snapshot(), version, fetches=False)
+                await self._ask(job, version, tuple(sorted(self._missing)))
 
-    async def of_both(self, entry: SnapshotEntry | None, job: JobOfAll) -> ReaderAnswer | QuestionRefusal:
-        """The same for a job that wants one document as well. Raises Unready."""
-        for _ in range(_ATTEMPTS):
+    async def of_all(
+        self, job: JobOfAll, *, seconds: float = ALIGN_SECONDS
+    ) -> ReaderAnswer | QuestionRefusal:
+        """The result of a job about all documents: it is told the version it is for, and what is missing
+        after so many seconds. Raises Unready."""
+        return await self.of_both((), job, seconds=seconds)
+
+    async def of_both(
+        self, entries: Sequence[SnapshotEntry], job: JobOfAll, *, seconds: float = ALIGN_SECONDS
+    ) -> ReaderAnswer | QuestionRefusal:
+        """The same for a job that wants some documents as well. Raises Unready."""
+        by_name = {entry.group_version: entry for entry in entries}
+        for _ in range(_ATTEMPTS + len(entries)):
             version = self.version
-            await self._align(version)
+            await self._align(version, seconds)
             found = await self._ask(job, version, tuple(sorted(self._missing)))
             match found:
                 case Wants(None):
                     self._aligned = ""
-                case Wants() if entry is not None:
-                    await self._hand(entry)
+                case Wants((group_version,)) if group_version in by_name:
+                    await self._hand(by_name[group_version])
                 case Wants():
                     raise Unready(503, "the reader wants a document that nobody asked for")
                 case _:
@@ -182,7 +206,7 @@ class Reading:
         except ReaderFault as error:
             raise Unready(500, str(error)) from error
 
-    async def _align(self, version: str) -> None:
+    async def _align(self, version: str, seconds: float) -> None:
         if self._aligned == version:
             return
         if self._aligning is None or self._aligning[0] != version or self._aligning[1].done():
@@ -192,7 +216,7 @@ class Reading:
             log_failure(task, logger, "the index could not follow")
             self._aligning = version, task
         _, task = self._aligning
-        await asyncio.wait((task,), timeout=ALIGN_SECONDS)
+        await asyncio.wait((task,), timeout=seconds)
         if task.done() and not task.cancelled() and task.exception() is None:
             unready = task.result()
             if unready is not None:
@@ -206,8 +230,8 @@ class Reading:
             return error
         return None
 
-    async def _hand_over(self, snapshot: Snapshot, version: str) -> None:
-        """Raises Unready."""
+    async def _hand_over(self, snapshot: Snapshot, version: str, *, fetches: bool = True) -> None:
+        """Without ``fetches``, only documents that no backend is asked for. Raises Unready."""
         wanted = {key: entry for key, entry in snapshot.entries.items() if split(key) is not None}
         hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}
         missing = await self._ask(align, version, hashes)
@@ -228,10 +252,16 @@ class Reading:
         try:
             async with asyncio.TaskGroup() as group:
                 for key in missing:
-                    group.create_task(hand(wanted[key]))
+                    if fetches or self._is_at_hand(wanted[key]):
+                        group.create_task(hand(wanted[key]))
         except* Unready as errors:
             raise errors.exceptions[0] from None
-        self._aligned = version
+        if fetches or not self._missing:
+            self._aligned = version
+
+    def _is_at_hand(self, entry: SnapshotEntry) -> bool:
+        is_native = entry.offer.provenance is Provenance.NATIVE
+        return not is_native or self._documents.held(entry.key) is not None
 
 
 def parameters(query: str) -> Mapping[str, str]:
@@ -278,13 +308,13 @@ def represented(
     )
 
 
-def passing(representation: Representation, body: bytes) -> PreparedAnswer:
-    """A 200 that nobody keeps: the same question has another answer soon."""
+def passing(representation: Representation, body: bytes, code: int = 200) -> PreparedAnswer:
+    """An answer that nobody keeps: the same question has another one soon."""
     fields = [("Content-Type", representation.content_type), NO_STORE, *representation.fields]
     if representation.coding is not Coding.IDENTITY:
         fields.append(("Content-Encoding", representation.coding.value))
     return prepare(
-        200,
+        code,
         fields,
         body,
         is_head=representation.is_head,

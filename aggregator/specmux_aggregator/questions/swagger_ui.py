@@ -14,7 +14,7 @@ from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.http.representations import Representation, delivered, settled
 from specmux_aggregator.questions.frames import Asset, asset_of
-from specmux_aggregator.questions.page_endpoint import FIELDS, POLICY, PREFIX, page_error, redirect
+from specmux_aggregator.questions.page_answers import FIELDS, POLICY, PREFIX, bare_page, redirect
 from specmux_aggregator.questions.swagger_assets import swagger_page
 
 SWAGGER: Final = f"{PREFIX}swagger/"
@@ -48,7 +48,7 @@ class SwaggerUi:
             return self._answer(request, self._page, is_immutable=False, fields=SWAGGER_FIELDS)
         asset = self._files.get(request.path.removeprefix(_ASSETS))
         if asset is None:
-            return page_error(request, 404, "There is no such page.")
+            return bare_page(request, 404, "There is no such page.")
         return self._answer(request, asset, is_immutable=True, fields=FIELDS[1:2])
 
     async def respond(self, request: Request) -> PreparedAnswer:

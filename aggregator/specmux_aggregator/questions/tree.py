@@ -1,63 +1,106 @@
-"""A tree of fields as nested ``details``: complete and usable without a script.
+"""A tree of fields: complete and usable without a script.
 
-A link to a field's id opens all that stands above it; that is the browser's own work. No link stands in a
-``summary``, which is a button already; the script puts one below it when it is opened, for written into each
-field it is an eighth of the largest page.
+A field that has more to show than fits beside its name is a ``details``; a link to its id opens all that
+stands above it, which is the browser's own work. No link stands in a ``summary``, which is a button already:
+the link to a field's type stands before it, and floats. A leaf without more is a ``div``, which costs a
+browser a third of a ``details``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+from urllib.parse import quote
 
-from markupsafe import escape
+from markupsafe import Markup, escape
 
-from specmux_aggregator.questions.prose import linked, prose
+from specmux_aggregator.questions.prose import beginning, linked, prose
 from specmux_schemas.explanation.text import notes_on
 from specmux_schemas.explanation.tree import Field
 
-_TITLES = {
-    "DEPRECATED": "Deprecated",
-    "DEFAULT": "Default",
-    "ENUM": "One of",
+_TITLES: Final = {
     "LIMITS": "Limits",
-    "FORMAT": "Format",
     "LIST": "List",
     "UNION": "Union",
     "RULES": "Rules",
     "NULLABLE": "Nullable",
     "PRESERVES UNKNOWN": "Keeps unknown fields",
 }
+"""Of notes below a field's name; format, default, enum and deprecation are marks beside it."""
+_OPEN: Final = frozenset(("spec",))
+"""Of a kind's own fields, those that stand open."""
+_DEFAULT_MOST: Final = 60
+"""Characters of a default."""
+_ENUM_MOST: Final = 24
+"""Values of an enum."""
 
 
-def tree_html(field: Field) -> str:
-    """The fields below ``field``."""
-    return "".join(part for each in field.fields for part in _field(each, ""))
+def tree_html(field: Field, *, types: str = "") -> str:
+    """The fields below ``field``. ``types``: where the pages of components are."""
+    return "".join(part for each in field.fields for part in _field(each, "", types))
 
 
-def _field(field: Field, above: str) -> Iterator[str]:
+def _field(field: Field, above: str, types: str) -> Iterator[str]:
     path = f"{above}.{field.name}" if above else field.name
-    name, identity = escape(field.name), escape(path)
+    first, rest = beginning(field.description, is_whole=not field.fields)
+    notes = dict(notes_on(field.details))
+    head = f"<code>{escape(field.name)}</code>{''.join(_marks(field, notes))}"
+    if field.component:
+        type_ = f'<a href="{types}{quote(field.component)}">{escape(field.type)}</a>'
+    else:
+        type_ = f"<i>{escape(field.type)}</i>"
+    identity = escape(path)
+    if not (field.fields or rest or field.has_more):
+        yield f'<div id="{identity}">{type_}{head}'
+        yield f"<p>{linked(first)}</p>" if first else ""
+        yield from _notes(notes)
+        yield "</div>"
+        return
     kind = " class=k" if field.fields else ""
-    required = " <b>required</b>" if field.is_required else ""
-    deprecated = " <s>deprecated</s>" if field.details.deprecated else ""
-    yield (
-        f'<details{kind} id="{identity}"><summary><code>{name}</code> <i>{escape(field.type)}</i>'
-        f"{required}{deprecated}</summary>"
-    )
-    yield prose(field.description)
-    for label, lines in notes_on(field.details):
-        yield _note(label, list(lines))
+    opened = " open" if not above and field.name in _OPEN else ""
+    before, within = (type_, "") if field.component else ("", type_)
+    yield f'{before}<details{kind} id="{identity}"{opened}><summary>{within}{head}'
+    yield f"<span>{escape(first)}</span></summary>" if first else "</summary>"
+    yield prose(first) if "://" in first else ""
+    yield prose(rest)
+    yield from _notes(notes)
     for each in field.fields:
-        yield from _field(each, path)
+        yield from _field(each, path, types)
     if field.has_more:
-        yield "<p class=m>It has more fields: it lies within itself, or too deep to be shown here.</p>"
+        yield "<p class=m>More fields: it contains itself, or is too deep to show here.</p>"
     yield "</details>"
 
 
-def _note(label: str, lines: list[str]) -> str:
-    title = _TITLES.get(label, label)
-    if label == "DEPRECATED":
-        return f"<p class=w>{linked(lines[0]) if lines[0] != 'yes' else title}</p>"
-    if lines == ["true"]:
-        return f"<p class=x>{title}</p>"
-    return f"<p class=x>{title} " + " ".join(f"<code>{escape(line)}</code>" for line in lines) + "</p>"
+def _marks(field: Field, notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Quiet words beside a name."""
+    if field.is_required:
+        yield " <b>required</b>"
+    if field.details.deprecated:
+        yield " <s>deprecated</s>"
+    for form in notes.get("FORMAT", ()):
+        yield f" <small>{escape(form)}</small>"
+    for default in notes.get("DEFAULT", ()):
+        yield f" <small>default {escape(_cut(default))}</small>"
+    values = list(notes.get("ENUM", ()))
+    if values:
+        more = " | …" if len(values) > _ENUM_MOST else ""
+        yield f" <small>{escape(' | '.join(values[:_ENUM_MOST]))}{more}</small>"
+
+
+def marks_text(field: Field) -> str:
+    """The same without markup, to stand behind a type."""
+    marks = (Markup(mark).striptags() for mark in _marks(field, dict(notes_on(field.details))))  # noqa: S704
+    return "".join(f", {mark}" for mark in marks)
+
+
+def _notes(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    for label, title in _TITLES.items():
+        lines = list(notes.get(label, ()))
+        if lines == ["true"]:
+            yield f"<p class=x>{title}</p>"
+        elif lines:
+            yield f"<p class=x>{title} {' '.join(f'<code>{escape(line)}</code>' for line in lines)}</p>"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _DEFAULT_MOST else f"{text[:_DEFAULT_MOST]}…"

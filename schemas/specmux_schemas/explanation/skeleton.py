@@ -4,7 +4,7 @@ value, else nothing, and in comments what is required and what may stand there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,14 +34,34 @@ _SHOWN_VALUES: Final = 12
 _ZEROS: Final = {"boolean": "false", "object": "{}", "array": "[]", "string": '""'}
 _FORMATS: Final = {"date-time": '"1970-01-01T00:00:00Z"', "date": '"1970-01-01"', "duration": '"0s"'}
 """Formats that the empty string does not have."""
+_URLS: Final = frozenset(("uri", "url"))
+NOTHING_GIVEN: Final[Mapping[str, Any]] = {}
 _MICRO_TIME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 """Of the format date-time too, but Go reads six digits of a second and nothing else."""
 
 
+@dataclass(frozen=True, slots=True)
+class ManifestValues:
+    """Values to write in the place of nothing. ``given``: of a kind's fields, as the object has them;
+    ``texts``: for a string that must be there, the first that fits is taken."""
+
+    given: Mapping[str, Any]
+    texts: tuple[str, ...]
+
+
 def skeleton(document: Document, kind: GroupVersionKind, schema: Schema) -> str:
     """YAML. ``schema`` is the kind's own."""
-    writer = _Writer(document, kind, iter(range(MOST_LINES)))
-    return "\n".join(writer.object(layers_of(schemas_of(document), schema), 0, frozenset())) + "\n"
+    return manifest(document, kind, schema, None)
+
+
+def manifest(
+    document: Document, kind: GroupVersionKind, schema: Schema, values: ManifestValues | None
+) -> str:
+    """As ``skeleton``; with ``values``, one without comments on what is required."""
+    texts = () if values is None else values.texts
+    writer = _Writer(document, kind, iter(range(MOST_LINES)), texts)
+    given = {} if values is None else values.given
+    return "\n".join(writer.object(layers_of(schemas_of(document), schema), 0, frozenset(), given)) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +70,18 @@ class _Writer:
     kind: GroupVersionKind
     left: Iterator[int]
     """One for each field that may still be written: components may fan out without end."""
+    texts: tuple[str, ...]
+    """Of an example; a skeleton has none."""
 
-    def object(self, layers: Layers, level: int, above: frozenset[str]) -> Iterator[str]:
+    def object(
+        self, layers: Layers, level: int, above: frozenset[str], given: Mapping[str, Any] = NOTHING_GIVEN
+    ) -> Iterator[str]:
         """The lines of an object's fields; none where it needs no field."""
         required = required_of(layers)
         properties = properties_of(layers)
         unions = unions_of(said_by(layers), next(components_in(layers), ""))
         alternatives = _alternatives(layers) or _choice(unions)
-        wanted = {*required, "spec", *(alternatives[:1])}
+        wanted = {*required, "spec", *(alternatives[:1]), *given}
         if level == 0:
             wanted |= {"apiVersion", "kind", "metadata"}
         selected = {
@@ -67,14 +91,17 @@ class _Writer:
         }
         wanted |= {member.field for member in selected.values() if not (member is None or member.is_optional)}
         for name in sorted(wanted & properties.keys(), key=lambda name: (_HEAD.get(name, 3), name)):
-            notes = ["required"] if name in required else []
+            notes = ["required"] if name in required and not self.texts else []
             if name in alternatives:
                 notes.append(f"one of {', '.join(alternatives)}")
             notes += [union_text(union) for union in unions if union.discriminator == name]
             schema, member = properties[name], selected.get(name)
             if member is not None:
                 schema = {**schema, "default": member.value}
-            yield from self.field(name, schema, level, notes, above)
+            if name in given and not (isinstance(given[name], dict) and self.has_fields(schema)):
+                yield from _given_lines(name, self.known(given[name], schema), level)
+            else:
+                yield from self.field(name, schema, level, notes, above, given.get(name))
 
     def selected(self, union: Union, schema: Schema) -> Member | None:
         """The member of the discriminator's default or first value; the first where it has neither."""
@@ -84,7 +111,13 @@ class _Writer:
         return union.members[0] if value is None else union.member(value)
 
     def field(
-        self, name: str, schema: Schema, level: int, notes: list[str], above: frozenset[str]
+        self,
+        name: str,
+        schema: Schema,
+        level: int,
+        notes: list[str],
+        above: frozenset[str],
+        given: Mapping[str, Any] | None,
     ) -> Iterator[str]:
         if next(self.left, None) is None:
             return
@@ -99,9 +132,9 @@ class _Writer:
         comment = f"  # {'; '.join(notes)}".replace("\n", " ") if notes else ""
         head = f"{pad}{_scalar(name)}:"
         if level == 0 and name in ("apiVersion", "kind", "metadata"):
-            yield from self.head(name, comment, layers)
+            yield from self.head(name, comment, layers, given)
             return
-        inner = list(self.value_lines(layers, said, level, above))
+        inner = list(self.value_lines(layers, said, level, above, given or {}))
         if inner:
             yield f"{head}{comment}"
             yield from inner
@@ -110,23 +143,40 @@ class _Writer:
             value = '"1970-01-01T00:00:00.000000Z"' if is_micro else self.value(said, element)
             yield f"{head} {value}{comment}"
 
-    def head(self, name: str, comment: str, layers: Layers) -> Iterator[str]:
+    def has_fields(self, schema: Schema) -> bool:
+        return bool(properties_of(layers_of(schemas_of(self.document), schema)))
+
+    def known(self, value: Any, schema: Schema) -> Any:
+        """A given value without fields that this version of the kind does not have."""
+        layers = layers_of(schemas_of(self.document), schema)
+        if isinstance(value, list):
+            items = said_by(layers).get("items")
+            return [self.known(each, items) for each in value] if isinstance(items, dict) else value
+        properties = properties_of(layers)
+        if not isinstance(value, dict) or not properties:
+            return value
+        return {name: self.known(value[name], properties[name]) for name in value if name in properties}
+
+    def head(self, name: str, comment: str, layers: Layers, given: Mapping[str, Any] | None) -> Iterator[str]:
         """What every object begins with. The metadata of a list has no name."""
         if name == "metadata":
             properties = properties_of(layers)
             has_name = "name" in properties or not properties
-            yield from (f"metadata:{comment}", '  name: ""') if has_name else (f"metadata: {{}}{comment}",)
+            named = {"name": self.texts[0] if self.texts else ""} if given is None else given
+            yield from _given_lines("metadata", dict(named) if has_name else {}, 0, comment)
             return
         value = self.kind.kind if name == "kind" else api_version(self.kind.group, self.kind.version)
         yield f"{name}: {_scalar(value)}{comment}"
 
-    def value_lines(self, layers: Layers, said: Schema, level: int, above: frozenset[str]) -> Iterator[str]:
+    def value_lines(
+        self, layers: Layers, said: Schema, level: int, above: frozenset[str], given: Mapping[str, Any]
+    ) -> Iterator[str]:
         """What stands below a field's name; nothing where its value stands beside it."""
         within = frozenset(components_in(layers))
         if said.get("default") not in (None, {}, []) or level >= MOST_LEVELS or within & above:
             return
         if properties_of(layers):
-            yield from self.object(layers, level + 1, above | within)
+            yield from self.object(layers, level + 1, above | within, given)
             return
         if said.get("type") == "array" and isinstance(said.get("items"), dict):
             element = layers_of(schemas_of(self.document), said["items"])
@@ -144,7 +194,34 @@ class _Writer:
             return _scalar(said["enum"][0])
         if said.get("type") == "array" and said.get("minItems"):
             return f"[{self.value(element, {})}]"
+        if self.texts and said.get("format") == "byte":
+            return '"ZXhhbXBsZQ=="'
+        if self.texts and said.get("type") == "string" and said.get("format") not in _FORMATS:
+            return _scalar(next((text for text in self.texts if _fits(said, text)), self.texts[0]))
         return _zero(said)
+
+
+def _given_lines(name: str, value: Any, level: int, comment: str = "") -> Iterator[str]:
+    lines = to_yaml({name: value}).decode().splitlines()
+    lines[0] += comment
+    yield from ("  " * level + line for line in lines)
+
+
+def _fits(said: Schema, text: str) -> bool:
+    """A pattern that nobody can decide is one that the text has."""
+    least, most, pattern = said.get("minLength"), said.get("maxLength"), said.get("pattern")
+    if (isinstance(least, int) and len(text) < least) or (isinstance(most, int) and len(text) > most):
+        return False
+    if said.get("format") in _URLS and "://" not in text:
+        return False
+    if not isinstance(pattern, str):
+        return True
+    from specmux_converters.go.regexp_match import Pattern, UndecidedMatch  # explain starts without it
+
+    try:
+        return Pattern(pattern).matches(text)
+    except UndecidedMatch:
+        return True
 
 
 _HEAD: Final = {"apiVersion": 0, "kind": 1, "metadata": 2}

@@ -51,6 +51,8 @@ class Field:
     """Itself and the fields below it."""
     height: int
     """Levels of fields below it."""
+    component: str
+    """The component that has its fields; "" where they stand in place, or it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,14 @@ class _Grower:
             below.is_whole,
             1 + below.size,
             below.height,
+            _component_of(inner) or "",
         )
 
     def below(self, layers: Layers, inner: Layers, depth: int, above: frozenset[str]) -> _Below:
         properties = properties_of(inner)
         if not properties:
             return _NOTHING
-        component = None if inner[0].get("properties") else component_of(inner[0])
+        component = _component_of(inner)
         known = self.whole.get(component) if component is not None else None
         if known is not None and known.height <= depth and known.size <= self.left:
             self.left -= known.size
@@ -171,6 +174,10 @@ class _Grower:
             self.left -= 1
             made.append(self.grow(name, schema, name in required, depth, above))
         return _Below(tuple(made))
+
+
+def _component_of(inner: Layers) -> str | None:
+    return None if inner[0].get("properties") else component_of(inner[0])
 
 
 def _unknown(step: Step, place: FieldPlace, layers: Layers) -> UnknownField:

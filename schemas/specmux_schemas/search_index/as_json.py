@@ -9,7 +9,8 @@ from specmux_schemas.search_index.query import SchemaHit, SearchResult
 
 
 def found_json(found: SearchResult) -> dict[str, Any]:
-    return {"total": found.total, "partial": found.is_partial, "rows": [row_json(row) for row in found.rows]}
+    made = {"total": found.total, "partial": found.is_partial, "rows": [row_json(row) for row in found.rows]}
+    return {**made, "didYouMean": found.did_you_mean} if found.did_you_mean else made
 
 
 def row_json(row: SchemaHit) -> dict[str, Any]:

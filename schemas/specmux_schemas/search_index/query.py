@@ -19,6 +19,7 @@ from specmux_schemas.resources import api_version
 from specmux_schemas.search_index.graph import EntryId
 from specmux_schemas.search_index.index import FieldIndex, Postings
 from specmux_schemas.search_index.places import KindRoot, SearchPlaces
+from specmux_schemas.search_index.subjects import at_path, closest_query, roots_of, version_in
 from specmux_schemas.search_index.words import asked
 
 MOST_ROWS: Final = 200
@@ -54,6 +55,8 @@ class SearchResult:
     total: int
     is_partial: bool
     """A word is so frequent that not all was looked at."""
+    did_you_mean: str = ""
+    """A query that finds something, where this one finds nothing."""
 
 
 @dataclass(slots=True)
@@ -70,20 +73,32 @@ class _Hits:
 def search(
     index: FieldIndex, query: str, *, limit: int = 20, offset: int = 0, group: str | None = None
 ) -> SearchResult:
-    """Raises InvalidPath for a query that is none. ``group``: of one API group alone, "" for the core."""
-    words = asked(query)
-    places = index.places
-    if group is not None:
-        roots = [root for held in index.documents.values() for root in held.roots]
-        places = index.places_in(tuple(root for root in roots if root.name.kind.group == group))
+    """Raises InvalidPath for a query that is none. ``group``: of one API group alone, "" for the core.
+
+    A query may name a version before a kind, and be the whole path of a field.
+    """
+    asked(query)
+    everywhere = index.places  # brings the kinds up to date
+    whole = at_path(index, query, group)
+    if whole:
+        rows = tuple(_row_at(index, *each) for each in whole[offset : offset + limit])
+        return SearchResult(rows, len(whole), False)
+    of_version, rest = version_in(index, query)
+    words = asked(rest)
+    within, places = None, everywhere
+    if group is not None or of_version:
+        roots = of_version or roots_of(index)
+        within = tuple(root for root in roots if group in (None, root.name.kind.group))
+        places = index.places_in(within)
     hits = [_Hits(word, _numbers(index.names, word), _numbers(index.descriptions, word)) for word in words]
-    ranking = _Ranking(index, words, hits, places, _kinds_called(index, words, group))
+    ranking = _Ranking(index, words, hits, places, _kinds_called(index, words, within))
     ranked = list(ranking.rows())
     best = nsmallest(offset + limit, ranked, key=lambda row: row[:4])[offset:]
     return SearchResult(
         tuple(_row(index, entry, within) for *_, entry, within in best),
         len(ranked),
         any(len(hit.entries) >= MOST_POSTINGS or len(hit.nodes) >= MOST_POSTINGS for hit in hits),
+        "" if ranked else closest_query(index, words),
     )
 
 
@@ -99,11 +114,16 @@ def _numbers(postings: Postings, word: str) -> set[int]:
     return found
 
 
-def _kinds_called(index: FieldIndex, words: tuple[str, ...], group: str | None) -> list[KindRoot]:
-    """Kinds that one word names, or all but the last words together."""
+def _kinds_called(
+    index: FieldIndex, words: tuple[str, ...], within: tuple[KindRoot, ...] | None
+) -> list[KindRoot]:
+    """Kinds that one word names, or all but the last words together; of these alone, where they are given."""
     names = [*words, *("".join(words[:end]) for end in range(2, len(words)))]
-    found = [root for name in names for root in index.kinds.get(name, ())[:_KINDS_TRIED]]
-    return [root for root in found if not root.is_list and group in (None, root.name.kind.group)]
+    among = None if within is None else frozenset(within)
+    called = (
+        [root for root in index.kinds.get(name, ()) if among is None or root in among] for name in names
+    )
+    return [root for roots in called for root in roots[:_KINDS_TRIED] if not root.is_list]
 
 
 _Ranked = tuple[int, int, int, int, EntryId, SearchPlaces]
@@ -225,6 +245,11 @@ def _row(index: FieldIndex, entry: EntryId, places: SearchPlaces) -> SchemaHit:
     node = graph.nodes[graph.targets[entry]]
     named = tuple(f"{api_version(each.kind.group, each.kind.version)} {each.kind.kind}" for each in others)
     return SchemaHit(kind, path, node.type, node.summary, named[:_NAMED], len(named))
+
+
+def _row_at(index: FieldIndex, root: KindRoot, path: tuple[str, ...], entry: EntryId) -> SchemaHit:
+    node = index.graph.nodes[index.graph.targets[entry]]
+    return SchemaHit(root.name, path, node.type, node.summary, (), 0)
 
 
 def path_text(row: SchemaHit) -> str:

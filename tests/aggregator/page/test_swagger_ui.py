@@ -24,7 +24,7 @@ from running.service import Client, directory, service
 from specmux_aggregator.config.settings import AuthSettings, PageSettings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.questions import swagger_assets as swagger_ui
-from specmux_aggregator.questions.page_endpoint import POLICY
+from specmux_aggregator.questions.page_answers import POLICY
 from specmux_aggregator.questions.swagger_assets import PINNED, RELEASE, SwaggerUiUnusable, swagger_assets
 from specmux_aggregator.questions.swagger_ui import SWAGGER_POLICY
 

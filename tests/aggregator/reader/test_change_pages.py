@@ -30,6 +30,7 @@ from specmux_aggregator.questions.change_pages import (
     changes_page,
     shown_entries,
 )
+from specmux_aggregator.questions.frames import SiteParts
 from specmux_aggregator.questions.state import ReaderState
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.changes import Change, Location
@@ -62,9 +63,9 @@ def entry(
 
 
 def page(*entries: LogEntry, name: GroupVersion | None = KEY, is_logged: bool = True) -> str:
-    bodies = tuple(each.body for each in entries) if is_logged else None
+    bodies = tuple(each.body for each in entries)
     request = ChangesRequest(entries=bodies, group_version=name, is_published=True)
-    answer = changes_page(ReaderState(), request, Coding.IDENTITY)
+    answer = changes_page(SiteParts(is_logged=is_logged), ReaderState(), request, Coding.IDENTITY)
     assert isinstance(answer, ReaderAnswer)
     return answer.body.decode()
 

@@ -1,8 +1,10 @@
-// Shortcuts and suggestions. The page is complete without it.
-const input = document.getElementById("q");
+// Shortcuts, suggestions, filters and the answer to a manifest. The page is complete without it.
+const find = (id) => document.getElementById(id);
+const make = (tag, text, values = {}) => Object.assign(document.createElement(tag), { textContent: text, ...values });
+const input = find("q");
 const form = input.form;
 const root = document.body.dataset.root;
-
+const fields = document.querySelector(".tree");
 const isTyping = (target) => /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
 addEventListener("keydown", (event) => {
@@ -13,47 +15,8 @@ addEventListener("keydown", (event) => {
   }
 });
 
-// The tree, as trees go: up and down between fields, right opens, left closes or goes up.
-document.querySelector(".tree")?.addEventListener("keydown", (event) => {
-  const summary = event.target.closest("summary");
-  if (!summary) return;
-  const details = summary.parentElement;
-  const shown = () => [...document.querySelectorAll(".tree summary")].filter((each) => each.checkVisibility());
-  const step = (by) => { const all = shown(); all[all.indexOf(summary) + by]?.focus(); };
-  switch (event.key) {
-    case "ArrowDown": step(1); break;
-    case "ArrowUp": step(-1); break;
-    case "ArrowRight": if (details.open) step(1); else details.open = true; break;
-    case "ArrowLeft":
-      if (details.open) details.open = false;
-      else details.parentElement.closest("details")?.querySelector("summary").focus();
-      break;
-    default: return;
-  }
-  event.preventDefault();
-});
-
-// A field that is opened says how it is linked to.
-document.querySelector(".tree")?.addEventListener("toggle", ({ target }) => {
-  if (!target.open || target.querySelector(":scope > .l")) return;
-  const line = document.createElement("p");
-  const link = document.createElement("a");
-  line.className = "l";
-  link.href = `#${encodeURIComponent(target.id)}`;
-  link.textContent = "Link to this field";
-  line.append(link);
-  target.insertBefore(line, target.querySelector(":scope > details"));
-}, true);
-
-// A link to a field opens what is above it by itself; here the field too.
-const openTarget = () => { const target = document.getElementById(decodeURIComponent(location.hash.slice(1))); if (target?.tagName === "DETAILS") target.open = true; };
-addEventListener("hashchange", openTarget);
-openTarget();
-
 for (const pre of document.querySelectorAll("pre")) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = "Copy";
+  const button = make("button", "Copy", { type: "button" });
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(pre.querySelector("code").textContent);
@@ -66,17 +29,193 @@ for (const pre of document.querySelectorAll("pre")) {
   pre.append(button);
 }
 
+// Home: kinds whose name or group has the text.
+const kinds = document.querySelector(".bar[data-filter]");
+if (kinds) {
+  kinds.hidden = false;
+  const [box, said] = kinds.children;
+  box.addEventListener("input", () => {
+    const text = box.value.trim().toLowerCase();
+    let shown = 0;
+    for (const section of document.querySelectorAll(".cards section")) {
+      const isGroup = section.querySelector("h2 span").textContent.toLowerCase().includes(text);
+      let own = 0;
+      for (const item of section.querySelectorAll("li")) {
+        item.hidden = !isGroup && !item.firstChild.textContent.toLowerCase().includes(text);
+        own += !item.hidden;
+      }
+      section.hidden = !own;
+      shown += own;
+    }
+    said.textContent = text ? `${shown} ${shown === 1 ? "kind" : "kinds"}` : "";
+  });
+}
+
+if (fields) {
+  const crumbs = find("crumbs").firstElementChild;
+  const kind = crumbs.firstElementChild;
+  const typeOf = (field) => (field.querySelector(":scope > summary > i, :scope > i, :scope > a") ?? field.previousElementSibling)?.textContent ?? "";
+  const above = (field) => field.parentElement.closest("[id]:is(details, .tree div)");
+  let at;
+
+  // Where one is: the field that was asked for while it is in sight, else the one at the top.
+  const show = (field) => {
+    if (field === at) return;
+    at = field;
+    const path = [];
+    for (let each = field; each; each = above(each)) {
+      const list = typeOf(each).startsWith("[]") ? "[]" : "";
+      const name = each.querySelector("code").textContent;
+      path.unshift(" › ", make("a", name + list, { href: `#${encodeURIComponent(each.id)}` }));
+    }
+    crumbs.replaceChildren(kind, ...path);
+  };
+  let asked;
+  const isSeen = (field) => { const { top, bottom } = field.getBoundingClientRect(); return bottom > 110 && top < innerHeight; };
+  const follow = () => {
+    if (asked && isSeen(asked)) return show(asked);
+    asked = undefined;
+    const { left, top } = fields.getBoundingClientRect();
+    if (top > 120) return show(undefined);
+    show(document.elementFromPoint(left + 30, 130)?.closest(".tree [id]") ?? at);
+  };
+  let waits = false;
+  addEventListener("scroll", () => {
+    if (!waits) requestAnimationFrame(() => { waits = false; follow(); });
+    waits = true;
+  }, { passive: true });
+  for (const type of ["focusin", "click"]) {
+    fields.addEventListener(type, ({ target }) => {
+      const field = target.closest(".tree [id]");
+      if (field) { asked = field; show(field); }
+    });
+  }
+
+  // A link to a field opens what is above it by itself; here the field too. One that is not there is said.
+  const unknown = find("unknown");
+  const openTarget = () => {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const target = find(name);
+    unknown.hidden = !name || Boolean(target);
+    if (target?.closest(".tree")) {
+      if (target.tagName === "DETAILS") target.open = true;
+      asked = target;
+      show(target);
+    } else if (!unknown.hidden) {
+      const names = name.replaceAll("[]", "").split(".");
+      let near;
+      while (names.length && !near) near = names.pop() && find(names.join("."));
+      unknown.replaceChildren(`${kind.textContent} has no field ${name}. `);
+      if (near) unknown.append("The closest is ", make("a", near.id, { href: `#${encodeURIComponent(near.id)}` }), ".");
+      unknown.scrollIntoView({ block: "center" });
+    }
+  };
+  addEventListener("hashchange", openTarget);
+  openTarget();
+
+  // The tree, as trees go: up and down between fields, right opens, left closes or goes up.
+  fields.addEventListener("keydown", (event) => {
+    const summary = event.target.closest("summary");
+    if (!summary) return;
+    const details = summary.parentElement;
+    const shown = () => [...fields.querySelectorAll("summary")].filter((each) => each.checkVisibility());
+    const step = (by) => { const all = shown(); all[all.indexOf(summary) + by]?.focus(); };
+    switch (event.key) {
+      case "ArrowDown": step(1); break;
+      case "ArrowUp": step(-1); break;
+      case "ArrowRight": if (details.open) step(1); else details.open = true; break;
+      case "ArrowLeft":
+        if (details.open) details.open = false;
+        else above(details)?.querySelector("summary").focus();
+        break;
+      default: return;
+    }
+    event.preventDefault();
+  });
+
+  const expand = find("expand");
+  const filter = find("filter");
+  expand.hidden = filter.hidden = false;
+  expand.addEventListener("click", () => {
+    const isOpen = expand.textContent === "Expand all";
+    for (const each of fields.querySelectorAll("details")) each.open = isOpen;
+    expand.textContent = isOpen ? "Collapse all" : "Expand all";
+  });
+  let before;
+  filter.addEventListener("input", () => {
+    const text = filter.value.trim().toLowerCase();
+    const all = [...fields.querySelectorAll("[id]")];
+    before ??= new Set(all.filter((each) => each.open));
+    const kept = new Set();
+    for (const each of text ? all : []) {
+      const name = text.includes(".") ? each.id : each.id.slice(each.id.lastIndexOf(".") + 1);
+      if (name.toLowerCase().includes(text)) for (let up = each; up && !kept.has(up); up = above(up)) kept.add(up);
+    }
+    for (const each of all) {
+      each.hidden = Boolean(text) && !kept.has(each);
+      if (each.previousElementSibling?.tagName === "A") each.previousElementSibling.hidden = each.hidden;
+      if (each.tagName === "DETAILS") each.open = text ? kept.has(each) && each.classList.contains("k") : before.has(each);
+    }
+    if (!text) before = undefined;
+  });
+}
+
+// Manifests: each is sent by itself, as the service takes one at a time; lines are those of the whole text.
+const judged = find("validate");
+if (judged) {
+  judged.hidden = false;
+  const text = judged.querySelector("textarea");
+  const verdict = find("verdict");
+  const ask = async (body) => {
+    const type = body.trimStart().startsWith("{") ? "application/json" : "application/yaml";
+    const answer = await fetch(`${root}../validate?report`, { method: "POST", body, headers: { "Content-Type": type } });
+    const said = await answer.json();
+    return answer.ok ? said : { valid: false, violations: [{ severity: "error", line: null, message: said.message }] };
+  };
+  judged.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    verdict.textContent = "Checking…";
+    const lines = text.value.trimEnd().split("\n");
+    const marks = new Map();
+    let objects = 0, errors = 0, notes = 0;
+    try {
+      for (let from = 0, to; from < lines.length; from = to + 1) {
+        for (to = from; to < lines.length && !/^---(\s|$)/.test(lines[to]); to++);
+        const part = lines.slice(from, to);
+        if (!part.some((line) => /^\s*[^#\s]/.test(line))) continue;
+        objects++;
+        const first = part.findIndex((line) => /^\s*[^#\s]/.test(line));
+        for (const each of (await ask(part.join("\n"))).violations) {
+          if (each.severity === "error") errors++; else notes++;
+          const line = from + (each.line ?? first + 1);
+          marks.set(line, [...(marks.get(line) ?? []), each.message]);
+        }
+      }
+    } catch {
+      verdict.textContent = "The service did not answer. Try again.";
+      return;
+    }
+    const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+    const sum = !objects ? "Nothing to check." : errors || notes ? `${count(objects, "object")}: ${count(errors, "error")}${notes ? `, ${count(notes, "warning")}` : ""}.` : `${count(objects, "object")}: valid.`;
+    const list = make("ol", "", { className: "lines" });
+    lines.forEach((line, number) => {
+      const item = make("li", line);
+      for (const message of marks.get(number + 1) ?? []) { item.className = "bad"; item.append(make("p", message)); }
+      list.append(item);
+    });
+    verdict.replaceChildren(make("p", sum, { className: errors ? "box" : "box ok" }), ...(objects ? [list] : []));
+  });
+}
+
 // Suggestions: a list below the box, in the manner of the ARIA combobox.
-const list = document.createElement("ul");
-list.id = "suggestions";
+const list = make("ul", "", { id: "suggestions", hidden: true });
 list.setAttribute("role", "listbox");
 list.setAttribute("aria-label", "Suggestions");
-list.hidden = true;
 form.append(list);
 for (const [name, value] of [["role", "combobox"], ["aria-expanded", "false"], ["aria-controls", list.id], ["aria-autocomplete", "list"]]) input.setAttribute(name, value);
 
 let chosen = -1;
-let asked = 0;
+let number = 0;
 let timer;
 
 const close = () => {
@@ -95,21 +234,19 @@ const choose = (index) => {
 
 const suggest = async () => {
   const words = input.value.trim();
-  const mine = ++asked;
+  const mine = ++number;
   if (words.length < 2) return close();
   let rows = [];
   try {
     const answer = await fetch(`${root}../search?limit=8&q=${encodeURIComponent(words)}`);
     if (answer.ok) rows = (await answer.json()).rows;
   } catch { /* the form still works */ }
-  if (mine !== asked || document.activeElement !== input) return;
+  if (mine !== number || document.activeElement !== input) return;
   if (!rows.length) return close();
   list.replaceChildren(...rows.map((row, at) => {
-    const item = document.createElement("li");
-    item.id = `suggestion-${at}`;
+    const item = make("li", row.kind + (row.path ? `.${row.path}` : ""), { id: `suggestion-${at}` });
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", "false");
-    item.textContent = row.kind + (row.path ? `.${row.path}` : "");
     item.dataset.href = `${root}kind/${row.document}/${encodeURIComponent(row.kind)}${row.path ? `#${encodeURIComponent(row.path)}` : ""}`;
     return item;
   }));

@@ -1,0 +1,50 @@
+"""Two versions of one kind compared, field by field, whatever their group-versions are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmux_schemas.differences.changes import Change, Location
+from specmux_schemas.differences.comparison import MOST_PLACES, MOST_SCHEMAS
+from specmux_schemas.differences.field_paths import shown
+from specmux_schemas.differences.findings import ComparisonBudget
+from specmux_schemas.differences.impacts import ChangeSeverity
+from specmux_schemas.differences.rules import RULES
+from specmux_schemas.differences.schema_comparison import SchemaComparison
+from specmux_schemas.differences.views import ComponentSchemas
+from specmux_schemas.kinds import KindSchema
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KindDifference:
+    """``says``: the rule's words, with the values where they are short."""
+
+    path: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindComparison:
+    """``differences``: sorted by path. ``documentation``: places that differ in descriptions alone."""
+
+    differences: tuple[KindDifference, ...]
+    documentation: int
+
+
+def compare_kinds(old: KindSchema, new: KindSchema) -> KindComparison:
+    """Raises LimitExceeded."""
+    comparison = SchemaComparison(
+        ComponentSchemas(old.document),
+        ComponentSchemas(new.document),
+        is_enforced=False,
+        budget=ComparisonBudget(MOST_SCHEMAS, MOST_PLACES),
+    )
+    result = comparison.compare(old.schema, new.schema)
+    found = set()
+    for each in result.findings:
+        place = Location(new.group_version, new.kind.kind, shown(each.steps))
+        change = Change(
+            each.id, ChangeSeverity.NOTICE, RULES[each.id].impacts, each.what, each.old, each.new, (place,)
+        )
+        found.add(KindDifference(place.path, change.message))
+    return KindComparison(tuple(sorted(found)), result.documentation)

@@ -1,0 +1,281 @@
+"""Pages over documents: home, search, a kind, a type, a group-version, two versions, the status, an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import unescape
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+from data.explained_documents import bed
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
+from specmux_aggregator.questions.frames import SiteParts
+from specmux_aggregator.questions.kind_pages import (
+    DocumentOrigin,
+    DocumentRequest,
+    Page,
+    compare_page,
+    document_page,
+    group_version_page,
+    kind_page,
+    type_page,
+)
+from specmux_aggregator.questions.pages import (
+    ErrorRequest,
+    duration,
+    error_page,
+    home,
+    search_page,
+    status_page,
+    validate_page,
+)
+from specmux_aggregator.questions.prose import beginning
+from specmux_aggregator.questions.state import ReaderState
+from specmux_converters.group_versions import GroupVersion
+
+KEY = GroupVersion("apis/garden.example.org/v1")
+NEWER = GroupVersion("apis/garden.example.org/v2")
+LONG = "How many there are. " + "It is counted once a day, in the morning, by whoever comes first. " * 4
+NAME = {"type": "string", "description": "Its <b>name</b>.", "default": "x", "enum": ["x", "y"]}
+SPEC: dict[str, Any] = {
+    "name": NAME,
+    "count": {"type": "integer", "format": "int32", "description": LONG},
+    "soil": {"$ref": "#/components/schemas/Soil"},
+}
+
+
+def renamed(group: str, version: str, kind: str, **spec: Any) -> Any:
+    """The document of the bed as another group, version and kind have it."""
+    text = orjson.dumps(bed(**spec)).decode().replace("garden.example.org/v1", f"{group}/{version}")
+    text = text.replace(
+        '"group":"garden.example.org","version":"v1"', f'"group":"{group}","version":"{version}"'
+    )
+    return orjson.loads(
+        text.replace('"kind":"Bed"', f'"kind":"{kind}"').replace("/beds", f"/{kind.lower()}s")
+    )
+
+
+def state_of(documents: Mapping[GroupVersion, Any]) -> ReaderState:
+    state = ReaderState()
+    state.version = "all"
+    for key, document in documents.items():
+        state.index.put(key, state.keep(key, orjson.dumps(document)), hash=key)
+    return state
+
+
+GARDEN = {
+    KEY: bed(**SPEC),
+    NEWER: renamed("garden.example.org", "v2", "Bed", name=NAME, light={"type": "string"}),
+    GroupVersion("apis/apps/v1"): renamed("apps", "v1", "Deployment", replicas={"type": "integer"}),
+    GroupVersion("apis/zoo.example.org/v1"): renamed("zoo.example.org", "v1", "Cage"),
+    GroupVersion("apis/storage.k8s.io/v1"): renamed("storage.k8s.io", "v1", "StorageClass"),
+}
+
+
+def text_of(found: object) -> str:
+    assert isinstance(found, ReaderAnswer), found
+    return found.body.decode()
+
+
+def words(html: str) -> str:
+    main = html.partition("<main")[2].partition(">")[2].partition("</main>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())
+
+
+def origin(key: GroupVersion) -> DocumentOrigin:
+    return DocumentOrigin(group_version=key, hash=key, owner="garden", provenance="native")
+
+
+def shown(page: Page, below: str, name: str = "", other: GroupVersion | None = None, **site: bool) -> Any:
+    request = DocumentRequest(
+        below=below,
+        origin=origin(KEY),
+        name=name,
+        other=None if other is None else origin(other),
+        entries=(),
+    )
+    parts = SiteParts(**site)
+    return document_page(page, parts, request, Coding.IDENTITY, state_of(GARDEN), "all", ())
+
+
+def searched(query: str) -> str:
+    request = SearchRequest(query=query)
+    return text_of(search_page(SiteParts(), request, Coding.IDENTITY, state_of(GARDEN), "all", ()))
+
+
+def test_home_begins_with_what_most_look_for_and_has_a_kind_once() -> None:
+    html = text_of(home(SiteParts(), Coding.IDENTITY, state_of(GARDEN), "all", ()))
+    groups = re.findall(r"<h2 id=\"g\d+\"><span>([^<]*)</span> <span class=\"n\">(\d+)</span>", html)
+    assert [name for name, _ in groups] == ["apps", "storage.k8s.io", "garden.example.org", "zoo.example.org"]
+    assert {count for _, count in groups} == {"1"}
+    assert "4 kinds in 4 groups" in words(html)
+    assert html.count('kind/apis/garden.example.org/v2/Bed">Bed</a>') == 1
+    assert 'href="./group-version/apis/garden.example.org/v2"' in html
+    assert 'href="./kind/apis/garden.example.org/v1/Bed"' in html
+
+
+def test_home_leads_to_documents_that_are_not_read_yet() -> None:
+    html = text_of(home(SiteParts(), Coding.IDENTITY, state_of(GARDEN), "all", ("apis/late/v1",)))
+    assert 'Not read yet: <a href="./group-version/apis/late/v1">apis/late/v1</a>' in html
+
+
+def test_kind_is_shown_with_all_that_is_known_of_it() -> None:
+    html = text_of(shown(kind_page, f"kind/{KEY}/Bed", "Bed", has_schemas=True, is_logged=True))
+    assert '<details class=k id="spec" open>' in html
+    # A short description stands whole; of a long one the first sentence, the rest a click away.
+    assert '<div id="spec.name"><i>string</i><code>name</code> <small>default &#34;x&#34;</small>' in html
+    assert "<small>x | y</small><p>Its &lt;b&gt;name&lt;/b&gt;.</p></div>" in html
+    assert "<small>int32</small><span>How many there are.</span></summary><p>It is counted" in html
+    assert (
+        '<a href="../../../../type/apis/garden.example.org/v1/Soil">Soil</a><details class=k id="spec.soil">'
+        in html
+    )
+    assert "<code>acidity</code> <b>required</b>" in html
+    text = words(html)
+    assert "Added compared with garden.example.org/v1: spec.light" in text
+    assert "Missing: spec.count spec.soil" in text
+    for link in (
+        f"group-version/{KEY}",
+        f"compare/{KEY}/Bed?with={NEWER}",
+        f"../v3/{KEY}",
+        "../../schemas/garden.example.org/bed_v1.json",
+        f"changes/{KEY}",
+    ):
+        assert f'href="../../../../{link}"' in html, link
+    assert '<a href="Bed" aria-current="page">Bed</a>' in html
+    example = yaml.safe_load(
+        unescape(html.partition("<pre")[2].partition("<code>")[2].partition("</code>")[0])
+    )
+    assert example == {
+        "apiVersion": "garden.example.org/v1",
+        "kind": "Bed",
+        "metadata": {"name": "example"},
+        "spec": {},
+    }
+
+
+def test_type_has_a_page_with_its_fields_and_its_users() -> None:
+    html = text_of(shown(type_page, f"type/{KEY}/Soil", "Soil"))
+    assert "<code>acidity</code>" in html
+    assert "Used by Soil below" in words(html)
+    assert shown(type_page, f"type/{KEY}/Nope", "Nope") == QuestionRefusal(
+        404, "the document has no type Nope"
+    )
+
+
+def test_group_version_has_its_kinds_document_schemas_and_changes() -> None:
+    html = text_of(shown(group_version_page, f"group-version/{KEY}", has_schemas=True, is_logged=True))
+    assert "garden.example.org/v1 1 kind Bed beds Bed is where plants grow." in words(html)
+    for link in (f"../v3/{KEY}?hash={KEY}", "../../schemas/garden.example.org/bed_v1.json", f"changes/{KEY}"):
+        assert f'href="../../../{link}"' in html, link
+    assert 'href="../../../group-version/apis/garden.example.org/v2"' in html
+
+
+def test_two_versions_stand_side_by_side() -> None:
+    html = text_of(shown(compare_page, f"compare/{KEY}/Bed", "Bed", NEWER))
+    cells = [
+        [words(f"<main>{cell}</main>") for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
+        for row in re.findall(r"<tr>(.*?)</tr>", html)
+    ]
+    assert cells[0] == ["Field", "garden.example.org/v1", "garden.example.org/v2", "Difference"]
+    assert cells[1:] == [
+        ["spec.count", "integer, int32", "–", "only in garden.example.org/v1"],
+        ["spec.light", "–", "string", "only in garden.example.org/v2"],
+        ["spec.soil", "Soil", "–", "only in garden.example.org/v1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("garden.example.org/v1 Bed", f"{KEY}/Bed"),
+        ("garden.example.org/v1/Bed", f"{KEY}/Bed"),
+        ("bed/roses", f"{KEY}/Bed"),
+        ("spec.soil.acidity", f"{KEY}/Bed#spec.soil.acidity"),
+        ("spec.replicas", "apis/apps/v1/Deployment#spec.replicas"),
+    ],
+)
+def test_search_takes_what_manifests_and_kubectl_write(query: str, page: str) -> None:
+    html = searched(query)
+    assert f"Results for “{query}”" in words(html)
+    assert re.findall(r'<li><a href="./kind/([^"]*)"', html)[0] == page
+
+
+def test_search_says_what_may_have_been_meant() -> None:
+    html = searched("deplyoment replcias")
+    assert "0 results Did you mean deployment replicas ?" in words(html)
+    assert 'href="?q=deployment%20replicas"' in html
+
+
+def test_status_shows_who_is_down_since_when_and_why() -> None:
+    backend = {"state": "up", "error": None, "lastSuccessAgeSeconds": 4.0}
+    down = {
+        "state": "failed",
+        "error": {"cause": "refused", "detail": "connection <refused>"},
+        "lastSuccessAgeSeconds": 7300.0,
+    }
+    document = {"owner": "b", "hash": "A" * 128, "provenance": "native", "stale": True, "losses": 0}
+    status = {
+        "version": "1.0",
+        "backends": {"a": backend, "b": down},
+        "conflicts": [],
+        "groupVersions": {KEY: document},
+    }
+    html = text_of(
+        status_page(SiteParts(is_logged=True), ReaderState(), orjson.dumps(status), Coding.IDENTITY)
+    )
+    text = words(html)
+    assert "1 of 2 backends down. Documents fetched before are still served." in text
+    assert (
+        "b Down since 2 h ago, the last answer Reason refused: connection <refused> Serves 1 document" in text
+    )
+    assert f'href="./../v3/{KEY}?hash={"A" * 128}"' in html
+    assert f'href="./group-version/{KEY}"' in html
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (200000, "2 d")]
+)
+def test_duration_is_in_the_largest_unit_of_which_there_are_two(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_error_stands_in_the_frame_and_leads_on() -> None:
+    request = ErrorRequest(
+        root="../../", code=404, message="<No> such", similar=(("Bed", f"kind/{KEY}/Bed"),)
+    )
+    html = text_of(error_page(SiteParts(), ReaderState(), request, Coding.IDENTITY))
+    assert "&lt;No&gt; such" in html
+    assert f'Did you mean <a href="../../kind/{KEY}/Bed">Bed</a>?' in html
+    assert 'role="search" action="../../search"' in html
+
+
+def test_manifests_can_be_pasted_where_the_endpoint_is_on() -> None:
+    on, off = (
+        text_of(validate_page(SiteParts(can_validate=is_on), ReaderState(), Coding.IDENTITY))
+        for is_on in (True, False)
+    )
+    assert "<textarea" in on
+    assert 'href="./validate"' in on
+    assert "<textarea" not in off
+    assert 'href="./validate"' not in off
+    assert "validation.enabled: true" in off
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("One. Two.", "One. Two."),
+        (f"One, e.g. This. {LONG}", "One, e.g. This."),
+        (f"One\n\n{LONG}", "One"),
+        (f"No end {'and more ' * 40}", f"No end {'and more ' * 40}".strip()),
+        ("", ""),
+    ],
+)
+def test_beginning_is_the_first_sentence_or_all_of_a_short_text(text: str, first: str) -> None:
+    assert beginning(text, is_whole=True)[0] == first

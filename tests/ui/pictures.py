@@ -1,0 +1,78 @@
+"""Pictures of the page, of a running service, for whoever looks at it.
+
+    specmux serve --directory DOCUMENTS --validation-enabled
+    python tests/ui/pictures.py http://127.0.0.1:8080 build/pictures
+    python tests/ui/pictures.py http://127.0.0.1:8080 docs/images --docs    # page-light.png and page-dark.png
+
+Widths of 390, 1280 and 1920 pixels, light and dark; needs what ``make ui`` needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from running.browser import chromium
+
+PAGES = {
+    "home": "",
+    "kind": "kind/apis/apps/v1/Deployment",
+    "field": "kind/api/v1/Pod#spec.containers.image",
+    "type": "type/api/v1/io.k8s.api.core.v1.Container",
+    "group-version": "group-version/apis/apps/v1",
+    "compare": "compare/apis/autoscaling/v2/HorizontalPodAutoscaler?with=apis/autoscaling/v1",
+    "search": "search?q=spec.template.spec.containers.image",
+    "typo": "search?q=deplyoment",
+    "status": "status",
+    "changes": "changes",
+    "validate": "validate",
+    "missing": "kind/api/v1/Pdo",
+    "unknown": "kind/api/v1/Pod#spec.containers.nosuch",
+}
+WIDTHS = {390: 844, 1280: 900, 1920: 1080}
+MANIFEST = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n  - nam: app\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("address")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--docs", action="store_true", help="the two pictures of the README alone")
+    parser.add_argument("--only", default="", help="one page")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with chromium() as browser:
+        for scheme in ("light", "dark"):
+            if options.docs:
+                path = "kind/apis/apps/v1/Deployment#spec.strategy.type"
+                picture(browser, options, path, f"page-{scheme}", scheme, (1280, 800))
+                continue
+            for name, path in PAGES.items():
+                for width, height in WIDTHS.items():
+                    if options.only in ("", name):
+                        picture(browser, options, path, f"{name}-{width}-{scheme}", scheme, (width, height))
+
+
+def picture(
+    browser: Any, options: argparse.Namespace, path: str, name: str, scheme: str, size: tuple[int, int]
+) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": size[0], "height": size[1]})
+    page = context.new_page()
+    page.goto(f"{options.address}/openapi/ui/{path}")
+    if path == "validate" and page.locator("textarea").count():
+        page.fill("textarea", MANIFEST)
+        page.click("#validate button")
+        page.wait_for_selector(".lines")
+    page.wait_for_timeout(150)
+    page.screenshot(path=options.folder / f"{name}.png")
+    context.close()
+
+
+if __name__ == "__main__":
+    main()
