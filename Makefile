@@ -86,6 +86,7 @@ STRESS_BODIES ?= 100000
 
 stress: setup
 	$(BIN)/python tests/stress/stress_exchanges.py
+	$(BIN)/python tests/stress/stress_collections.py
 	$(BIN)/python tests/stress/stress_tiers.py --streams $(STRESS_STREAMS)
 	$(BIN)/python tests/stress/stress_service.py --form $(STRESS_FORM) --write docs/reliability.md
 	$(BIN)/python tests/stress/stress_handshakes.py --bodies $(STRESS_BODIES) --write docs/reliability.md

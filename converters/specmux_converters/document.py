@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -145,6 +146,19 @@ def _too_deep(document: Document, limits: Limits) -> LimitExceeded:
 def canonical(document: Document) -> bytes:
     """The one JSON text of this content: keys sorted, no white space."""
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def canonical_pieces(document: Document, *, levels: int = 3) -> Iterator[bytes]:
+    """The bytes of ``canonical``: a path or a component at a time, for what is written and not kept."""
+    if levels == 0 or type(document) is not dict or not document:
+        yield canonical(document)
+        return
+    before = b"{"
+    for name in sorted(document):
+        yield before + orjson.dumps(name) + b":"
+        yield from canonical_pieces(document[name], levels=levels - 1)
+        before = b","
+    yield b"}"
 
 
 def content_hash(canonical_json: bytes) -> str:

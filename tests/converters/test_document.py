@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import specmux_converters.document
 from shared_data import DATA, read, shared
 from specmux_converters import Limits, parse
-from specmux_converters.document import canonical, content_hash
+from specmux_converters.document import canonical, canonical_pieces, content_hash
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.json_text import with_characters
 from specmux_converters.losses import Loss
@@ -193,6 +193,16 @@ def test_equal_keys_are_found_wherever_they_are(node: Any, ascii_only: bool, lay
         assert refused.value.pointer
     else:
         assert parse(text.encode()) == json.loads(text)
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.integers(-9, 9) | st.text(st.characters(codec="utf-8"), max_size=3),
+        lambda inner: st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=3), inner, max_size=4),
+    ).filter(lambda value: isinstance(value, dict))
+)
+def test_canonical_pieces_are_the_canonical_text(value: Any) -> None:
+    assert b"".join(canonical_pieces(value)) == canonical(value)
 
 
 def test_canonical_text_and_its_hash() -> None:

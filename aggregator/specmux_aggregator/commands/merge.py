@@ -23,7 +23,7 @@ from specmux_aggregator.sources.document_files import (
 from specmux_aggregator.sources.given import SourceWord, given, is_path
 from specmux_aggregator.sources.named_files import GivenFile
 from specmux_aggregator.sources.options import is_given
-from specmux_converters.document import Document, canonical
+from specmux_converters.document import Document, canonical_pieces
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.merging.merge import MergeResult
@@ -76,7 +76,7 @@ def merge(
             document = short.document
             for collision in short.collisions:
                 click.echo(_told(collision), err=True)
-        data = to_yaml(document) if output == "yaml" else canonical(document)
+        data = to_yaml(document) if output == "yaml" else canonical_pieces(document)
         write_out(data, output_file, is_text=True)
 
 

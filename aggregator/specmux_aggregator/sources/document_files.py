@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -84,11 +84,16 @@ def file_of(folder: Path, group_version: GroupVersion, suffix: str) -> Path:
     return folder.joinpath(*parents, f"{last}{suffix}")
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Makes the folders above it too. Raises FileRefused."""
     with refusals(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            file.writelines(_pieces(data))
+
+
+def _pieces(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    return (data,) if isinstance(data, bytes) else data
 
 
 def output_file_option(command: Command) -> Command:
@@ -101,8 +106,8 @@ def output_file_option(command: Command) -> Command:
     )(command)
 
 
-def write_out(data: bytes, path: Path | None = None, *, is_text: bool) -> None:
-    """To the file, else to standard output: exactly these bytes; on a terminal a text ends its line.
+def write_out(data: bytes | Iterable[bytes], path: Path | None = None, *, is_text: bool) -> None:
+    """To the file, else to standard output: exactly these bytes, piece by piece; on a terminal a text ends its line.
 
     Raises FileRefused; a reader who has gone (``| head``) is left to click, which ends with 1 and says
     nothing.
@@ -114,8 +119,10 @@ def write_out(data: bytes, path: Path | None = None, *, is_text: bool) -> None:
         raise FileRefused("standard output", "closed")
     out = sys.stdout.buffer
     try:
-        out.write(data)
-        if is_text and out.isatty() and not data.endswith(b"\n"):
+        last = b""
+        for last in _pieces(data):
+            out.write(last)
+        if is_text and out.isatty() and not last.endswith(b"\n"):
             out.write(b"\n")
         out.flush()
     except BrokenPipeError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NoReturn, TypeAlias
 
 import cbor2
@@ -65,9 +65,9 @@ def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
     return SELF_DESCRIBED + data
 
 
-def encode_sequence(documents: Iterable[Document]) -> bytes:
+def encode_sequence(documents: Iterable[Document]) -> Iterator[bytes]:
     """The documents one after another (RFC 8742), without framing."""
-    return b"".join(encode(document) for document in documents)
+    return map(encode, documents)
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:

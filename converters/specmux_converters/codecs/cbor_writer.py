@@ -27,7 +27,7 @@ _PATH_ITEM: Final[_Shape] = {"parameters": _PARTS, _EACH: _OPERATION}
 _DOCUMENT: Final[_Shape] = {"components": {_EACH: _PARTS}, "paths": {_EACH: _PATH_ITEM}, _EACH: None}
 """Where the parts lie that documents, or the operations of one, have in common; None is such a part."""
 
-_UNSIGNED, _NEGATIVE, _TEXT, _ARRAY, _MAP = 0x00, 0x20, 0x60, 0x80, 0xA0
+_UNSIGNED, _NEGATIVE, _TEXT, ARRAY, MAP = 0x00, 0x20, 0x60, 0x80, 0xA0
 """Major types, where they stand in the first byte (RFC 8949, section 3.1)."""
 
 _SIMPLE: Final = {False: b"\xf4", True: b"\xf5", None: b"\xf6"}
@@ -49,7 +49,7 @@ class _Texts(dict[str, bytes]):
         if type(text) is not str:
             raise TypeError("a key that is no text")
         encoded = text.encode()
-        written = _head(_TEXT, len(encoded)) + encoded
+        written = item_head(_TEXT, len(encoded)) + encoded
         if len(text) <= _LONGEST_REMEMBERED:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
@@ -65,7 +65,7 @@ class _KeyOrders(dict[tuple[str, ...], _Members]):
     """How maps with certain keys, in the order of a document, are written."""
 
     def __missing__(self, keys: tuple[str, ...]) -> _Members:
-        members = _head(_MAP, len(keys)), tuple(sorted((_TEXTS[key], key) for key in keys))
+        members = item_head(MAP, len(keys)), tuple(sorted((_TEXTS[key], key) for key in keys))
         if len(keys) <= _MOST_KEYS and sum(map(len, keys)) <= _LONGEST_REMEMBERED:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
@@ -103,7 +103,7 @@ def _joined(value: Any, shape: Mapping[str, _Shape], fragments: Fragments) -> by
             parts.append(_TEXTS[item] if type(item) is str else _join(item, shape.get(key, each), fragments))
         return b"".join(parts)
     if type(value) is list:
-        return b"".join((_head(_ARRAY, len(value)), *[_join(item, each, fragments) for item in value]))
+        return b"".join((item_head(ARRAY, len(value)), *[_join(item, each, fragments) for item in value]))
     return fragments.get(CBOR, value, _part)
 
 
@@ -129,7 +129,7 @@ def _write(value: Any, parts: list[bytes]) -> None:
             else:
                 _write(item, parts)
     elif kind is list or kind is tuple:
-        parts.append(_head(_ARRAY, len(value)))
+        parts.append(item_head(ARRAY, len(value)))
         for item in value:
             _write(item, parts)
     elif kind is bool or value is None:
@@ -140,7 +140,7 @@ def _write(value: Any, parts: list[bytes]) -> None:
 
 def _number(value: Any) -> bytes:
     if type(value) is int and -INT64_MAX - 1 <= value <= INT64_MAX:
-        return _head(_UNSIGNED, value) if value >= 0 else _head(_NEGATIVE, -1 - value)
+        return item_head(_UNSIGNED, value) if value >= 0 else item_head(_NEGATIVE, -1 - value)
     if type(value) is float and value - value == 0:
         return cbor2.dumps(value, canonical=True)
     if isinstance(value, int | float):
@@ -148,7 +148,7 @@ def _number(value: Any) -> bytes:
     raise TypeError(f"a {type(value).__name__}, which JSON does not have")
 
 
-def _head(major: int, argument: int) -> bytes:
+def item_head(major: int, argument: int) -> bytes:
     """What begins an item (RFC 8949, section 3). A call of cbor2 would cost five times as much."""
     if argument < 24:
         return bytes((major | argument,))

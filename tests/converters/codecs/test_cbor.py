@@ -230,7 +230,7 @@ def test_an_item_is_no_document_when_it_is_no_map(data: bytes) -> None:
 
 def test_a_sequence_is_its_items_when_read_back() -> None:
     documents: list[dict[str, Any]] = [{"a": n, "b": "x" * n} for n in range(300)]
-    data = cbor.encode_sequence(documents)
+    data = b"".join(cbor.encode_sequence(documents))
     assert cbor.decode_sequence(data, limits=LIMITS) == documents
     assert cbor.decode_sequence(b"", limits=LIMITS) == []
     assert cbor.decode_sequence(b"\x01\xd9\xd9\xf7\x02\x61a", limits=LIMITS) == [1, 2, "a"]

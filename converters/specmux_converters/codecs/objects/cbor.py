@@ -63,8 +63,13 @@ def encode_object(value: Any) -> bytes:
 
     Texts and names are byte strings: from a text string, Go reads no field of the type ``[]byte``.
     """
+    return cbor.SELF_DESCRIBED + encode_item(value)
+
+
+def encode_item(value: Any) -> bytes:
+    """The same without the tag in front, to stand in another."""
     try:
-        return cbor.SELF_DESCRIBED + cbor2.dumps(_as_written(value), canonical=True)
+        return cbor2.dumps(_as_written(value), canonical=True)
     except (RecursionError, UnicodeEncodeError) as error:
         raise Unrepresentable("CBOR: nested too deeply, or a surrogate that is no byte") from error
 
