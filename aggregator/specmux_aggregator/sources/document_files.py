@@ -107,7 +107,7 @@ def output_file_option(command: Command) -> Command:
 
 
 def write_out(data: bytes | Iterable[bytes], path: Path | None = None, *, is_text: bool) -> None:
-    """To the file, else to standard output: exactly these bytes, piece by piece; on a terminal a text ends its line.
+    """To the file, else to standard output: exactly these bytes; on a terminal a text ends its line.
 
     Raises FileRefused; a reader who has gone (``| head``) is left to click, which ends with 1 and says
     nothing.
