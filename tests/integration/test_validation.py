@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -90,14 +91,14 @@ OTHER_VERSION = {"apiVersion": "shop.example.org/v2", "kind": "Order"}
 NO_OBJECTS: list[tuple[Any, str, dict[str, str], int, str]] = [
     ({"apiVersion": "shop.example.org/v1", "kind": "Ordr"}, "", {}, 404, "did you mean Order"),
     (OTHER_VERSION, "", {}, 404, 'no matches for kind "Order" in version "shop.example.org/v2"; no document'),
-    ({"apiVersion": "v1", "kind": "List", "items": []}, "", {}, 400, "send each of its items"),
     ({"kind": "Order"}, "", {}, 400, "Object 'apiVersion' is missing in"),
     (b"{", "", {}, 400, "unexpected end of JSON input"),
     (b"", "", {}, 400, "unexpected end of JSON input"),
     (b'{"apiVersion": NaN}', "", {}, 400, "invalid character 'N'"),
     (b"{}", "?report=perhaps", {}, 400, "report is true or false"),
-    (b"{}", "", {"Content_Encoding": "gzip"}, 415, "content coding"),
-    (b"a: 1\n---\nb: 1\n", "", {"content_type": YAML}, 400, "several objects"),
+    (b"{}", "", {"Content_Encoding": "br"}, 415, "only gzip is read"),
+    (b"{}", "", {"Content_Encoding": "gzip"}, 400, "malformed"),
+    (gzip.compress(b" " * (3 * 1024 * 1024 + 1)), "", {"Content_Encoding": "gzip"}, 413, "too large"),
     (b"", "", {"content_type": "application/vnd.kubernetes.protobuf"}, 415, "accepted media types"),
     (b"a=b", "", {"content_type": "application/x-www-form-urlencoded"}, 415, CBOR),
 ]
@@ -109,6 +110,91 @@ def test_what_is_no_object_is_said(tmp_path: Path) -> None:
             status, _, told = await shop.post(body, query, **headers)
             assert (status, told["kind"], told["status"], told["code"]) == (code, "Status", "Failure", code)
             assert message in told["message"], told
+
+    run(tmp_path, scenario)
+
+
+def test_several_objects_are_answered_each(tmp_path: Path) -> None:
+    stream = "---\n".join(yaml.safe_dump(each) for each in (order(count=1), order("two", count=0)))
+    stream += "---\n" + yaml.safe_dump({"apiVersion": "v9", "kind": "Order"})
+    listed = {"apiVersion": "v1", "kind": "List", "items": list(yaml.safe_load_all(stream))}
+
+    async def scenario(shop: Shop) -> None:
+        for body, content_type in ((stream.encode(), YAML), (orjson.dumps(listed), "application/json")):
+            status, _, told = await shop.post(body, content_type=content_type)
+            assert (status, told["kind"], len(told["items"])) == (422, "List", 3)
+            assert [each["code"] for each in told["items"]] == [200, 422, 404]
+            assert told["items"][0]["details"] == {
+                "name": "one",
+                "group": "shop.example.org",
+                "kind": "Order",
+            }
+            assert "greater than or equal to 1" in told["items"][1]["message"]
+        status, _, told = await shop.post(stream.encode(), "?report=1", content_type=YAML)
+        assert (status, [each["valid"] for each in told["items"]]) == (200, [True, False, False])
+        assert told["items"][1]["violations"][0]["line"] == 13
+        status, headers, told = await shop.post(
+            {**listed, "items": [order(count=1, extra=1), order("b", count=2)]}
+        )
+        assert (status, [each["status"] for each in told["items"]]) == (200, ["Success", "Success"])
+        assert headers.getall("Warning") == ['299 - "unknown field \\"spec.extra\\""']
+        assert (await shop.post({**listed, "items": []}))[0] == 200
+
+    run(tmp_path, scenario)
+
+
+def test_gzip_bodies_are_read(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        for value, expected in ((order(count=1), 200), (order(count=0), 422)):
+            body = gzip.compress(orjson.dumps(value))
+            assert (await shop.post(body, Content_Encoding="gzip"))[0] == expected
+
+    run(tmp_path, scenario)
+
+
+def review(operation: Any, **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "specmux/v1", "kind": "ValidationReview", "operation": operation, **fields}
+
+
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+REVIEWS: list[tuple[dict[str, Any], int, str]] = [
+    (review("CREATE", object=order(count=1)), 200, ""),
+    (review("CREATE", object=order(count=0)), 422, "greater than or equal to 1"),
+    (review("UPDATE", object=order(count=0), oldObject=order(count=0)), 200, ""),
+    (review("UPDATE", object=order("b"), oldObject=order("a")), 400, "match the name on the URL (a)"),
+    (review("PATCH", patch={"spec": {"count": 0}}, patchType=MERGE, oldObject=order()), 422, "or equal to 1"),
+    (review("PATCH", patch='{"spec":{"x":1}}', patchType=MERGE, oldObject=order(count=1)), 200, ""),
+    (
+        review("PATCH", patch={"spec": {"x": 1}}, patchType=MERGE, oldObject=order(count=1),
+               options={"fieldValidation": "Strict"}),
+        422,
+        'strict decoding error: unknown field "spec.x"',
+    ),
+    (review("PATCH", patch=order(x=1), patchType=APPLY), 500, ".spec.x: field not declared in schema"),
+    (review("PATCH", patch=yaml.safe_dump(order(count=3)), patchType=APPLY, oldObject=order()), 200, ""),
+    (review("PATCH", patch="a: [", patchType=APPLY), 400, "error encoding patch"),
+    (review("PATCH", patch={}, patchType=MERGE), 400, "needs oldObject"),
+    (review("PATCH", patch={}, patchType="text/plain", oldObject=order()), 400, "none of application/"),
+    (review("CREATE", object=order(), options={"fieldValidation": "x"}), 422, "CreateOptions.meta.k8s.io"),
+    (review("CREATE"), 400, "CREATE needs object"),
+    (review("CREATE", object=order(), oldObject=order()), 400, "CREATE has no oldObject"),
+    (review("UPDATE", object=order()), 400, "UPDATE needs oldObject"),
+    (review("UPDATE", object=order(), oldObject=1), 400, "oldObject must be an object"),
+    (review("DELETE", object=order()), 400, "operation must be one of CREATE, UPDATE, PATCH"),
+    (review("CREATE", object=order(), objekt=1), 400, 'unknown field "objekt"'),
+    (review("CREATE", object={"apiVersion": "v1"}), 400, "Object 'Kind' is missing in"),
+    (review("CREATE", object={"apiVersion": "v9", "kind": "Order"}), 404, "no document"),
+]  # fmt: skip
+
+
+def test_reviews_say_which_request_is_meant(tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        for body, code, message in REVIEWS:
+            status, _, told = await shop.post(body)
+            assert (status, message in told.get("message", "")) == (code, True), (body, told)
+        status, _, told = await shop.post(REVIEWS[1][0], "?report=1")
+        assert (status, told["valid"], told["violations"][0]["line"]) == (200, False, 1)
 
     run(tmp_path, scenario)
 

@@ -9,12 +9,28 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from specmux_aggregator.sources.validated_objects import ObjectVerdict, ValidatedObject, read_stored
+from specmux_aggregator.sources.validated_objects import (
+    Input,
+    ObjectPatch,
+    ObjectVerdict,
+    ValidatedObject,
+    files_below,
+    patch_bytes,
+    read_inputs,
+    read_stored,
+)
+from specmux_schemas.validation.patching.patch_types import PatchType
 from specmux_schemas.validation.stored_objects import StoredObjects
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 OPERATIONS: Final = ("create", "update")
+PATCH_TYPES: Final = {
+    "json": PatchType.JSON,
+    "merge": PatchType.MERGE,
+    "strategic": PatchType.STRATEGIC,
+    "apply": PatchType.APPLY,
+}
 _SHOWN: Final = 3
 
 
@@ -23,29 +39,61 @@ class Operation:
     old: str | None = None
     """A file, a folder, or ``git:REV:PATH``."""
     operation: str | None = None
+    patch: str | None = None
+    """A file; ``-`` is standard input."""
+    patch_type: str | None = None
 
-    def stored(self) -> StoredObjects | None:
-        """Raises SourceError for what cannot be read."""
+    @property
+    def applies(self) -> bool:
+        return self.patch_type == "apply"
+
+    def inputs(self, files: Sequence[str]) -> list[Input]:
+        """The documents that are judged: of an apply, those of the patch. Raises SourceError."""
+        return read_inputs([self.patch] if self.applies and self.patch is not None else files)
+
+    def stored(self, files: Sequence[str]) -> StoredObjects | None:
+        """The objects that are updated; of an apply, those of ``files``. Raises SourceError."""
+        if self.applies:
+            return read_stored(files, ", ".join(files)) if files else None
         if self.old is None:
             return None
-        return read_stored(self.old, are_required=self.operation == "update")
+        return read_stored(files_below([self.old]), self.old, are_required=self.operation == "update")
+
+    def read_patch(self) -> ObjectPatch | None:
+        """Raises SourceError."""
+        if self.patch is None or self.patch_type is None:
+            return None
+        form = PATCH_TYPES[self.patch_type]
+        return ObjectPatch(form, b"" if self.applies else patch_bytes(self.patch))
 
 
 def operation_options(command: Command) -> Command:
     """Adds the options; the command gets them as ``operation: Operation``."""
 
     @functools.wraps(command)
-    def with_operation(*arguments: Any, old: str | None, operation: str | None, **values: Any) -> Any:
-        if operation == "update" and old is None:
-            raise click.UsageError("--operation update needs the stored objects: --old OLD")
-        if operation == "create" and old is not None:
-            raise click.UsageError("--old is for updates: leave out --operation create")
-        return command(*arguments, operation=Operation(old, operation), **values)
+    def with_operation(*arguments: Any, **values: Any) -> Any:
+        mine = {name: values.pop(name) for name in Operation.__dataclass_fields__}
+        return command(*arguments, operation=_checked(Operation(**mine), values["paths"]), **values)
 
     decorated: Any = with_operation
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
+
+
+def _checked(asked: Operation, paths: Sequence[str]) -> Operation:
+    """Raises click.UsageError for options that do not go together."""
+    if (asked.patch is None) != (asked.patch_type is None):
+        raise click.UsageError("--patch and --patch-type go together")
+    if asked.patch is not None and (asked.old is not None or asked.operation is not None):
+        raise click.UsageError("--patch patches the objects in PATH: leave out --old and --operation")
+    if asked.operation == "update" and asked.old is None:
+        raise click.UsageError("--operation update needs the stored objects: --old OLD")
+    if asked.operation == "create" and asked.old is not None:
+        raise click.UsageError("--old is for updates: leave out --operation create")
+    if not paths and not asked.applies:
+        raise click.UsageError("Missing argument '[PATH…|-]'.")
+    return asked
 
 
 _OPTIONS: Final = (
@@ -56,6 +104,11 @@ _OPTIONS: Final = (
     click.option(
         "--operation", type=click.Choice(OPERATIONS),
         help="With update, each object must have a stored one.  [default: update for what is in --old]",
+    ),
+    click.option("--patch", metavar="FILE", help="Judge this patch of the objects in PATH: JSON or YAML."),
+    click.option(
+        "--patch-type", type=click.Choice(tuple(PATCH_TYPES)),
+        help="What --patch is; with apply, its objects are applied to those of PATH, which may be left out.",
     ),
 )  # fmt: skip
 

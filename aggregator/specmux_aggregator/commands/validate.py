@@ -30,7 +30,6 @@ from specmux_aggregator.sources.validated_objects import (
     check,
     documents_for,
     files_below,
-    read_inputs,
     with_places,
 )
 from specmux_aggregator.version import VERSION
@@ -63,11 +62,12 @@ _DIRECTIVES: Final = {
     epilog=examples(
         ("against the cluster of the current context", "specmux validate manifests/"),
         ("what a branch changes", "specmux validate --old git:main:manifests manifests/"),
+        ("a patch", "specmux validate deploy.yaml --patch scale.yaml --patch-type strategic"),
         ("what Helm renders, without a cluster", "helm template . | specmux validate --directory schemas/ -"),
         ("in CI, as annotations", "specmux validate -o github --server https://specmux.example manifests/"),
     )
 )
-@click.argument("paths", metavar="[PATH…|-]", nargs=-1, required=True)
+@click.argument("paths", metavar="[PATH…|-]", nargs=-1)
 @click.option(
     "--field-validation",
     type=click.Choice(tuple(_DIRECTIVES), case_sensitive=False),
@@ -143,7 +143,7 @@ def validate(
     Unknown and duplicate fields, types, the schemas of custom resources, and metadata are reported in the
     apiserver's words, with file, line and column. PATH is a file, a folder, git:REV:PATH, or - for standard
     input. Kinds of CustomResourceDefinitions among the files count, too. With --old the objects are updates
-    of those that are stored.
+    of those that are stored; with --patch they are stored, and patched.
 
     Exit codes: 0 all valid, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
     """
@@ -151,6 +151,7 @@ def validate(
     if "-" in paths and STDIN in source.files:
         raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
     with _reported(), progress("validating"):
+        files = files_below(paths, ignored=_any_of(ignore_filename_pattern))
         rules = Rules(
             _DIRECTIVES[field_validation.lower()],
             skipped,
@@ -159,10 +160,11 @@ def validate(
             release,
             skip_non_objects,
             allow_unchecked,
-            operation.stored(),
+            operation.stored(files),
+            operation.read_patch(),
             fail_on == "warning",
         )
-        inputs = read_inputs(files_below(paths, ignored=_any_of(ignore_filename_pattern)))
+        inputs = operation.inputs(files)
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
         checked = _run(inputs, documents, definitions, rules, workers)

@@ -6,15 +6,17 @@ too long or too much memory is refused in words; where that fails, the process i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 import orjson
 
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.questions.answers import QuestionRefusal
+from specmux_aggregator.questions.object_questions import BadReview, ObjectQuestion, questions_in
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants, limited_time
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -22,14 +24,28 @@ from specmux_schemas.kind_places import built_in_kinds, place_of
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, Severity, ValidationReport, Validator
-from specmux_schemas.validation.decoding.objects import Body, protobuf_text
-from specmux_schemas.validation.decoding.streams import parts_of
+from specmux_schemas.validation.decoding.objects import protobuf_text
 from specmux_schemas.validation.kinds import LIST
 from specmux_schemas.validation.media_types import READ, BodyFormat
-from specmux_schemas.validation.messages import report_warnings, status_of, warning_fields
-from specmux_schemas.validation.validator import kind_in, opened
+from specmux_schemas.validation.messages import generic_status, report_warnings, status_of, warning_fields
 
 VALIDATION_SECONDS: Final = 2.0  # of processor time
+BODY_MAX: Final = 3 * 1024 * 1024
+"""Bytes: an apiserver's own limit (apiserver, pkg/server/config.go, MaxRequestBodyBytes)."""
+
+REASONS: Final = {
+    400: "BadRequest",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    408: "Timeout",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    429: "TooManyRequests",
+    500: "InternalError",
+    501: "NotImplemented",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
 
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 200}
 
@@ -39,6 +55,7 @@ class ValidationRequest:
     body: bytes
     format: BodyFormat
     directive: Directive
+    coding: Coding = Coding.IDENTITY
     wants_report: bool = False
     release: str | None = None
     """Whose rules count; None: the newest."""
@@ -72,26 +89,40 @@ def validate(
 
 
 def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | QuestionRefusal | Wants:
-    if request.format is BodyFormat.YAML and len(list(islice(parts_of(request.body), 2))) > 1:
-        return QuestionRefusal(400, "the body holds several objects; send each by itself")
+    try:
+        body = decoded(request.body, request.coding, max_bytes=BODY_MAX)
+    except TooLarge:
+        return QuestionRefusal(413, f"Request entity too large: limit is {BODY_MAX}")
+    except BadCoding as error:
+        return QuestionRefusal(400, f"the body of the request is malformed: {error}")
     if request.format is BodyFormat.PROTOBUF:
         accepted = ", ".join(f"application/{form}" for form in READ)
-        text = f"{protobuf_text(request.body)}; accepted media types include: {accepted}"
-        return QuestionRefusal(415, text)
-    source = opened(request.body, request.format, request.directive)
-    if isinstance(source, ValidationReport):
-        return _judged(source, request)
-    kind = kind_in(source, request.directive)
-    if isinstance(kind, ValidationReport):
-        return _judged(kind, request)
-    return _checked(state, source, kind, request)
+        return QuestionRefusal(415, f"{protobuf_text(body)}; accepted media types include: {accepted}")
+    try:
+        questions, are_several = questions_in(body, request.format, request.directive)
+    except BadReview as error:
+        if error.status is None:
+            return QuestionRefusal(400, str(error))
+        return Judgement(error.status["code"], orjson.dumps(error.status), False)
+    judges = [_judge_of(state, each, request.release) for each in questions]
+    wanted = [key for each in judges if isinstance(each, Wants) for key in each.group_versions or ()]
+    if wanted:
+        return Wants(tuple(dict.fromkeys(wanted)))
+    found = [_answer(each, judge) for each, judge in zip(questions, judges, strict=True)]
+    if are_several:
+        return _together(found, request)
+    return _judged(found[0], request) if isinstance(found[0], ValidationReport) else found[0]
 
 
-def _checked(
-    state: ReaderState, source: Body, kind: GroupVersionKind, request: ValidationRequest
-) -> Judgement | QuestionRefusal | Wants:
+def _judge_of(
+    state: ReaderState, question: ObjectQuestion | ValidationReport, release: str | None
+) -> Validator | QuestionRefusal | Wants | None:
+    """None where the question is answered."""
+    if isinstance(question, ValidationReport):
+        return None
+    kind = question.kind
     if kind == LIST:
-        return QuestionRefusal(400, "a List holds objects of several kinds; send each of its items by itself")
+        return Validator(DocumentSet({}))
     group_version = joined(kind.group, kind.version)
     hash = state.published.get(group_version)
     if hash is None:
@@ -101,7 +132,47 @@ def _checked(
         return Wants((group_version,))
     if checker.documents.find(kind) is None:
         return _no_match(state, kind, (each.kind for each in checker.documents))
-    return _judged(checker.validator(request.release).validate_body(source, request.directive), request)
+    return checker.validator(release)
+
+
+def _answer(
+    question: ObjectQuestion | ValidationReport, judge: Validator | QuestionRefusal | Wants | None
+) -> ValidationReport | QuestionRefusal:
+    if isinstance(question, ValidationReport):
+        return question
+    if isinstance(judge, Validator):
+        return question.judge(judge).moved(question.lines)
+    return judge if isinstance(judge, QuestionRefusal) else QuestionRefusal(503, "no document is there")
+
+
+def _together(found: Sequence[ValidationReport | QuestionRefusal], request: ValidationRequest) -> Judgement:
+    """The answer to several objects: a List of a Status, or a report, for each; with the worst code."""
+    statuses = [_status(each) for each in found]
+    reports = [each for each in found if isinstance(each, ValidationReport)]
+    warnings = warning_fields([text for each in reports for text in _texts(each)])
+    fields = tuple(map(_latin, warnings))
+    code = max((status["code"] for status in statuses), default=200)
+    items: list[Any] = statuses
+    if request.wants_report:
+        items = [_with_report(each, status) for each, status in zip(found, statuses, strict=True)]
+    body = orjson.dumps({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
+    return Judgement(200 if request.wants_report else code, body, code == 200, fields)
+
+
+def _status(found: ValidationReport | QuestionRefusal) -> dict[str, Any]:
+    """Of one object of several: it names the object."""
+    if isinstance(found, QuestionRefusal):
+        return generic_status(found.code, REASONS[found.code], found.message)
+    status = status_of(found) or dict(_SUCCESS)
+    if found.kind is not None and "details" not in status:
+        status["details"] = {"name": found.name, "group": found.kind.group, "kind": found.kind.kind}
+    return status
+
+
+def _with_report(found: ValidationReport | QuestionRefusal, status: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(found, QuestionRefusal):
+        return {"valid": False, "status": status}
+    return {**found.as_document(), "warnings": warning_fields(_texts(found)), "status": status}
 
 
 def _no_match(
@@ -135,8 +206,8 @@ def _checker(group_version: GroupVersion, document: Document) -> _Checker:
 
 def _judged(report: ValidationReport, request: ValidationRequest) -> Judgement:
     status = status_of(report)
-    warnings = _warnings(report)
-    fields = tuple(each.encode("utf-8", "replace").decode("latin-1") for each in warnings)
+    warnings = warning_fields(_texts(report))
+    fields = tuple(map(_latin, warnings))
     if not request.wants_report:
         shown: dict[str, Any] = status or _SUCCESS
         return Judgement(shown["code"], orjson.dumps(shown), status is None, fields)
@@ -144,7 +215,11 @@ def _judged(report: ValidationReport, request: ValidationRequest) -> Judgement:
     return Judgement(200, orjson.dumps(told), status is None, fields)
 
 
-def _warnings(report: ValidationReport) -> list[str]:
-    """An apiserver's, and one for each that could not be checked."""
+def _latin(field: str) -> str:
+    return field.encode("utf-8", "replace").decode("latin-1")
+
+
+def _texts(report: ValidationReport) -> list[str]:
+    """An apiserver's warnings, and one for each that could not be checked."""
     notes = [each.message for each in report.violations if each.severity is Severity.NOTE]
-    return warning_fields([*report_warnings(report), *notes])
+    return [*report_warnings(report), *notes]

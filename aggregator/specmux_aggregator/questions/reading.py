@@ -146,7 +146,7 @@ class Reading:
     async def of_found(
         self, job: Callable[Concatenate[ReaderState, str, P], R | Wants], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """The result of a job that finds out itself which document it is about, of those of the version that
+        """The result of a job that finds out itself which documents it is about, of those of the version that
         it is told. Raises Unready."""
         for _ in range(_ATTEMPTS_TO_FIND):
             snapshot, version = self._snapshot(), self.version
@@ -155,8 +155,9 @@ class Reading:
                 case Wants(None):
                     hashes = {key: str(entry.key.hash) for key, entry in snapshot.entries.items()}
                     await self._ask(follow, version, hashes)
-                case Wants((group_version,)) if group_version in snapshot.entries:
-                    await self._hand(snapshot.entries[group_version])
+                case Wants(wanted) if wanted and snapshot.entries.keys() >= set(wanted):
+                    for group_version in wanted:
+                        await self._hand(snapshot.entries[group_version])
                 case Wants():
                     raise Unready(503, "the reader wants a document that is not published")
                 case _:

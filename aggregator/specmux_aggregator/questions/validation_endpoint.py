@@ -18,12 +18,19 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.auth.turns import TooManyWait, Turns
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
 from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.questions.answers import QuestionRefusal
-from specmux_aggregator.questions.judging import Judgement, ValidationRequest, validate
+from specmux_aggregator.questions.judging import (
+    BODY_MAX,
+    REASONS,
+    Judgement,
+    ValidationRequest,
+    validate,
+)
 from specmux_aggregator.questions.process import Reader
 from specmux_aggregator.questions.reading import BadParameters, Reading, Unready, flag, parameters
 from specmux_aggregator.server.bodies import (
@@ -45,22 +52,6 @@ from specmux_schemas.validation.releases import nearest_release
 PATH: Final = "/openapi/validate"
 ROUTE: Final = "validate"
 
-BODY_MAX: Final = 3 * 1024 * 1024
-"""Bytes: an apiserver's own limit (apiserver, pkg/server/config.go, MaxRequestBodyBytes)."""
-
-_REASONS: Final = {
-    400: "BadRequest",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    408: "Timeout",
-    413: "RequestEntityTooLarge",
-    415: "UnsupportedMediaType",
-    429: "TooManyRequests",
-    500: "InternalError",
-    501: "NotImplemented",
-    503: "ServiceUnavailable",
-    504: "Timeout",
-}
 _FORMS: Final = ", ".join(f"application/{form}" for form in READ)
 _UNKNOWN_FORM: Final = (
     f"the body of the request was in an unknown format - accepted media types include: {_FORMS}"
@@ -196,8 +187,9 @@ def _asked(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], Val
     if fault is not None:
         return fault
     form = body_format(message.headers.get(hdrs.CONTENT_TYPE) or "application/json")
+    coding = _coding(message) or Coding.IDENTITY
     return lambda body: ValidationRequest(
-        body=body, format=form, directive=directive, wants_report=wants_report
+        body=body, format=form, directive=directive, coding=coding, wants_report=wants_report
     )
 
 
@@ -207,14 +199,19 @@ def _form_fault(message: RawRequestMessage) -> PreparedAnswer | None:
     transfer = headers.get(hdrs.TRANSFER_ENCODING, "chunked")
     if transfer.strip().lower() != "chunked":
         return _refused(501, "of transfer codings only chunked is read")
-    coding = headers.get(hdrs.CONTENT_ENCODING, "").strip().lower()
-    if coding not in ("", "identity"):
-        return _refused(415, "a body in a content coding is not read", [("Accept-Encoding", "identity")])
+    if _coding(message) is None:
+        text = "of content codings only gzip is read"
+        return _refused(415, text, [("Accept-Encoding", "gzip, identity")])
     try:
         body_format(headers.get(hdrs.CONTENT_TYPE) or "application/json")
     except UnsupportedMediaType:
         return _refused(415, _UNKNOWN_FORM)
     return None
+
+
+def _coding(message: RawRequestMessage) -> Coding | None:
+    coding = message.headers.get(hdrs.CONTENT_ENCODING, "").strip().lower()
+    return {"": Coding.IDENTITY, "identity": Coding.IDENTITY, "gzip": Coding.GZIP}.get(coding)
 
 
 def _body_refused(error: BodyRefused) -> PreparedAnswer:
@@ -232,7 +229,7 @@ def _refused(
     code: int, message: str, fields: Iterable[tuple[str, str]] = (), *, is_head: bool = False
 ) -> PreparedAnswer:
     again = [("Retry-After", "1")] if code in (429, 503) else []
-    return refusal(code, _REASONS[code], message, fields=[*fields, *again], is_head=is_head, route=ROUTE)
+    return refusal(code, REASONS[code], message, fields=[*fields, *again], is_head=is_head, route=ROUTE)
 
 
 def _status(status: dict[str, Any]) -> PreparedAnswer:

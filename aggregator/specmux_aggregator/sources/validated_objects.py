@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
+
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.folders import walked
 from specmux_aggregator.sources.document_files import FileRefused
@@ -21,12 +23,15 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kind_places import KindPlace, place_of
 from specmux_schemas.resources import GroupVersionKind, api_version, joined
 from specmux_schemas.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
+from specmux_schemas.validation.decoding.json_syntax import syntax_error
 from specmux_schemas.validation.decoding.manifests import group_versions_in, is_object
 from specmux_schemas.validation.decoding.objects import read
 from specmux_schemas.validation.decoding.streams import StreamPart, parts_of
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.media_types import BodyFormat
-from specmux_schemas.validation.stored_objects import ObjectKey, StoredObjects
+from specmux_schemas.validation.patching.patch_types import PatchType
+from specmux_schemas.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects, objects_in
+from specmux_schemas.validation.validator import with_refused_match
 
 STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
@@ -96,6 +101,14 @@ class ValidatedObject:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectPatch:
+    """``data`` is of every object that is given, which is stored; of an apply the objects themselves."""
+
+    type: PatchType
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """How objects are judged."""
 
@@ -110,6 +123,7 @@ class Rules:
     allows_unchecked: bool = False
     stored: StoredObjects | None = None
     """Those that are updated."""
+    patch: ObjectPatch | None = None
     is_strict_of_warnings: bool = False
     """A warning is an error."""
 
@@ -157,15 +171,28 @@ def read_inputs(paths: Iterable[str]) -> list[Input]:
     return inputs
 
 
-def read_stored(word: str, *, are_required: bool) -> StoredObjects:
-    """The objects of a file, a folder, or a revision of git. Raises SourceError for what cannot be read."""
-    values = []
-    for item in read_inputs(files_below([word])):
-        try:
-            values.append(read(item.part.data, item.part.format).value)
-        except Undecodable as error:
-            raise SourceError(f"{item.file}: {error.text}") from error
-    return StoredObjects(values, word, are_required=are_required)
+def read_stored(files: Iterable[str], place: str, *, are_required: bool = False) -> StoredObjects:
+    """The objects of all files. Raises SourceError for what cannot be read."""
+    values = [_value(item.file, item.part) for item in read_inputs(files)]
+    return StoredObjects(values, place, are_required=are_required)
+
+
+def patch_bytes(path: str) -> bytes:
+    """The JSON of a patch: as it was written, or that of a YAML document. Raises SourceError."""
+    data = _bytes(path)
+    if syntax_error(data) is None:
+        return data
+    parts = list(parts_of(data))
+    if len(parts) != 1:
+        raise SourceError(f"{path}: a patch is one document; here are {len(parts)}")
+    return orjson.dumps(_value(path, parts[0]), default=float)
+
+
+def _value(file: str, part: StreamPart) -> Any:
+    try:
+        return read(part.data, part.format).value
+    except Undecodable as error:
+        raise SourceError(f"{file}: {error.text}") from error
 
 
 def _files(path: str) -> dict[str, bytes]:
@@ -199,10 +226,33 @@ def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObje
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
         return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
-    reports = validator.validate_all(
-        item.part.data, MEDIA_TYPES[item.part.format], rules.directive, rules.stored
-    )
-    return [_checked(item, report, rules) for report in reports]
+    return [_checked(item, report, rules) for report in _reports(item, validator, rules)]
+
+
+def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[ValidationReport]:
+    data, form = item.part.data, item.part.format
+    if rules.patch is None:
+        return validator.validate_all(data, MEDIA_TYPES[form], rules.directive, rules.stored)
+    if rules.patch.type is PatchType.APPLY:
+        return [_applied(item, validator, rules)]
+    try:
+        objects = objects_in(read(data, form).value)
+    except Undecodable:
+        return [validator.validate(data, MEDIA_TYPES[form], rules.directive)]
+    return [validator.patch(each, rules.patch.data, rules.patch.type, rules.directive) for each in objects]
+
+
+def _applied(item: Input, validator: Validator, rules: Rules) -> ValidationReport:
+    """JSON is YAML, and CBOR has a media type of its own."""
+    form = PatchType.APPLY_CBOR if item.part.format is BodyFormat.CBOR else PatchType.APPLY
+    stored = rules.stored or StoredObjects((), "")
+    try:
+        value = read(item.part.data, item.part.format).value
+    except Undecodable:
+        value = None
+    match = stored.match(value) if isinstance(value, dict) else StoredMatch()
+    report = validator.patch(match.old, item.part.data, form, rules.directive)
+    return with_refused_match(report, match)
 
 
 def _is_no_object(item: Input) -> bool:

@@ -37,7 +37,7 @@ from specmux_schemas.validation.messages import BLOCKED, bad_request, conflict_s
 from specmux_schemas.validation.metadata.updated_metadata import address_fault, conflict, metadata_of
 from specmux_schemas.validation.releases import NEWEST, minor_release
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
-from specmux_schemas.validation.stored_objects import StoredObjects
+from specmux_schemas.validation.stored_objects import StoredMatch, StoredObjects
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
@@ -150,12 +150,7 @@ class Validator:
         if stored is None or not isinstance(source.value, dict) or source.value.get("kind") == LIST.kind:
             return self.validate_body(source, directive)
         match = stored.match(source.value)
-        report = self.validate_body(source, directive, match.old)
-        if not match.is_refused:
-            return report
-        text = f"the update was not checked: {match.unmatched}"
-        note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), text)
-        return replace(report, violations=(*report.violations, note))
+        return with_refused_match(self.validate_body(source, directive, match.old), match)
 
     def validate_body(
         self, source: Body, directive: Directive, old: Any = None, kind: GroupVersionKind | None = None
@@ -305,6 +300,15 @@ class Validator:
         from specmux_schemas.validation.rules.compiled import RuleCompiler
 
         return RuleCompiler(self._minor)
+
+
+def with_refused_match(report: ValidationReport, match: StoredMatch) -> ValidationReport:
+    """With a note where there is a stored object, or had to be one, that was not compared."""
+    if not match.is_refused:
+        return report
+    text = f"the update was not checked: {match.unmatched}"
+    note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), text)
+    return replace(report, violations=(*report.violations, note))
 
 
 def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | ValidationReport:

@@ -16,13 +16,11 @@ from specmux_schemas.validation.decoding.type_meta import TypeMeta
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.messages import bad_request, patch_status, strict_message, warning_texts
+from specmux_schemas.validation.patching.patch_types import APPLIES, PatchType, patch_type
 from specmux_schemas.validation.patching.patched_object import (
-    APPLIES,
     PatchedObject,
     PatchRefusal,
-    PatchType,
     applied,
-    patch_type,
     patched,
     read_applied,
 )

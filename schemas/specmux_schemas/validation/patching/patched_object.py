@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 import orjson
@@ -20,7 +19,7 @@ from specmux_schemas.validation.decoding.json_syntax import syntax_error
 from specmux_schemas.validation.decoding.objects import Body, read
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, kind_of
 from specmux_schemas.validation.decoding.yaml_reader import strict_yaml_error
-from specmux_schemas.validation.errors import PatchError, Undecodable, UnsupportedMediaType
+from specmux_schemas.validation.errors import PatchError, Undecodable
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.messages import (
@@ -37,23 +36,13 @@ from specmux_schemas.validation.patching.apply_types import ApplyTypes
 from specmux_schemas.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
 from specmux_schemas.validation.patching.merge_patch import apply_merge_patch
 from specmux_schemas.validation.patching.patch_schemas import PatchSchema
+from specmux_schemas.validation.patching.patch_types import PatchType
 from specmux_schemas.validation.patching.strict import (
     strict_errors_of_converted,
     strict_errors_of_json_patch,
     strict_errors_of_merge_patch,
 )
 from specmux_schemas.validation.patching.typed_objects import faults_text, type_faults
-
-
-class PatchType(StrEnum):
-    JSON = "application/json-patch+json"
-    MERGE = "application/merge-patch+json"
-    STRATEGIC = "application/strategic-merge-patch+json"
-    APPLY = "application/apply-patch+yaml"
-    APPLY_CBOR = "application/apply-patch+cbor"
-
-
-APPLIES: Final = (PatchType.APPLY, PatchType.APPLY_CBOR)
 
 _BAD_REQUESTS: Final = (
     strategic.BAD_PRIMITIVE_LIST,
@@ -82,15 +71,6 @@ class PatchedObject:
     """Its unknown fields are among ``strict``."""
     unread: str = ""
     """What of the request could not be taken into account."""
-
-
-def patch_type(media_type: str) -> PatchType:
-    """Raises UnsupportedMediaType."""
-    name = media_type.partition(";")[0].strip().lower()
-    try:
-        return PatchType(name)
-    except ValueError:
-        raise UnsupportedMediaType(f"{name or 'no media type'}: none of {', '.join(PatchType)}") from None
 
 
 def read_applied(body: bytes, form: PatchType) -> Body:
