@@ -361,3 +361,48 @@ def test_warnings_fail_where_that_is_asked_for(files: dict[str, str]) -> None:
     assert (failed.exit_code, "1 invalid" in failed.stdout) == (1, True)
     assert 'failures="1"' in run(*options, "--fail-on", "warning", "-o", "junit", str(path)).stdout
     assert against(files, "--fail-on", "never", str(path)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("patch_type", "patch", "expected"),
+    [
+        ("merge", "spec: {size: 9}", (0, "")),
+        ("merge", "spec: {size: 10}", (1, SIZE)),
+        ("merge", '{"spec":{"color":"red","color":"red"}}', (1, 'duplicate field "spec.color"')),
+        ("json", '[{"op":"add","path":"/spec/color","value":"red"}]', (1, 'unknown field "spec.color"')),
+        (
+            "json",
+            "- {op: test, path: /spec/size, value: 3}",
+            (1, "testing value /spec/size failed: test failed"),
+        ),
+        ("strategic", "spec: {size: 9}", (1, "accepted media types include")),
+        ("apply", GOOD.replace("size: 1", "size: 10"), (1, SIZE)),
+        ("apply", GOOD.replace("size", "siez"), (1, ".spec.siez: field not declared in schema")),
+    ],
+)
+def test_patches_are_judged(
+    files: dict[str, str], tmp_path: Path, patch_type: str, patch: str, expected: tuple[int, str]
+) -> None:
+    path = tmp_path / "patch"
+    path.write_text(patch)
+    result = against(files, files["good"], "--patch", str(path), "--patch-type", patch_type)
+    assert (result.exit_code, expected[1] in result.stdout) == (expected[0], True), result.output
+
+
+def test_what_is_applied_may_be_new(files: dict[str, str]) -> None:
+    result = against(files, "--patch", files["good"], "--patch-type", "apply", "--summary")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "1 valid" in result.stdout
+    beside = against(files, files["bad"], "--patch", files["good"], "--patch-type", "apply")
+    assert f"1 object is not in {files['bad']}, checked as created: Box good" in beside.stderr
+
+
+def test_options_of_patches_go_together(files: dict[str, str]) -> None:
+    for options in (
+        ["--patch", files["good"]],
+        ["--patch-type", "merge"],
+        ["--patch", files["good"], "--patch-type", "merge", "--old", files["good"]],
+    ):
+        assert against(files, files["good"], *options).exit_code == 2
+    assert run().exit_code == 2
+    assert against(files, "--patch", files["good"], "--patch-type", "merge").exit_code == 2
